@@ -73,7 +73,7 @@ class FuselineError(Exception):
             if view is not None:
                 text = view.text
                 self.message += f' (in the view "{view.name}")'
-            self.text = text
+            self.text = None if text is None else redacted(text)
             if text is not None and self.span is not None:
                 self.span = self._place(text, self.span)
         return self
@@ -345,3 +345,23 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     shown = ", ".join(f'"{n}"' for n in names[:NAMES_SHOWN])
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f" There {'is' if len(names) == 1 else 'are'} {shown}{more}."
+
+
+_CREATE_SECRET = re.compile(
+    r"\bcreate\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|persistent)\s+)?secret\b", re.IGNORECASE
+)
+
+
+# Misspelled statements too
+_SECRETS = re.compile(
+    r"\b(?:key_id|secret|session_token|bearer_token|connection_string|client_secret)\b\s*[=:]?\s*'[^']*'?",
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str) -> str:
+    """Return a text of SQL in which stars stand for what follows CREATE SECRET, at the same places."""
+    found = _CREATE_SECRET.search(text)
+    if found is None:
+        return _SECRETS.sub(lambda said: "*" * len(said[0]), text)
+    return text[: found.end()] + re.sub(r"\S", "*", text[found.end() :])

@@ -13,14 +13,17 @@ from .errors import CatalogError, ExecutionError, UnknownName, Unsupported, near
 from .plan.expr import Interval, Literal, Value
 from .plan.statements import (
     CreateMacro,
+    CreateSecret,
     Deallocate,
     DropMacro,
+    DropSecret,
     Prepare,
     SessionStatement,
     SetVariable,
 )
 
 if TYPE_CHECKING:
+    from .catalog import Catalog
     from .connection import Connection
     from .plan.types import DataType
 
@@ -59,6 +62,32 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
                 hint = nearest(name, session.macros)
                 raise UnknownName(f'There is no macro "{name}".{hint}')
             catalog.change_session(lambda s: s.macros.pop(name.lower(), None))
+        case CreateSecret() | DropSecret():
+            return change_secrets(catalog, statement)
+    return done()
+
+
+def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> Answer:
+    """Keep a secret, or let go of one; files that were found with others before are looked for anew."""
+    rules = catalog.access.rules
+    known = {secret.name: secret for secret in rules.remote.secrets}
+    if isinstance(statement, CreateSecret):
+        secret = statement.secret
+        if secret.name in known and not statement.replace:
+            if statement.if_not_exists:
+                return done()
+            raise CatalogError(
+                f'There is a secret "{secret.name}" already: drop it first, or write CREATE OR REPLACE.'
+            )
+        known[secret.name] = secret
+    else:
+        if statement.name not in known:
+            if statement.if_exists:
+                return done()
+            hint = nearest(statement.name, known)
+            raise UnknownName(f'There is no secret "{statement.name}".{hint}')
+        del known[statement.name]
+    catalog.restrict(rules.with_remote(tuple(known.values()), rules.remote.refusal))
     return done()
 
 

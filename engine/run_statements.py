@@ -13,6 +13,7 @@ from .plan.statements import (
     AlterTable,
     CopyTo,
     CreateMacro,
+    CreateSecret,
     CreateTable,
     CreateView,
     Deallocate,
@@ -20,6 +21,7 @@ from .plan.statements import (
     Describe,
     Drop,
     DropMacro,
+    DropSecret,
     Explain,
     Insert,
     NoOperation,
@@ -56,7 +58,15 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             return done()
         case Insert() | Update() | Delete() | AlterTable() | RenameView():
             return changed(connection, statement)
-        case Prepare() | Deallocate() | SetVariable() | CreateMacro() | DropMacro():
+        case (
+            Prepare()
+            | Deallocate()
+            | SetVariable()
+            | CreateMacro()
+            | DropMacro()
+            | CreateSecret()
+            | DropSecret()
+        ):
             return run_session_statement(connection, statement)
         case Drop():
             return _drop(connection, statement)

@@ -30,6 +30,7 @@ from .runtime.stream import Stream, stream_of
 from .settings import FuseChoice, Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.columns.cache import ColumnCache
+from .storage.remote.object_stores import Patience
 from .storage.spill_folders import SpillFolder
 from .storage.tables.access import AccessRules
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Observer = Callable[[str, Node], None]
+NO_REMOTE = "A cluster does not read remote files: copy them to a disk that its workers share."
 CLOSED = "The connection of this answer is closed: no more of its rows are made."
 
 
@@ -60,7 +62,7 @@ class QueryRunner:
         self._running: set[Stop] = set()
         self.listener: Callable[[QueryProgress], object] | None = None
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
-        catalog.restrict(AccessRules.of(settings.external_access, settings.allowed_paths))
+        catalog.restrict(self._rules(settings))
         catalog.set_timezone(settings.timezone)
         self._lock = threading.RLock()
         self._folders: WeakSet[SpillFolder] = WeakSet()
@@ -71,9 +73,16 @@ class QueryRunner:
             device = resolve_device(new)
             self.backends = load_backends(device, new)
             self.device, self.settings = device, new
-            self.catalog.restrict(AccessRules.of(new.external_access, new.allowed_paths))
+            self.catalog.restrict(self._rules(new))
             self.catalog.set_timezone(new.timezone)
             self.cache.set_limits(cache_limits(device, new))
+
+    def _rules(self, settings: Settings) -> AccessRules:
+        """Return which files may be opened, with the credentials that the session has."""
+        patience = Patience(settings.http_timeout, settings.http_retries)
+        rules = AccessRules.of(settings.external_access, settings.allowed_paths, patience)
+        refusal = "" if self.converts_files else NO_REMOTE
+        return rules.with_remote(self.catalog.access.rules.remote.secrets, refusal)
 
     def run(self, plan: Logical, key: object, timed: bool) -> Result:
         """Run a plan; where `key` is prepared already, that is run."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
@@ -19,7 +19,8 @@ from typing import Any, get_args
 from typing import Literal as OneOf
 from zoneinfo import ZoneInfo, available_timezones
 
-from .errors import InvalidQuery, UnknownName, nearest, shown
+from .errors import UnknownName, nearest, shown
+from .setting_values.paths import UrlPrefix, parse_path, parse_paths, refused
 
 PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
@@ -79,7 +80,9 @@ class Settings:
     recursion_limit    rounds after which a WITH RECURSIVE that did not end is an error
     statement_timeout  seconds after which a statement is stopped; None: never
     external_access    false: no file may be opened but those of allowed_paths
-    allowed_paths      files and folders that queries may open, none beside them; None: all
+    allowed_paths      files, folders and beginnings of URLs that queries may open, none beside them; None: all
+    http_timeout       seconds that a request for a remote file may take
+    http_retries       how often a request that failed on the way is tried again
     python_enable_replacements  a name in FROM that is no table is looked for among the variables of the caller
     python_scan_all_frames  among those of all callers of the caller too
     enable_progress_bar  show in a terminal or notebook how far a query is that takes longer than progress_bar_time
@@ -108,7 +111,9 @@ class Settings:
     recursion_limit: int = 100_000
     statement_timeout: float | None = None
     external_access: bool = True
-    allowed_paths: tuple[Path, ...] | None = None
+    allowed_paths: tuple[Path | UrlPrefix, ...] | None = None
+    http_timeout: float = 30.0
+    http_retries: int = 3
     python_enable_replacements: bool = True
     python_scan_all_frames: bool = False
     enable_progress_bar: bool = False
@@ -198,6 +203,11 @@ def debug_level() -> int:
     return int(given) if given in ("1", "2", "3", "4", "5") else 0
 
 
+def has_variable(*names: str) -> bool:
+    """Whether the environment has one of these variables of other libraries."""
+    return any(os.environ.get(name) for name in names)
+
+
 def set_default(variable: str, value: str) -> None:
     """Set an environment variable of another library, which reads it when it is first used, unless the user has."""
     os.environ.setdefault(variable, value)
@@ -230,10 +240,10 @@ def parse_bytes(name: str, value: object) -> int | None:
     match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-z]*)", text)
     wanted = "a number of bytes such as 2000000000, '4GB' or '512MiB', or 'auto'"
     if match is None or match[2] not in _UNITS:
-        raise _refused(name, value, wanted)
+        raise refused(name, value, wanted)
     found = int(Decimal(match[1]) * _UNITS[match[2]])
     if found > MOST_BYTES:
-        raise _refused(name, value, f"{wanted}, and at most {MOST_BYTES}")
+        raise refused(name, value, f"{wanted}, and at most {MOST_BYTES}")
     return found
 
 
@@ -247,14 +257,14 @@ def parse_seconds(name: str, value: object) -> float | None:
         seconds = float(match[1]) * _SECONDS[match[2]]
         if seconds <= MOST_SECONDS:
             return seconds or None
-    raise _refused(name, value, "seconds, '500ms', '2s', '5min', or 'none' for no limit")
+    raise refused(name, value, "seconds, '500ms', '2s', '5min', or 'none' for no limit")
 
 
 def _parse_limit(name: str, value: object) -> float:
     """Return seconds, of which there have to be some."""
     seconds = parse_seconds(name, value)
     if seconds is None:
-        raise _refused(name, value, "seconds, '500ms', '2s' or '5min', and more than none")
+        raise refused(name, value, "seconds, '500ms', '2s' or '5min', and more than none")
     return seconds
 
 
@@ -264,13 +274,13 @@ def _parse_flag(name: str, value: object) -> bool:
         return True
     if text in ("false", "0", "off", "no"):
         return False
-    raise _refused(name, value, "true or false")
+    raise refused(name, value, "true or false")
 
 
 def _parse_count(name: str, value: object, low: int, high: int, expected: str) -> int:
     text = _text(value)
     if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
-        raise _refused(name, value, expected)
+        raise refused(name, value, expected)
     return int(text)
 
 
@@ -281,12 +291,11 @@ def _parse_threads(name: str, value: object) -> int:
     return _parse_count(name, value, 1, 4096, "a number of threads from 1 to 4096, or 'auto'")
 
 
-def _parse_rounds(name: str, value: object) -> int:
-    return _parse_count(name, value, 1, 10**9, "a number of rounds, 1 to 999999999")
+def _count(low: int, high: int, expected: str) -> Callable[[str, object], int]:
+    return lambda name, value: _parse_count(name, value, low, high, expected)
 
 
-def _parse_milliseconds(name: str, value: object) -> int:
-    return _parse_count(name, value, 0, 10**9, "a number of milliseconds, 0 to 999999999")
+_parse_milliseconds = _count(0, 10**9, "a number of milliseconds, 0 to 999999999")
 
 
 def _parse_timeout(name: str, value: object) -> float | None:
@@ -294,45 +303,12 @@ def _parse_timeout(name: str, value: object) -> float | None:
     return _parse_milliseconds(name, value) / 1e3 or None
 
 
-def _parse_debug(name: str, value: object) -> int:
-    return _parse_count(name, value, 0, 5, "a number from 0 to 5")
-
-
-def _parse_path(name: str, value: object) -> Path:
-    if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
-        raise _refused(name, value, "a path")
-    try:
-        os.fsencode(value)
-        return Path(value).expanduser()
-    except UnicodeEncodeError:
-        raise _refused(name, value, "a path, without lone surrogates") from None
-    except RuntimeError:
-        raise _refused(name, value, "a path: there is no such user, or no HOME") from None
-
-
-def _parse_paths(name: str, value: object) -> tuple[Path, ...] | None:
-    """Return paths without links from a list, or from a text that separates them as PATH does."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        value = [part for part in value.split(os.pathsep) if part]
-    if isinstance(value, os.PathLike) or not isinstance(value, Iterable):
-        value = [value]
-    paths = list(value)
-    if not all(isinstance(path, str | os.PathLike) and str(path) for path in paths):
-        raise _refused(name, value, f"a list of paths, or paths with '{os.pathsep}' between them")
-    try:
-        return tuple(Path(os.path.realpath(_parse_path(name, path))) for path in paths)
-    except (OSError, ValueError):
-        raise _refused(name, value, "paths that the system can hold") from None
-
-
 def _parse_zone(name: str, value: object) -> str:
     """Return the name of a time zone, which may be given in any case, as it is written."""
     text = _text(value)
     found = next((zone for zone in available_timezones() if zone.lower() == text), None)
     if found is None:
-        raise _refused(name, value, "the name of a time zone, such as 'Europe/Berlin' or 'UTC'")
+        raise refused(name, value, "the name of a time zone, such as 'Europe/Berlin' or 'UTC'")
     return found
 
 
@@ -340,7 +316,7 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         text = _text(value)
         if text not in choices:
-            raise _refused(name, value, f"one of {', '.join(choices)}")
+            raise refused(name, value, f"one of {', '.join(choices)}")
         return text
 
     return parse
@@ -354,10 +330,6 @@ def _text(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > 128:
         return "<a larger number>"
     return str(value).strip().lower() if numeric or isinstance(value, str) else "<no text>"
-
-
-def _refused(name: str, value: object, expected: str) -> InvalidQuery:
-    return InvalidQuery(f"The setting {name} does not take {shown(value)}: expected {expected}.")
 
 
 def usable_cores() -> int:
@@ -375,21 +347,23 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),
     "placement": _one_of(get_args(PlacementChoice)),
-    "cache_dir": _parse_path,
+    "cache_dir": parse_path,
     "kernel_cache_limit": parse_bytes,
-    "spill_dir": _parse_path,
+    "spill_dir": parse_path,
     "spill_memory": parse_bytes,
     "one_worker_below": parse_bytes,
     "replicate_below": parse_bytes,
     "worker_grace": _parse_limit,
-    "debug": _parse_debug,
+    "debug": _count(0, 5, "a number from 0 to 5"),
     "check": _parse_flag,
     "deterministic": _parse_flag,
     "statement_timeout": parse_seconds,
     "external_access": _parse_flag,
-    "allowed_paths": _parse_paths,
+    "allowed_paths": parse_paths,
+    "http_timeout": _parse_limit,
+    "http_retries": _count(0, 100, "a number of tries, 0 to 100"),
     "timezone": _parse_zone,
-    "recursion_limit": _parse_rounds,
+    "recursion_limit": _count(1, 10**9, "a number of rounds, 1 to 999999999"),
     "lock_settings": _parse_flag,
     "python_enable_replacements": _parse_flag,
     "python_scan_all_frames": _parse_flag,

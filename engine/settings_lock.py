@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .errors import InvalidQuery
+from .setting_values.paths import UrlPrefix
 from .settings import DUCKDB_NAMES, PREFIX, Settings
 
 # Where the process writes, which text from outside has no say in
@@ -38,7 +39,7 @@ def _is_within(new: Settings, old: Settings) -> bool:
     )
 
 
-def _allowed(settings: Settings) -> tuple[Path, ...] | None:
+def _allowed(settings: Settings) -> tuple[Path | UrlPrefix, ...] | None:
     if settings.allowed_paths is None:
         return None if settings.external_access else ()
     return settings.allowed_paths

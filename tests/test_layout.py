@@ -25,13 +25,14 @@ HEAVY = ("numba", "pylibcudf", "duckdb", "dask", "sqlglot")
 
 # The floors. A room is a module or package of fuseline (the longest name that fits); beside it, the rooms it
 # may import. Everything may import itself. Imports for type checkers alone are not looked at.
-GROUND = {"errors", "settings", "stopping", "plan"}
+GROUND = {"errors", "setting_values", "settings", "stopping", "plan"}
 STORE = GROUND | {"storage", "catalog"}
 OPERATE = STORE | {"codegen", "operators", "progress"}
 FLOORS: dict[str, set[str]] = {
     "errors": set(),
     "fence": {"errors"},
-    "settings": {"errors"},
+    "setting_values": {"errors"},
+    "settings": {"errors", "setting_values"},
     "stopping": {"errors"},
     "plan": GROUND,
     "progress": GROUND,
@@ -95,6 +96,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "dask_cuda": ("distributed",),
     "duckdb": (),
     "typer": ("cli",),
+    "obstore": ("storage.remote",),
     "ibis": ("interop.ibis_backend",),
     "sqlalchemy": ("interop.sqlalchemy_dialect",),
 }

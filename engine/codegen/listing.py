@@ -134,7 +134,7 @@ DOUBT = "doubt = False  # True once a value may not fit its type: then the answe
 
 
 def legend(program: Program, places: Mapping[int, str]) -> list[str]:
-    """Return a line for each argument and accumulator; `places` says where the kernel keeps the latter, by number."""
+    """Return a line for each argument and accumulator; `paths` says where the kernel keeps the latter, by number."""
     lines = [f"{p.name}: {p.meaning}" for p in program.parameters]
     calls = [concealed(call) for call in program.calls]
     for number, place in places.items():

@@ -11,7 +11,8 @@ import pyarrow as pa
 from ..errors import FileError, Unsupported
 from ..plan.distinct_names import distinct_names
 from ..plan.types import VARCHAR, DataType, Kind
-from ..storage.tables.access import AccessRules, FileIdentity, opened
+from ..storage.file_identity import FileIdentity
+from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import FoundFile, find_files
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.other_types import type_of

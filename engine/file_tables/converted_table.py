@@ -15,8 +15,9 @@ from ..plan.statistics import TableStatistics
 from ..plan.types import DataType, to_arrow
 from ..settings import Settings
 from ..stopping import check
+from ..storage.file_identity import FileIdentity
 from ..storage.spill_folders import SpillFolder
-from ..storage.tables.access import Access, AccessRules, FileIdentity
+from ..storage.tables.access import Access, AccessRules
 from ..storage.tables.files import are_current
 from ..storage.tables.footers import is_settled
 from ..storage.tables.parquet import ParquetTable

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from ..errors import FileError
-from ..storage.tables.access import FileIdentity, opened
+from ..storage.file_identity import FileIdentity
+from ..storage.tables.access import opened
 from .csv_dialect import Dialect
 from .text_types import Conversion
 

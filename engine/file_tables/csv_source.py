@@ -12,7 +12,8 @@ from ..errors import ConversionError, DataError, FileError, FuselineError, Inval
 from ..plan.coercion import common, parse_type
 from ..plan.distinct_names import distinct_names
 from ..plan.types import VARCHAR, DataType, to_arrow
-from ..storage.tables.access import AccessRules, FileIdentity
+from ..storage.file_identity import FileIdentity
+from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_dialect import DialectSample, names_of, sniff
 from .csv_fields import CsvFile, Options, head_of, line_of, split_fields

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import FileError
-from ..storage.tables.access import FileIdentity
+from ..storage.file_identity import FileIdentity
 from .csv_fields import Options, text_stream
 
 CHUNK_BYTES = 1 << 20

@@ -12,7 +12,8 @@ from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
 from ..plan.coercion import parse_type
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DATE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
-from ..storage.tables.access import AccessRules, FileIdentity
+from ..storage.file_identity import FileIdentity
+from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_fields import Options
 from .json_records import MALFORMED, Record, records

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ..errors import FileError
 from ..plan.types import BIGINT, BLOB, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
-from ..storage.tables.access import AccessRules, FileIdentity, opened
+from ..storage.file_identity import FileIdentity
+from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options
 

@@ -87,3 +87,9 @@ def variables(here: Here) -> Iterator[Row]:
     for name, literal in here.catalog.session.variables.items():
         value = None if literal.value is None else str(literal.value)
         yield (name, value, str(literal.type))
+
+
+def secrets(here: Here) -> Iterator[Row]:
+    for secret in here.catalog.access.rules.remote.secrets:
+        own = (secret.type, secret.provider, False, "memory", list(secret.scope))
+        yield (secret.name, *own, secret.shown())

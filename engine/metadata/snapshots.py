@@ -11,7 +11,7 @@ from ..answers import Columns, table_of
 from ..catalog import TableFunction
 from ..plan.changes.table_rules import DESCRIPTION, described
 from ..plan.coercion import parse_type
-from ..plan.types import VARCHAR
+from ..plan.types import VARCHAR, DataType, list_of
 from ..storage.tables.files import paths_matching
 from ..storage.tables.live_table import LiveTable
 from . import known_names, objects
@@ -52,6 +52,10 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         "database_name varchar, database_oid bigint, schema_name varchar, function_name varchar, alias_of varchar, "
         "function_type varchar, description varchar, comment varchar, macro_definition varchar, internal boolean",
         known_names.functions,
+    ),
+    "duckdb_secrets": (
+        "name varchar, type varchar, provider varchar, persistent boolean, storage varchar, scope varchar[], secret_string varchar",
+        known_names.secrets,
     ),
     "duckdb_settings": (
         "name varchar, value varchar, description varchar, input_type varchar, scope varchar",
@@ -102,7 +106,11 @@ def _rows(here: Callable[[], Here], columns: str, rows: RowsOf) -> pa.Table:
 
 def _columns(text: str) -> Columns:
     pairs = (column.split() for column in text.split(", "))
-    return [(name, parse_type(data_type)) for name, data_type in pairs]
+    return [(name, _type(data_type)) for name, data_type in pairs]
+
+
+def _type(name: str) -> DataType:
+    return list_of(_type(name[:-2])) if name.endswith("[]") else parse_type(name)
 
 
 def _table_info(here: Here, name: str) -> pa.Table:

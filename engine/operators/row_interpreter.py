@@ -48,7 +48,7 @@ class Unsure(Exception):
 
 
 def compiled(expr: Expr, places: Mapping[int, int]) -> Step | None:
-    """Return what computes `expr` of a row, in which a column has the place that its id has in `places`; None without that form.
+    """Return what computes `expr` of a row, in which a column has the place that its id has in `paths`; None without that form.
 
     NULL has one whichever its type is, as an argument: results are to be of types that are known.
     """

@@ -12,6 +12,7 @@ from typing import Literal as OneOf
 from .changes.session_objects import Macro, StoredText
 from .changes.stand_in import StandIn
 from .changes.table_rules import NO_RULES, TableRules
+from .files.remote_secret import RemoteSecret
 from .logical import Logical
 from .types import DataType
 
@@ -189,7 +190,26 @@ class DropMacro:
     if_exists: bool
 
 
-SessionStatement = Prepare | Deallocate | SetVariable | CreateMacro | DropMacro
+@dataclass(frozen=True)
+class CreateSecret:
+    """CREATE [OR REPLACE] SECRET [IF NOT EXISTS]."""
+
+    secret: RemoteSecret
+    replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropSecret:
+    """DROP SECRET."""
+
+    name: str
+    if_exists: bool
+
+
+SessionStatement = (
+    Prepare | Deallocate | SetVariable | CreateMacro | DropMacro | CreateSecret | DropSecret
+)
 
 
 @dataclass(frozen=True)

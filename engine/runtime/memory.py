@@ -116,7 +116,7 @@ NOT_FUSED = "the joins of its pipeline did not fit into memory"
 class Held:
     """The tables that a query holds, and those that had to leave memory until the one join runs that reads them.
 
-    `tables` and `sizes` are by the identity of nodes; so is `places`: the join that alone reads a node, and where, left 0 or right 1.
+    `tables` and `sizes` are by the identity of nodes; so is `paths`: the join that alone reads a node, and where, left 0 or right 1.
     """
 
     workspace: Workspace[BackendTable]

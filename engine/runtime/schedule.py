@@ -91,7 +91,7 @@ PULLED_FIRST = 1 << 18
 class Schedule:
     """In which order the nodes of a plan run, inputs first, and by their identity how many others read each.
 
-    `places` are those of `memory.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
+    `paths` are those of `memory.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
     identity, the plans of limits below which rows are pulled, until `unreached` says that they need all rows anyway.
     `too_large` holds the limit under which a run found that only all of the plan in pieces fits.
     """

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import FileError
-from ..storage.tables.access import DESCRIPTORS, AccessRules, denied, shortened
+from ..storage.file_identity import denied, shortened
+from ..storage.tables.access import DESCRIPTORS, AccessRules
 from ..storage.tables.files import local_path
 
 TEMPORARY = ".writing-"  # between a file's name and a random one

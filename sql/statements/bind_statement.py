@@ -30,6 +30,7 @@ from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
 from .bind_copy import copy_statement
+from .bind_secret import create_secret, drop_secret, is_secret
 from .bind_session_statement import (
     MACRO,
     create_macro,
@@ -254,10 +255,14 @@ def _reset(piece: Piece, scope: Scope) -> Statement:
 
 
 def _create(piece: Piece, scope: Scope) -> Statement:
+    if is_secret(piece):
+        return create_secret(piece, scope)
     return create_macro(piece, scope) if MACRO.match(piece.sql) else create(piece, scope)
 
 
 def _drop(piece: Piece, scope: Scope) -> Statement:
+    if is_secret(piece):
+        return drop_secret(piece, scope)
     return drop_macro(piece, scope) if is_macro_drop(piece) else drop(piece, scope)
 
 

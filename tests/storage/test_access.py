@@ -13,8 +13,9 @@ import pytest
 
 import fuseline
 from fuseline.errors import AccessDenied, FileError, FuselineError, InvalidQuery
+from fuseline.storage.file_identity import FileIdentity
 from fuseline.storage.tables import access
-from fuseline.storage.tables.access import Access, AccessRules, FileIdentity, opened
+from fuseline.storage.tables.access import Access, AccessRules, opened
 from fuseline.storage.tables.files import find_files
 from fuseline.storage.tables.parquet import ParquetTable
 

@@ -1,7 +1,7 @@
 """The CUDA kernel that picks groups out of slots: it writes parts of their numbers, and elements of accumulators, side by side.
 
 `bits` say which slots hold a group, 32 a word; slots are dealt out to `warps` ranges of `share` each, whose groups begin at
-`places` of the result (`handwritten.functions_groups` counts them): groups come out in the order of their slots.
+`paths` of the result (`handwritten.functions_groups` counts them): groups come out in the order of their slots.
 """
 
 from __future__ import annotations

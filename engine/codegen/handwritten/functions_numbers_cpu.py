@@ -37,7 +37,7 @@ def count_parts(words, width, start, stop, bits, parts, counts):  # type: ignore
 
 @njit(error_model="numpy")
 def place_rows(words, width, start, stop, parts, places, out):  # type: ignore[no-untyped-def]
-    """Copy rows to where their parts lie; `places` say where the next row of each goes."""
+    """Copy rows to where their parts lie; `paths` say where the next row of each goes."""
     for row in range(start, stop):
         part = np.uint64(parts[np.uint64(row)])
         place = places[part]

@@ -54,7 +54,7 @@ class Job:
     """Where a column lies and where its rows go, as the kernel reads it, a word for each.
 
     `data` are the values of `width` bytes, or the offsets to `characters`.  `bits` is a bitmap that begins `first` bits before
-    the column, `places` are the column's row numbers (INT32), a negative one for NULL; 0 for none of these.  `out` and `valid`
+    the column, `paths` are the column's row numbers (INT32), a negative one for NULL; 0 for none of these.  `out` and `valid`
     are places in the result, where `room` bytes are left for characters after the words of the texts; `valid` is -1 without NULLs.
     """
 

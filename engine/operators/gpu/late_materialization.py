@@ -95,7 +95,7 @@ class Places:
 
 
 class LateColumns(Mapping[int, Held]):
-    """Columns by `Column.id`: some `there`, of others a relation's number in `places` and what to fetch from it."""
+    """Columns by `Column.id`: some `there`, of others a relation's number in `paths` and what to fetch from it."""
 
     def __init__(
         self,

@@ -42,6 +42,8 @@ def _reasons(node: p.Physical) -> Iterator[str]:
             reason = unsupported_call(window.aggregate) if window.is_aggregate else None
             if reason:
                 yield f"the GPU backend does not compute {reason}"
+    if isinstance(node, p.ParquetScan) and getattr(node.table, "is_remote", False):
+        yield "remote files are read by the CPU"
     if isinstance(node, p.ParquetScan | p.MemoryScan):
         rows = node.table.statistics().rows
         if rows is not None and rows > MAX_ROWS:

@@ -11,49 +11,54 @@ import fnmatch
 import glob
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ...errors import AccessDenied, FileError
+from ..file_identity import FileIdentity, changed, denied
+from ..remote.object_stores import Patience
+from ..remote.remote_access import RemoteAccess
+from ..remote.remote_files import RemoteFile
+from ..remote.urls import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from ...plan.files.remote_secret import RemoteSecret
+
 DESCRIPTORS = "/proc/self/fd/"  # a name there opens the file of a descriptor, whatever its path leads to by now
-
-
-class FileIdentity(NamedTuple):
-    """A file as it was when it was looked at; one that has been written since has another identity.
-
-    A program may set the time of the last write back; that of the last change, `ctime_ns`, it may not.
-    """
-
-    path: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, path: str, found: os.stat_result) -> FileIdentity:
-        return cls(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 @dataclass(frozen=True)
 class AccessRules:
-    """The files and folders that may be opened, as resolved paths; None for all."""
+    """The files and folders that may be opened, as resolved paths, None for all; and the same of remote ones."""
 
     allowed: tuple[str, ...] | None = None
+    remote: RemoteAccess = field(default_factory=RemoteAccess)
 
     @classmethod
-    def of(cls, external_access: bool, allowed_paths: Sequence[Path] | None) -> AccessRules:
+    def of(
+        cls,
+        external_access: bool,
+        allowed_paths: Sequence[Path | str] | None,
+        patience: Patience | None = None,
+    ) -> AccessRules:
         """Return what settings mean: without external access there is nothing but what is allowed."""
-        if allowed_paths is None:
-            return cls(None if external_access else ())
-        return cls(tuple(os.path.realpath(path) for path in allowed_paths))
+        if allowed_paths is None and not external_access:
+            allowed_paths = ()
+        own = None if allowed_paths is None else [str(path) for path in allowed_paths]
+        remote = RemoteAccess.of(own, patience or Patience())
+        if own is None:
+            return cls(None, remote)
+        return cls(tuple(os.path.realpath(p) for p in own if not is_remote(p)), remote)
+
+    def with_remote(self, secrets: tuple[RemoteSecret, ...], refusal: str = "") -> AccessRules:
+        """Return these rules with the credentials of remote files, or why there are none."""
+        return replace(
+            self, remote=replace(self.remote, secrets=secrets, refusal=refusal, stores={})
+        )
 
     def permits(self, resolved: str) -> bool:
         """Whether a resolved path may be opened."""
@@ -84,30 +89,16 @@ class Access:
         self.rules = rules
 
 
-def denied(asked: str) -> AccessDenied:
-    return AccessDenied(
-        f'"{shortened(asked)}" may not be opened: it lies outside of what external_access and allowed_paths permit.'
-    )
-
-
-def shortened(path: str) -> str:
-    """A path as messages show it."""
-    return path if len(path) <= 500 else f"{path[:200]}...{path[-200:]}"
-
-
-def changed(path: str, how: str = "has changed") -> FileError:
-    """Return the error for a file that is another one after it was looked at."""
-    return FileError(
-        f'The file "{path}" {how} while it was read: run the query again when it is complete.'
-    )
-
-
 @contextmanager
 def opened(file: FileIdentity) -> Iterator[pa.NativeFile]:
     """Open a file to read; raises `FileError` where it is not the one that was looked at, before or after it was read.
 
     Who closes a generator that reads wants no more of the file, and hears nothing.
     """
+    if isinstance(file, RemoteFile):
+        with file.opened() as blocks:
+            yield blocks
+        return
     handle = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         _check_identity(handle, file)

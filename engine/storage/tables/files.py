@@ -10,21 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import AccessDenied, FileError, Unsupported
-from .access import (
-    EVERYTHING,
-    AccessRules,
-    FileIdentity,
-    changed,
-    look_inside,
-    matching,
-    shortened,
-)
+from ...errors import AccessDenied, FileError
+from ..file_identity import FileIdentity, changed, shortened
+from ..remote.remote_access import SUFFIX, RemoteAccess, files_before_folders
+from ..remote.remote_files import RemoteFile
+from ..remote.urls import is_remote, url_of
+from .access import EVERYTHING, AccessRules, look_inside, matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-SUFFIX = ".parquet"
 LONGEST = 4096  # characters of a path, which systems take in bytes
 
 
@@ -45,11 +40,23 @@ def find_files(patterns: Sequence[str], rules: AccessRules = EVERYTHING) -> tupl
         raise FileError(
             "read_parquet was given an empty list: name at least one file, glob or directory."
         )
-    return tuple(file for pattern in patterns for file in _find(pattern, rules))
+    remote = list(dict.fromkeys(filter(is_remote, patterns)))
+    known = dict(zip(remote, rules.remote.find(remote), strict=True)) if remote else {}
+    return tuple(
+        file
+        for pattern in patterns
+        for file in (_at(known[pattern]) if pattern in known else _find(pattern, rules))
+    )
+
+
+def _at(files: Iterable[RemoteFile]) -> list[FoundFile]:
+    return [FoundFile(file.path, file) for file in files]
 
 
 def paths_matching(pattern: str, rules: AccessRules = EVERYTHING) -> list[str]:
     """Return the files that a path or glob stands for, none where there is none; raises `AccessDenied`."""
+    if is_remote(pattern):
+        return rules.remote.paths_matching(pattern)
     path = local_path(pattern)
     found = _look(path, rules, pattern)
     if isinstance(found, FoundFile):
@@ -76,8 +83,12 @@ def are_paths_of(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool
     return [local_path(pattern) for pattern in patterns] == [file.path for file in files]
 
 
-def are_unchanged(files: Iterable[FileIdentity]) -> bool:
+def are_unchanged(files: Sequence[FileIdentity]) -> bool:
     """Whether files are as they were, which each query asks about each of its tables."""
+    remote = [file for file in files if isinstance(file, RemoteFile)]
+    if remote:
+        local = [file for file in files if not isinstance(file, RemoteFile)]
+        return are_unchanged(local) and RemoteAccess().are_unchanged(remote)
     try:
         for path, size, written, changed_at, inode in files:
             found = os.stat(path)  # noqa: PTH116
@@ -125,16 +136,17 @@ def local_path(pattern: str) -> str:
 @lru_cache(maxsize=4096)
 def _path_of(pattern: str) -> str:
     """Return the path of a pattern; remembered, since each query looks at its files again."""
-    scheme = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", pattern)
-    if scheme and scheme[1].lower() != "file":
-        raise Unsupported(
-            f'"{pattern}" is a remote path, which is not read yet: copy the files to a local disk first.'
-        )
+    if is_remote(pattern):
+        return url_of(pattern).text
+    scheme = re.match(r"[a-zA-Z]+://", pattern)
     return str(Path(pattern[scheme.end() :] if scheme else pattern))
 
 
 def check_unchanged(file: FileIdentity) -> None:
     """Raise `FileError` for a file that has been written or replaced since it was looked at."""
+    if isinstance(file, RemoteFile):
+        file.check_unchanged()
+        return
     now = _look(file.path, EVERYTHING, file.path)
     if not isinstance(now, FoundFile) or now.identity != file:
         raise changed(file.path, "is gone" if now is None else "has changed")
@@ -185,14 +197,9 @@ def _matching(pattern: str, rules: AccessRules) -> list[FoundFile]:
 
 def _looked_at(paths: list[str], rules: AccessRules) -> list[FoundFile]:
     """Return the files among paths, those of a folder before those of the folders in it."""
-    paths.sort(key=_files_before_folders)
+    paths.sort(key=files_before_folders)
     looked = (_look(path, rules, path) for path in paths)
     return [found for found in looked if isinstance(found, FoundFile)]
-
-
-def _files_before_folders(path: str) -> list[tuple[bool, str]]:
-    *folders, name = path.split("/")
-    return [*((True, folder) for folder in folders), (False, name)]
 
 
 def _nothing(what: str) -> list[FoundFile]:

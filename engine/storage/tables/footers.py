@@ -6,13 +6,17 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import FileError
-from .access import FileIdentity, changed, opened
+from ...stopping import carried
+from ..file_identity import FileIdentity, changed
+from ..remote.remote_files import RemoteFile
+from .access import opened
 from .footer_check import check_footer
 
 if TYPE_CHECKING:
@@ -29,7 +33,12 @@ _moments_lock = threading.Lock()
 
 
 def is_settled(file: FileIdentity) -> bool:
-    """Whether no write that gave the file its times can still go on; asked before it is read."""
+    """Whether no write that gave the file its times can still go on; asked before it is read.
+
+    A remote file appears whole: it is settled where its store tells its versions apart.
+    """
+    if isinstance(file, RemoteFile):
+        return file.is_tagged
     needed = SECONDS + min(file.size, LARGEST_WRITE) / WRITE_RATE
     age = time.time() - max(file.mtime_ns, file.ctime_ns) / 1e9
     return age >= needed or time.monotonic() - _first_seen(file) >= needed
@@ -67,7 +76,7 @@ def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
     settled = [f for f in missing if is_settled(f)]
     if len(missing) > 1:
         with ThreadPoolExecutor(min(READERS, len(missing))) as pool:
-            known.update(zip(missing, pool.map(_read, missing), strict=True))
+            known.update(zip(missing, pool.map(carried(_read), missing), strict=True))
     elif missing:
         known[missing[0]] = _read(missing[0])
     with _lock:
@@ -85,7 +94,7 @@ def _read(file: FileIdentity) -> pq.FileMetaData:
             f'The file "{file.path}" has {file.size} bytes: too few for a Parquet file.'
         )
     try:
-        with opened(file) as source:
+        with _opened_at_end(file) as source:
             footer = _footer(source, file.path)
             # Of the bytes that are checked below, whatever becomes of the file meanwhile
             metadata = pq.read_metadata(pa.BufferReader(footer) if footer else source)
@@ -95,6 +104,10 @@ def _read(file: FileIdentity) -> pq.FileMetaData:
         raise changed(file.path)
     check_footer(footer[len(MAGIC) :], metadata, file.path)
     return metadata
+
+
+def _opened_at_end(file: FileIdentity) -> AbstractContextManager[pa.NativeFile]:
+    return file.opened(from_end=True) if isinstance(file, RemoteFile) else opened(file)
 
 
 def _footer(file: pa.NativeFile, path: str) -> bytes:

@@ -15,7 +15,9 @@ from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import DataType, Kind
 from ..columns.cache import PartOf
-from .access import Access, AccessRules, FileIdentity
+from ..file_identity import FileIdentity
+from ..remote.remote_files import RemoteFile
+from .access import Access, AccessRules
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import Bounds, LazyColumns, column_positions, excluded
 from .files import (
@@ -141,6 +143,10 @@ class ParquetTable:
         return (
             self.files[0] if len(self.files) == 1 and not kind else SourceIdentity(self.files, kind)
         )
+
+    @cached_property
+    def is_remote(self) -> bool:
+        return any(isinstance(file, RemoteFile) for file in self.files)
 
     @cached_property
     def all_fields(self) -> tuple[tuple[str, DataType], ...]:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from ...errors import FileError, InvalidQuery, UnknownName, nearest, printable, shown
 from ...plan.expr import Value
 from ...plan.types import VARCHAR, DataType
-from .access import FileIdentity
+from ..file_identity import FileIdentity
 from .footers import unreadable
 from .hive import FileConstant, partition_columns
 from .other_types import type_in_file

@@ -21,6 +21,7 @@ from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....progress.run_progress import READING_SHARE
+from ....stopping import carried, wait
 from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ....storage.columns.value_checks import (
@@ -29,13 +30,13 @@ from ....storage.columns.value_checks import (
     check_timestamps,
     check_utf8,
 )
-from ....storage.tables.access import opened
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..memory.ask_memory import ask_columns
 from ..table import Table, combine, concat_arrays, physical_type, to_physical
+from .remote_parts import ReadAhead, bytes_of
 
 DEVICE = "cpu"
 ROWS_A_TASK = 200_000  # rows that one thread reads at a time; more take fresh memory instead of what was just freed
@@ -214,15 +215,18 @@ def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict
     from_files = [s for s in sources if s not in table.constants]
     parts = _parts(table, chosen, PARTS_A_THREAD * context.threads)
     rows = sum(rows_of(table, part) for part in parts)
-    # A task reads one column, whose parts are freed when they are joined; of small files it reads all that is wanted
-    apart = rows >= SMALL_PART_ROWS * len(parts)
+    # A task reads one column, whose parts are freed when they are joined; of small files it reads all that is wanted, and of
+    # remote ones, where each request takes long
+    apart = rows >= SMALL_PART_ROWS * len(parts) and not table.is_remote
+    ahead = ReadAhead(table, parts, from_files) if table.is_remote else None
     tasks = [[s] for s in from_files] if apart else [from_files]
     dictionaries = {s for s in from_files if table.has_small_dictionary(s)}
     context.progress.expect(len(parts) * sum(map(bool, tasks)), share=READING_SHARE)
     found: dict[str, pa.Array] = {}
+    read = carried(read_part)
     with ThreadPoolExecutor(max(1, context.threads)) as pool:
         pending: list[tuple[list[str], list[Future[list[pa.Array]]]]] = [
-            (task, [pool.submit(read_part, table, part, task, dictionaries) for part in parts])
+            (task, [pool.submit(read, table, part, task, dictionaries, ahead) for part in parts])
             for task in tasks
             if task
         ]
@@ -232,6 +236,9 @@ def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+        finally:
+            if ahead is not None:
+                ahead.close()
     if found:
         table.check_unchanged(chosen)
     constants = {s: constant(table, s, chosen) for s in sources if s in table.constants}
@@ -247,7 +254,8 @@ def _joined_task(
     """Wait for the parts of some columns and join them; `futures` lets go of them."""
     read: dict[str, list[pa.Array]] = {s: [] for s in task}
     for future in futures:
-        for source, array in zip(task, future.result(), strict=True):
+        arrays: list[pa.Array] = wait(future)
+        for source, array in zip(task, arrays, strict=True):
             read[source].append(array)
         ask(sum(arrays[-1].nbytes for arrays in read.values()))
     futures.clear()
@@ -274,13 +282,17 @@ def _parts(table: ParquetTable, chosen: Sequence[RowGroups], least: int) -> list
 
 
 def read_part(
-    table: ParquetTable, part: RowGroups, sources: Sequence[str], dictionaries: set[str]
+    table: ParquetTable,
+    part: RowGroups,
+    sources: Sequence[str],
+    dictionaries: set[str],
+    ahead: ReadAhead | None = None,
 ) -> list[pa.Array]:
     """Read columns of some row groups of one file, in physical form; raises `FileError`."""
     file = table.files[part.file]
     names = [table.parquet_names[s] for s in sources]
     with readable(file.path):
-        with reader(table, part, sources, dictionaries) as source:
+        with reader(table, part, sources, dictionaries, ahead) as source:
             data = source.read_row_groups(list(part.groups), columns=names, use_threads=False)
         expected = sum(table.stored_rows[part.file][g] for g in part.groups)
         if sources and data.num_rows != expected:
@@ -308,11 +320,14 @@ def reader(
     part: RowGroups,
     sources: Sequence[str],
     dictionaries: set[str],
+    ahead: ReadAhead | None = None,
     **options: object,
 ) -> Iterator[pq.ParquetFile]:
     """Open one file of a table; of `dictionaries` come codes."""
+    if table.is_remote:
+        options["pre_buffer"] = False  # which would read what lies between the chunks too
     with (
-        opened(table.files[part.file]) as source,
+        bytes_of(table, part, sources, ahead) as source,
         pq.ParquetFile(
             source,
             metadata=table.footers[part.file],

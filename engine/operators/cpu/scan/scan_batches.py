@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -108,7 +109,7 @@ def _from_file(
         return
     path = table.files[part.file].path
     dictionaries = {s for s in sources if table.has_small_dictionary(s)}
-    options = {"pre_buffer": False, "buffer_size": READ_BYTES}
+    options: dict[str, Any] = {"pre_buffer": False, "buffer_size": READ_BYTES}
     with readable(path), reader(table, part, sources, dictionaries, **options) as source:
         names = [table.parquet_names[s] for s in sources]
         batches = source.iter_batches(DECODED_ROWS, list(part.groups), names, use_threads=False)

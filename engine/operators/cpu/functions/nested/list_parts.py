@@ -33,7 +33,7 @@ def both(*masks: Mask | None) -> Mask | None:
 def picked(
     lengths: Ints, places: Ints, elements: pa.Array, valid: Mask | None, call: Call
 ) -> pa.Array:
-    """Return lists of the elements at `places`, -1 for NULL."""
+    """Return lists of the elements at `paths`, -1 for NULL."""
     taken = tables.take_array(elements, places)
     return list_array(lengths, taken, valid, tables.physical_type(call.type))
 

@@ -1,0 +1,145 @@
+"""CREATE SECRET and DROP SECRET: what is read of them is in no message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sqlglot import Token, TokenType
+
+from fuseline.errors import InvalidQuery, ParseError, UnknownName, Unsupported, nearest
+from fuseline.plan.files.remote_secret import SCOPES, SECRET_TYPES, RemoteSecret
+from fuseline.plan.statements import CreateSecret, DropSecret, Statement
+
+from ..binding.scope import Scope
+from ..parsing.pieces import Piece
+from ..parsing.tokens import tokenize
+
+_HEAD = re.compile(
+    r"\s*create\s+(?P<replace>or\s+replace\s+)?(?:(?P<kind>temp|temporary|persistent)\s+)?secret\b"
+    r"(?P<unless>\s+if\s+not\s+exists\b)?",
+    re.IGNORECASE,
+)
+_DROP = re.compile(
+    r"\s*drop\s+(?:(?P<kind>temp|temporary|persistent)\s+)?secret\s+(?P<exists>if\s+exists\s+)?"
+    r'(?P<name>\w+|"(?:[^"]|"")+")\s*',
+    re.IGNORECASE,
+)
+_EITHER = re.compile(
+    r"\s*(?:create|drop)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|persistent)\s+)?secret\b",
+    re.IGNORECASE,
+)
+_FORM = "Syntax error: the statement is written CREATE SECRET name (TYPE s3, KEY_ID '...', SECRET '...')."
+
+
+def is_secret(piece: Piece) -> bool:
+    """Whether CREATE or DROP is about a secret."""
+    return _EITHER.match(piece.sql) is not None
+
+
+def create_secret(piece: Piece, _: Scope) -> Statement:
+    head = _HEAD.match(piece.sql)
+    if head is None:
+        raise ParseError(_FORM)
+    _check_kept(head["kind"])
+    tokens = [t for t in tokenize(piece) if t.start >= head.end()]
+    name = ""
+    if tokens and tokens[0].token_type is not TokenType.L_PAREN:
+        name = tokens.pop(0).text
+    given = dict(_options(tokens))
+    kind = str(given.pop("type", "")).lower()
+    if kind not in SECRET_TYPES:
+        raise InvalidQuery(f"CREATE SECRET takes a TYPE: one of {', '.join(SECRET_TYPES)}.")
+    options = {key: _checked(kind, key, value) for key, value in given.items()}
+    provider = str(options.pop("provider", "config"))
+    scope = options.pop("scope", SCOPES[kind])
+    assert isinstance(scope, tuple)
+    if ("key_id" in options) != ("secret" in options):
+        raise InvalidQuery("A secret has both KEY_ID and SECRET, or neither.")
+    made = RemoteSecret((name or f"__default_{kind}").lower(), kind, provider, scope, options)
+    return CreateSecret(made, bool(head["replace"]), bool(head["unless"]))
+
+
+def drop_secret(piece: Piece, _: Scope) -> Statement:
+    found = _DROP.fullmatch(piece.sql)
+    if found is None:
+        raise ParseError("Syntax error: the statement is written DROP SECRET name.")
+    _check_kept(found["kind"])
+    name = found["name"]
+    bare = name[1:-1].replace('""', '"') if name.startswith('"') else name
+    return DropSecret(bare.lower(), bool(found["exists"]))
+
+
+def _check_kept(kind: str | None) -> None:
+    if (kind or "").lower() == "persistent":
+        raise Unsupported(
+            "Secrets are not kept on a disk: write CREATE SECRET in each session, or use the environment."
+        )
+
+
+def _checked(kind: str, name: str, value: object) -> object:
+    """Return the value of an option; messages tell its name alone."""
+    table = SECRET_TYPES[kind]
+    if name in table.refused:
+        raise Unsupported(f"The option {name} of {table.what} is not supported: leave it out.")
+    check = table.checks.get(name)
+    if check is None:
+        hint = nearest(name, table.checks) or f" The options are {', '.join(table.checks)}."
+        raise UnknownName(f'{table.what} has no option "{name}".{hint}')
+    try:
+        return check(value)
+    except ValueError as error:
+        raise InvalidQuery(f"The option {name} of {table.what} takes {error}.") from None
+
+
+def _options(tokens: Sequence[Token]) -> Iterator[tuple[str, object]]:
+    """Yield names and values of what stands in parentheses."""
+    inside, depth = [], 0
+    if len(tokens) < 3 or tokens[0].text != "(" or tokens[-1].text != ")":
+        raise ParseError(_FORM)
+    part: list[Token] = []
+    for token in tokens[1:-1]:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth == 0 and token.text == "," and token.token_type is TokenType.COMMA:
+            inside.append(part)
+            part = []
+        else:
+            part.append(token)
+    inside.append(part)
+    seen: set[str] = set()
+    for name, *value in filter(None, inside):
+        if not value or name.text.lower() in seen:
+            raise ParseError(f"{_FORM} Each option has a value, and stands there once.")
+        seen.add(name.text.lower())
+        yield name.text.lower(), _value(value)
+
+
+def _value(tokens: Sequence[Token]) -> object:
+    """Return a text, a truth value, a list of texts or a map of them."""
+    words = [token.text for token in tokens]
+    if words[0].lower() == "map" and words[1:2] == ["{"] and words[-1] == "}":
+        return _pairs(tokens[2:-1])
+    if words[0] in ("(", "[") and words[-1] in (")", "]"):
+        return [_single(token) for token in tokens[1:-1] if token.text != ","]
+    if len(tokens) > 1:
+        raise ParseError(f"{_FORM} Values are texts in quotes.")
+    return _single(tokens[0])
+
+
+def _single(token: Token) -> object:
+    if token.token_type is TokenType.STRING:
+        return token.text
+    if token.text.lower() in ("true", "false"):
+        return token.text.lower() == "true"
+    if not re.fullmatch(r"\w+", token.text):
+        raise ParseError(f"{_FORM} Values are texts in quotes.")
+    return token.text
+
+
+def _pairs(tokens: Sequence[Token]) -> dict[str, str]:
+    texts = [t.text for t in tokens if t.token_type is TokenType.STRING]
+    signs = [t.text for t in tokens if t.token_type is not TokenType.STRING]
+    expected = [sign for _ in range(len(texts) // 2) for sign in (":", ",")][:-1]
+    if not texts or len(texts) % 2 or signs != expected:
+        raise ParseError(f"{_FORM} A map is written MAP {{'name': 'value'}}.")
+    return dict(zip(texts[::2], texts[1::2], strict=True))
