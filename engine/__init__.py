@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .frame.frame import Frame
     from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
     from .frame.sql_functions import fn
+    from .frame.user_function import udf
     from .module_functions import (
         default_connection,
         execute,
@@ -96,6 +97,7 @@ _HOMES = {
     "max_": "frame.functions",
     "min_": "frame.functions",
     "sum_": "frame.functions",
+    "udf": "frame.user_function",
     "when": "frame.functions",
     **dict.fromkeys(_ERRORS, "errors"),
     **dict.fromkeys(_DB_API, "db_api"),
@@ -129,6 +131,7 @@ __all__ = [
     "register",
     "sum_",
     "table",
+    "udf",
     "when",
 ]
 

@@ -22,7 +22,7 @@ from .errors import (
     shown,
 )
 from .plan.changes.recursion import Recursion
-from .plan.changes.session_objects import Macro, SessionObjects
+from .plan.changes.session_objects import SessionObjects
 from .plan.logical import CatalogTable, Logical
 from .plan.temporal import statement_time
 from .storage.tables.access import Access, AccessRules
@@ -95,7 +95,7 @@ class Catalog:
         self.failed = False  # an error in the transaction left nothing to do but to roll back
         self._files: OrderedDict[FilesKey, ParquetTable | UnreadTable] = OrderedDict()
         self.session = SessionObjects()
-        self._macros_before: dict[str, Macro] = {}
+        self._named_before = self.session.named()
         self._lock = threading.RLock()
 
     # What the binder asks for
@@ -227,7 +227,7 @@ class Catalog:
                     "A transaction is open already: COMMIT or ROLLBACK it first."
                 )
             self._before, self._only_reads = dict(self._objects), only_reads
-            self._macros_before = dict(self.session.macros)
+            self._named_before = self.session.named()
             self.session.began = statement_time.clock()
 
     def fail(self) -> None:
@@ -249,7 +249,7 @@ class Catalog:
         with self._lock:
             made = self._objects
             self._objects = self._end("ROLLBACK")
-            self.session.macros = self._macros_before
+            self.session.macros, self.session.functions = self._named_before
             self.version += 1
             kept = {id(entry) for entry in self._objects.values()}
             return [entry for entry in made.values() if id(entry) not in kept]

@@ -20,6 +20,7 @@ from .errors import (
 )
 from .fence import fenced
 from .import_ahead import import_ahead
+from .interop.function_registry import FunctionRegistry
 from .metadata.objects import Here
 from .metadata.snapshots import snapshot_functions
 from .metadata.system_views import SYSTEM_VIEWS
@@ -89,7 +90,7 @@ def connect(
 
 
 @fenced
-class Connection(FileReaders, TellsProgress, HasErrors):
+class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query

@@ -13,6 +13,8 @@ from .errors import TypeMismatch
 from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.temporal.statement_time import quarter_hour, today
+from .plan.udf.python_function import PythonFunction
+from .plan.udf.settled_calls import Images, functions_of, images_of
 from .runtime.schedule import Schedule
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
@@ -27,7 +29,7 @@ class CachedPlan:
 
     `plan` is `source` with the tables as their files are now, `files` those of its tables that have any,
     `passing` those that serve one run.  `spent` holds the seconds that looking it up or binding
-    took, until a run takes them into its profile.
+    took, until a run takes them into its profile.  `images` are what the values of its Python functions depended on when it was planned.
     """
 
     source: Logical
@@ -37,6 +39,8 @@ class CachedPlan:
     settings: Settings | None = None
     files: tuple[Any, ...] = ()  # `ParquetTable`s
     passing: tuple[object, ...] = ()
+    functions: tuple[PythonFunction, ...] = ()
+    images: Images = ()
     spent: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,10 +55,16 @@ class CachedPlan:
         self._read(_with_tables(self.plan, replacements))
         self.schedule = None
 
+    def look_at_functions(self) -> None:
+        """Have the query planned anew if the code of a Python function, or a value that it reads, is no longer what it was."""
+        if self.functions and (now := images_of(self.functions)) != self.images:
+            self.images, self.schedule = now, None
+
     def _read(self, plan: Logical) -> None:
         self.plan = plan
         tables = tables_of(plan)
         self.files = tuple(t for t in tables if hasattr(t, "is_current"))
+        self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
 
     def take_spent(self) -> float:

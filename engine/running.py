@@ -20,6 +20,7 @@ from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
 from .plan.statements import Statement
+from .plan.udf.settled_calls import functions_of, settled
 from .plan_cache import CachedPlan, PlanCache
 from .progress.run_progress import Progress, QueryProgress
 from .reading import Reading
@@ -319,11 +320,20 @@ class QueryRunner:
         """Return the physical plan under the settings of now, and whether it was known."""
         self._refresh(prepared)
         settings = self.settings
+        prepared.look_at_functions()
         if prepared.settings == settings and (schedule := prepared.schedule) is not None:
             return schedule, True
         schedule = schedule_of(self._plan(prepared.plan, _observer(settings.debug)))
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
+
+    def _settled(self, plan: Logical) -> Logical:
+        """Return a plan with its Python functions as they are now."""
+        if not functions_of(plan):
+            return plan
+        from .codegen.udf.refusals import refusal
+
+        return settled(plan, partial(refusal, directory=self.settings.cache_dir))
 
     def _fuse(self) -> FuseChoice:
         """Which chains of a plan become pipelines here."""
@@ -332,6 +342,7 @@ class QueryRunner:
     def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
         from .planner import plan_query
 
+        plan = self._settled(plan)
         physical = anywhere(
             lambda: plan_query(
                 plan,

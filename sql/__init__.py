@@ -25,6 +25,7 @@ from .binding.binding_catalog import BindingCatalog, CallerVariables
 from .binding.named_queries import NamedQueries
 from .binding.parameters import Parameters
 from .binding.scope import Scope, Session
+from .binding.udf.bind_python import is_function
 from .names.reader import quoted
 from .parsing.pieces import Piece, first_word, split
 from .parsing.unread import refusal, refuse_unused
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fuseline.frame.frame import Frame
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
-__all__ = ["first_word", "plan_sql", "quoted", "split", "starts_query"]
+__all__ = ["first_word", "is_function", "plan_sql", "quoted", "split", "starts_query"]
 
 
 def plan_sql(

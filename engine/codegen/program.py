@@ -17,6 +17,7 @@ from .indexes.layers import Buffer, Index
 from .loop import Doubt, Guard, Machine, Name, Search, Statement
 from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter
+from .udf.function_text import DeviceFunction
 
 WHOLE_COUNT = 32  # bits of a count that shares its word with no other
 
@@ -98,6 +99,7 @@ class Program:
     ranking: Ranking | None = None
     count_bits: int = WHOLE_COUNT
     shared_memory: SharedMemory = HOPPER
+    functions: tuple[DeviceFunction, ...] = ()  # in Python, compiled
 
     @cached_property
     def read(self) -> tuple[tuple[Physical, Column], ...]:

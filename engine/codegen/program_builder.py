@@ -35,6 +35,7 @@ from .loop import (
 from .names import free_name, identifier
 from .row_sources import TRUTH, TRUTHS, LeafColumns, RowSource
 from .typed_values import Element, Input, NotFusable, Parameter, TableParameter, Value
+from .udf.function_text import DeviceFunction
 
 ROW_LIMIT = 1 << 31  # row numbers of relations are int32
 ROW = Name("row", Machine.I64)  # of relation 0, in the target's own type
@@ -105,6 +106,7 @@ class ProgramBuilder:
     keep: Name | None = None
     kept: float | None = None  # the share of rows for which `keep` holds, as far as estimated
     repeats: bool = False
+    functions: list[DeviceFunction] = field(default_factory=list)  # in Python
     blocks: list[Block] = field(default_factory=lambda: [Block([])])
 
     # What comes in
@@ -158,7 +160,8 @@ class ProgramBuilder:
 
     def free(self, name: str) -> str:
         """Return a variable's name that shows this one."""
-        return free_name(identifier(name), set(self.names.values()))
+        taken = {*self.names.values(), *(f.name for f in self.functions)}
+        return free_name(identifier(name), taken)
 
     def code(self, source: Input) -> Name:
         """The code of a column in the current row of its relation, read at first use."""
@@ -276,6 +279,14 @@ class ProgramBuilder:
         name = f"table{len(self.tables)}"
         self.tables.append(TableParameter(name, machine, array))
         return name
+
+    def python(self, name: str, make: Callable[[str], DeviceFunction]) -> str:
+        """Add a Python function, if it is not there, and return its name."""
+        known = next((f for f in self.functions if make(f.name) == f), None)
+        if known is None:
+            known = make(self.free(f"python_{name}"))
+            self.functions.append(known)
+        return known.name
 
     def buffer(self, buffer: Buffer) -> Name:
         """Add index memory and return its name, which has no type of a register."""

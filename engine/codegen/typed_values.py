@@ -9,7 +9,7 @@ import pyarrow as pa
 from ..errors import FuselineError
 from ..plan.expr import Column
 from ..plan.physical import Physical
-from ..plan.types import DataType
+from ..plan.types import DataType, Kind
 from ..storage.columns.encodings import Array
 from .loop import Apply, Machine, Term
 from .ranges import IntegerRange
@@ -132,3 +132,7 @@ def machine_of(interval: IntegerRange, data_type: DataType) -> Machine:
     if interval.fits_i64:
         return Machine.I64
     raise NotFusable(f"a {data_type} may need more than 64 bits here")
+
+
+def machine_of_float(data_type: DataType) -> Machine:
+    return Machine.F32 if data_type.kind is Kind.FLOAT else Machine.F64

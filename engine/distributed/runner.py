@@ -20,6 +20,7 @@ from ..plan.logical import Logical
 from ..plan.node import walk_once
 from ..plan.physical import Physical
 from ..plan.types import to_arrow
+from ..plan.udf.settled_calls import functions_of
 from ..plan_cache import CachedPlan
 from ..reading import Reading
 from ..running import Observer, QueryRunner
@@ -151,6 +152,14 @@ class ClusterRunner(QueryRunner):
         made, crew = super().physical(plan, observer), self.crew
         placement = crew.placement(self.settings)
         return whole_plan(made, self.settings, placement, FIRST, crew.size).plan
+
+    def _settled(self, plan: Logical) -> Logical:
+        for function in functions_of(plan):
+            raise Unsupported(
+                f"The Python function {function.name} does not run on a cluster, whose workers have no functions of the client's yet: "
+                "ask on a connection without cluster=."
+            )
+        return plan
 
     def load(self, plan: Logical) -> None:
         raise Unsupported(

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NAMES_SHOWN, AmbiguousName, InvalidQuery, UnknownName, nearest, shown
 from ..plan import infer
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
 from ..plan.logical import Item, Logical, Project
 from ..plan.node import walk
+from ..plan.temporal import zones
 from ..plan.types import DataType
+from ..plan.udf.named_functions import with_functions
 from .functions import Expression, Resolve
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+
+
+@contextmanager
+def of_connection(connection: Connection) -> Iterator[None]:
+    """Have casts and date parts use a connection's time zone, and `fn` know its Python functions."""
+    functions = connection.catalog.session.functions
+    with zones.of_session(connection.settings.timezone), with_functions(functions):
+        yield
 
 
 def flat(values: Sequence[Any]) -> list[Any]:

@@ -18,11 +18,10 @@ from ..fence import fenced
 from ..plan import infer
 from ..plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from ..plan.logical import Distinct, Filter, Item, Limit, Logical, Project, Sort
-from ..plan.temporal import zones
 from ..plan.types import BOOLEAN, DataType
 from .api_hints import missing
 from .batches import MOST_ROWS, Batches, batch_rows
-from .binding import bind, find_column, flat, output_column
+from .binding import bind, find_column, flat, of_connection, output_column
 from .exported import exported
 from .file_methods import FileMethods
 from .functions import Expression, Operand, as_column, count, sort_key
@@ -388,8 +387,8 @@ class Frame(FileMethods):
             return bind(expression, self._plan.columns, self.resolve)
 
     def in_zone(self) -> AbstractContextManager[None]:
-        """Have casts and date parts that are bound inside use the connection's `timezone`."""
-        return zones.of_session(self._connection.settings.timezone)
+        """Have what is bound inside use the connection's `timezone` and Python functions."""
+        return of_connection(self._connection)
 
 
 def _plan_of(other: object) -> Logical:

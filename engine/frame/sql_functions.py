@@ -1,14 +1,17 @@
-"""SQL's functions under their names: `fn.upper("name")`, `fn.median("price")`."""
+"""SQL's functions, and a connection's Python functions, under their names: `fn.upper("name")`, `fn.median("price")`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from ..fence import fenced
 from ..plan import derived
+from ..plan.expr import Expr
 from ..plan.functions import aggregate_name, constants, scalar_name
+from ..plan.udf.named_functions import named_function
+from ..plan.udf.python_function import check_plain, python_call
 from .functions import Expression, aggregate, as_column, call
 
 
@@ -35,7 +38,15 @@ def scalar(function: str, *args: Any) -> Expression:
     fixed = constants(derived.signature(function))
     place = min((i for i in range(len(args)) if i not in fixed), default=0)
     operands = [as_column(a) if i == place else a for i, a in enumerate(args)]
-    return call(function, *operands, how=derived.function)
+    return call(function, *operands, how=_bound)
+
+
+def _bound(function: str, args: Sequence[Expr]) -> Expr:
+    python = named_function(function)
+    if python is None:
+        return derived.function(function, args)
+    check_plain(python, "frames")
+    return python_call(python, args)
 
 
 fn = _Functions()

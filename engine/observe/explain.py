@@ -9,6 +9,7 @@ from ..errors import UnknownName, nearest, shown
 from ..plan.node import Node
 from ..plan.physical import ParquetScan, Pipeline
 from ..plan.text.plan_text import describe, tree
+from .function_notes import function_lines
 from .roofline import bound
 from .stages import stage_lines
 
@@ -51,7 +52,7 @@ def explain(connection: Connection, plan: Logical, stage: Stage = "physical") ->
     logical_steps = [(name, node) for name, node in steps if name != "place"]
     match stage:
         case "physical":
-            return tree(physical)
+            return "\n".join([tree(physical), *function_lines(physical)])
         case "optimized":
             return tree(optimized(plan, logical_steps))
         case "rules":
@@ -87,6 +88,7 @@ def analyzed(profile: Profile) -> str:
         lines += [
             f"Pipeline {i}: {text}" if text[0] != " " else text for text in _kernel(node, profile)
         ]
+    lines.extend(dict.fromkeys(text for n in profile.nodes for text in function_lines(n.node)))
     lines.extend(f"{n.name}: {n.host_note}" for n in profile.nodes if n.host_values)
     lines.extend(f"{n.name}: {n.remark}" for n in profile.nodes if n.remark is not None)
     apart = {n.node.not_fused: n.name for n in profile.nodes if n.node.not_fused is not None}

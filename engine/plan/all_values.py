@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .expr import Call, Cast, Expr, Literal
 from .functions import SCALAR, STRICT
+from .udf.python_function import PythonCall
 
 
 def is_null_constant(expr: Expr) -> bool:
@@ -26,6 +27,6 @@ def never_raises(expr: Expr) -> bool:
     match expr:
         case Call(function=function) if SCALAR[function].raises:
             return False
-        case Cast(safe=False):
+        case Cast(safe=False) | PythonCall():
             return False
     return all(map(never_raises, expr.children))

@@ -25,6 +25,7 @@ from .bind_lambda import bind_lambda_call, has_lambda
 from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
 from .scope import Scope
+from .udf.bind_python import bind_python, python_function
 
 _CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
 _QUANTILES = ("quantile_cont", "quantile_disc")
@@ -34,6 +35,9 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
     if function_names.aggregate(node) is not None or function_names.window(node) is not None:
         return bind_aggregate(node, scope)
+    python = python_function(node, scope)
+    if python is not None:
+        return bind_python(python, node, call_span(node, scope), scope)
     macro = macro_of(node, scope, is_table=False)
     if macro is not None:
         return scope.bind(expanded(macro, node, scope))

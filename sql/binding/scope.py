@@ -37,6 +37,7 @@ from ..parsing.unread import Tree, use
 from .binding_catalog import BindingCatalog, CallerVariables
 from .named_queries import BoundQuery, NamedQueries
 from .parameters import Parameters
+from .udf.drawing_calls import find_draw
 
 # What may stand before the name of a table, as in DuckDB with one database in memory.
 SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
@@ -256,10 +257,12 @@ class Scope:
         return self.outer._find(names, span) if self.outer else None
 
     def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
-        if node.find(exp.Rand) is not None:
+        draw = find_draw(node, self.session.catalog, exp.Rand)
+        if draw is not None:
+            what = draw.name or "random"
             raise InvalidQuery(
-                f'"{name}" stands for random(), which each use would draw anew: name it in a subquery.',
-                span_of(node.find(exp.Rand)),
+                f'"{name}" stands for {what}(), which each use would draw anew: name it in a subquery.',
+                span_of(draw),
             )
         # Without the alias itself: `select x + 1 as x` reads a column x or is an error.
         rest = {k: v for k, v in self.aliases.items() if k != name.lower()}

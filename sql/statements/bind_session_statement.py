@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import Token, exp
-from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import (
     InvalidQuery,
@@ -19,8 +18,6 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan.changes.session_objects import Macro, StoredText
-from fuseline.plan.derived import is_spelled
-from fuseline.plan.functions import aggregate_name
 from fuseline.plan.statements import (
     CreateMacro,
     Deallocate,
@@ -34,6 +31,7 @@ from fuseline.plan.statements import (
 from ..binding.bind_literal import plain_constant
 from ..binding.parameters import Parameters
 from ..binding.scope import Scope
+from ..binding.udf.bind_python import is_function
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece, span_of
 from ..parsing.tokens import tokenize
@@ -174,8 +172,7 @@ def create_macro(piece: Piece, scope: Scope) -> Statement:
     found = MACRO.match(piece.sql)
     assert found is not None, "asked before"
     name, tokens = _name(found), tokenize(piece)
-    known = is_spelled(name.lower()) or aggregate_name(name.lower()) is not None
-    if known or name.upper() in DuckDBParser.FUNCTIONS:
+    if is_function(name) or name.lower() in scope.session.catalog.session.functions:
         place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
         raise Unsupported(f'"{name}" is a function: give the macro another name.', place)
     first = next(i for i, t in enumerate(tokens) if t.start >= found.end())

@@ -28,8 +28,8 @@ from .compiler import Architecture, NotCompiled, Signature
 from .native import processor
 
 FUNCTIONS = {
-    "cpu": ("", "alike_", "atomic_", "ranks_", "stack_"),
-    "cuda": ("", "alike_", "ranks_"),
+    "cpu": ("", "alike_", "atomic_", "ranks_", "stack_", "udf_", "udf_checked_"),
+    "cuda": ("", "alike_", "ranks_", "udf_"),
 }
 PACKAGES = {
     "cpu": ("numba", "llvmlite", "numpy"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..emit import folded, header, indent, row_statements, text
 from ..listing import DOUBT, legend
 from ..loop import Each, Guard, Let, Machine, Name, Search, Statement, Term, names_in, terms_of
+from ..udf.function_text import definitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +124,7 @@ def source(program: Program, description: str) -> str:
         description,
         legend(program, places),
     )
+    lines += definitions(program.functions, "cpu")
     lines.append(f"def {program.name}({', '.join(name for name, _ in signature(program))}):")
     body = [DOUBT]
     if program.ranking is not None:

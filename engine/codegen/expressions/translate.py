@@ -30,7 +30,8 @@ from ..loop import (
 )
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, IntegerRange
-from ..typed_values import Input, NotFusable, Value, machine_of, truth
+from ..typed_values import Input, NotFusable, Value, machine_of, machine_of_float, truth
+from ..udf.udf_terms import python_value
 from .arithmetic import add, checked, convert, multiply, negate, of_doubles, subtract
 from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
@@ -53,6 +54,8 @@ def translate(expr: Expr, kernel: ProgramBuilder) -> Value:
 
 def _direct(expr: Expr, kernel: ProgramBuilder) -> Value | None:
     """Translate by rule, or None where only a table can do it."""
+    if (called := python_value(expr, kernel, translate)) is not None:
+        return called
     match expr:
         case ColumnRef(column):
             if column in kernel.deferred:
@@ -166,10 +169,6 @@ def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
     if value in (0, 1):
         return Value(Number(value, machine), None, interval)
     return Value(Name(kernel.parameter(value, machine, meaning), machine), None, interval)
-
-
-def machine_of_float(data_type: DataType) -> Machine:
-    return Machine.F32 if data_type.kind is Kind.FLOAT else Machine.F64
 
 
 # Logic

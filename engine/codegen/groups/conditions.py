@@ -24,13 +24,13 @@ from ...plan.functions import COMPARISONS, STRICT
 from ...plan.node import transform_up
 from ...plan.types import Kind
 from ..expressions.arithmetic import convert
-from ..expressions.translate import constant, machine_of_float, translate
+from ..expressions.translate import constant, translate
 from ..loop import Apply, Function, Let, Machine, Name, Number, Select, Term, names_in
 from ..program import Program
 from ..program_builder import ROW_LIMIT, ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..row_sources import LeafColumns
-from ..typed_values import NotFusable, Parameter, Value, truth
+from ..typed_values import NotFusable, Parameter, Value, machine_of_float, truth
 from .accumulate import Folded
 from .grouping import GroupKey
 from .wide_sums import (

@@ -246,6 +246,7 @@ def kernel_program(name: str, kernel: ProgramBuilder, **details: Any) -> Program
         elements=tuple(kernel.elements.values()),
         buffers=tuple(kernel.buffers.values()),
         repeats=kernel.repeats,
+        functions=tuple(kernel.functions),
     )
 
 

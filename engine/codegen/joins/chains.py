@@ -24,6 +24,7 @@ from ...plan.pipeline_steps import (
 )
 from ...plan.text.concealed_text import concealed, concealed_name
 from ...plan.types import BOOLEAN
+from ...plan.udf.python_function import in_turn
 from ..expressions.translate import translate
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
 from ..names import free_name
@@ -86,8 +87,10 @@ class ChainStatements:
                 self.untested.append(over(predicate, scope))
             return
         self.filtered = True
-        term = translate(over(predicate, scope), self.kernel).term
-        self.require(term, f"filter {concealed(predicate)}", share)
+        for part in in_turn(predicate):
+            term = translate(over(part, scope), self.kernel).term
+            self.require(term, f"filter {concealed(part)}", share)
+            share = None
 
     def require(self, term: Term, step: str, share: float | None) -> None:
         """Only rows for which the term is true are in: a branch once any probe has made one."""

@@ -28,6 +28,11 @@ def keep_in(directory: Path) -> None:
     _directory = directory
 
 
+def kept_in() -> Path | None:
+    """Return where the machine code of this process is kept."""
+    return _directory
+
+
 class HandwrittenKernels:
     """The functions of one source that belong together, by name."""
 

@@ -1,4 +1,4 @@
-"""What a connection keeps beside tables and views: prepared statements, variables and macros."""
+"""What a connection keeps beside tables and views: prepared statements, variables, macros and Python functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from random import Random
 
 from ..expr import Literal
+from ..udf.python_function import PythonFunction
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,15 @@ class Macro(StoredText):
 
 @dataclass
 class SessionObjects:
-    """By names in lower case; macros are part of transactions."""
+    """By names in lower case; macros and functions are part of transactions."""
 
     prepared: dict[str, StoredText] = field(default_factory=dict)
     variables: dict[str, Literal] = field(default_factory=dict)
     macros: dict[str, Macro] = field(default_factory=dict)
+    functions: dict[str, PythonFunction] = field(default_factory=dict)
     seeds: Random = field(default_factory=Random)  # of random() and samples
     began: datetime | None = None  # the transaction, if one is open
+
+    def named(self) -> tuple[dict[str, Macro], dict[str, PythonFunction]]:
+        """Return what a transaction that is rolled back puts in its place again."""
+        return dict(self.macros), dict(self.functions)

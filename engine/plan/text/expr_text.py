@@ -27,6 +27,7 @@ from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
 from ..temporal import ticks
 from ..types import Kind
+from ..udf.python_function import PythonCall
 from ..window.window_call import WHOLE, Over, WindowCall, WindowFrame
 from .uuid_text import uuid_text
 
@@ -122,8 +123,8 @@ class _Printer:
                 return self._case(expr), ATOM
             case InList():
                 return self._membership(expr, "in"), COMPARISON
-            case ListMap() | ListReduce():
-                return self._lambda(expr), ATOM
+            case ListMap() | ListReduce() | PythonCall():
+                return self._with_function(expr), ATOM
             case AggregateCall():
                 return self._aggregate(expr), ATOM
             case WindowCall() | Over():
@@ -177,7 +178,9 @@ class _Printer:
     def _membership(self, expr: InList, word: str) -> str:
         return f"{self.text(expr.operand, OTHER)} {word} ({self.list(expr.values)})"
 
-    def _lambda(self, expr: ListMap | ListReduce) -> str:
+    def _with_function(self, expr: ListMap | ListReduce | PythonCall) -> str:
+        if isinstance(expr, PythonCall):
+            return f"{expr.function.name}({self.list(expr.args)})"
         operand, body = self.text(expr.operand), self.text(expr.body)
         if isinstance(expr, ListReduce):
             names = ", ".join(self.name_of(p) for p in expr.parameters if p.name)

@@ -26,6 +26,7 @@ from ...plan.physical import (
     Stored,
 )
 from ...plan.types import BOOLEAN, DataType, Kind
+from ...plan.udf.python_function import runs_python
 from ..estimates.chain_estimate import ChainEstimates
 
 SCANS = ParquetScan | MemoryScan
@@ -125,8 +126,12 @@ class Body:
 def is_link(node: Physical) -> bool:
     """Whether a chain can go on below this operator, or end in it."""
     match node:
-        case ParquetScan() | MemoryScan() | FilterRows() | ComputeColumns():
+        case ParquetScan() | MemoryScan():
             return True
+        case FilterRows(predicate=predicate):
+            return not runs_python(predicate)
+        case ComputeColumns(items=items):
+            return not any(runs_python(expr) for _, expr in items)
         case HashJoin() | NestedLoopJoin():
             return outside(node) is None
     return False

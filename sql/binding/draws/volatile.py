@@ -26,6 +26,7 @@ from ...parsing.drawn_calls import RandomUuid, TimedUuid
 from ...parsing.unread import use
 from ..bind_literal import plain_constant
 from ..scope import Scope
+from ..udf.drawing_calls import find_draw
 
 _ROW_NUMBER = WindowCall("row_number", (), BIGINT)
 _BLOCK = 2048  # rows of which SYSTEM takes all or none, as DuckDB
@@ -52,12 +53,17 @@ def _bind_timed_uuid(node: exp.Expr, scope: Scope) -> Expr:
 
 def _row_and_seed(node: exp.Expr, scope: Scope, what: str) -> tuple[Expr, Expr]:
     """Return the number of the row and the seed of a place in the text; raises `Unsupported` where no row is numbered."""
-    place = span_of(node)
     if node.args:
-        raise InvalidQuery(f"{what} takes no arguments.", place)
+        raise InvalidQuery(f"{what} takes no arguments.", span_of(node))
     seed = _seed(scope, what)
+    return row_number(node, scope, what), seed
+
+
+def row_number(node: exp.Expr, scope: Scope, what: str) -> Expr:
+    """Return the number of the row that a call is for, which rows of a SELECT have, and of WHERE; raises `Unsupported` elsewhere."""
+    place = span_of(node)
     if scope.clause == "VALUES":
-        return Literal(0, BIGINT), seed
+        return Literal(0, BIGINT)
     if node.find_ancestor(exp.Lambda, exp.Comprehension) is not None:
         raise Unsupported(f"{what} is not supported in a lambda.", place)
     if scope.in_window or not (scope.allow_windows or scope.clause in _IN_ROWS):
@@ -65,7 +71,7 @@ def _row_and_seed(node: exp.Expr, scope: Scope, what: str) -> tuple[Expr, Expr]:
             f"{what} is not supported in {scope.clause}: name it in the SELECT list of a subquery.",
             place,
         )
-    return Over(_ROW_NUMBER, span=place), seed
+    return Over(_ROW_NUMBER, span=place)
 
 
 def bind_setseed(node: exp.Expr, scope: Scope) -> Expr:
@@ -156,10 +162,10 @@ def refuse_draws_by_row(plan: Logical, node: exp.Expr, scope: Scope) -> None:
     """Raise `Unsupported` for random() and samples in a subquery that reads columns of the query around it."""
     if scope.outer is None or not scope.session.passing:
         return
-    draw = node.find(exp.Rand, exp.TableSample)
+    draw = find_draw(node, scope.session.catalog, exp.Rand, exp.TableSample)
     if draw is not None and free_columns(plan):
         raise Unsupported(
-            "random() and samples are not supported in a subquery that reads columns of the query around it.",
+            "random(), samples and functions with side effects are not supported in a subquery that reads columns of the query around it.",
             span_of(draw),
         )
 

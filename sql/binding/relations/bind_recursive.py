@@ -16,6 +16,7 @@ from fuseline.sql.parsing.pieces import span_of
 from ...parsing.unread import use
 from ..named_queries import BoundQuery
 from ..scope import Cte
+from ..udf.drawing_calls import find_draw
 
 
 def reads(query: exp.Expr, name: str) -> bool:
@@ -53,10 +54,10 @@ def bind_recursive(cte: Cte) -> Logical:
     rows = Scan(working, made, tuple(names))
     own = Cte(name, exp.Select(), (), scope, BoundQuery(rows))
     exp.CTE(this=own.query, alias=exp.TableAlias(this=exp.to_identifier(name)))
-    draw = union.expression.find(exp.Rand, exp.TableSample)
+    draw = find_draw(union.expression, scope.session.catalog, exp.Rand, exp.TableSample)
     if draw is not None:  # each round would draw the same
         raise Unsupported(
-            "random() and samples are not supported in the rounds of WITH RECURSIVE.",
+            "random(), samples and functions with side effects are not supported in the rounds of WITH RECURSIVE.",
             span_of(draw) or place,
         )
     step = scope.changed(ctes={**scope.ctes, name.lower(): own}).bind_query(union.expression)

@@ -32,6 +32,7 @@ from ....plan.expr import (
 )
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
+from ....plan.udf.python_function import PythonCall, has_python
 from .. import table as tables
 from ..table import Table
 from . import kernels_logic as logic
@@ -39,6 +40,7 @@ from .expressions_kernels import KERNELS
 from .kernels_casts import cast
 from .nested.list_aggregates import aggregated
 from .nested.over_elements import mapped, reduced
+from .udf.python_calls import called
 from .vectors import Array, Mask, Vector, booleans, constant, null_constant
 
 NARROW = (
@@ -180,6 +182,8 @@ def _value(expr: Expr, chunk: Chunk) -> Vector:
             return _in_list(expr, chunk)
         case ListAggregate(operand=operand):
             return aggregated(expr, value(operand, chunk), _over_rows)
+        case PythonCall():
+            return called(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
         case ListMap():
             return mapped(expr, [value(child, chunk) for child in expr.children], _over_rows)
         case ListReduce():
@@ -193,6 +197,8 @@ def _over_rows(expr: Expr, table: Table) -> pa.Array:
 
 def _call(call: Call, chunk: Chunk) -> Vector:
     lazy = _LAZY.get(call.function)
+    if lazy is not None and any(map(has_python, call.args[1:])):
+        return lazy(call, chunk)
     if lazy is not None:
         try:
             return KERNELS[call.function](call, tuple(value(a, chunk) for a in call.args))
@@ -260,6 +266,8 @@ def _joined(
 
 
 def _case(case: Case, chunk: Chunk) -> Vector:
+    if has_python(case):
+        return _case_by_rows(case, chunk)
     try:
         conditions = [logic.known_true(value(c, chunk)) for c in case.conditions]
         result = value(case.default, chunk)
@@ -320,6 +328,8 @@ def _among(operand: Vector, values: list[Vector]) -> Array:
 def true_rows(parts: Sequence[Expr], chunk: Chunk) -> Array:
     """Return the rows for which all `parts` are TRUE, as a mask that may be one value for all."""
     try:
+        if any(map(has_python, parts)):
+            return _true_rows(sorted(parts, key=has_python), chunk, 1)
         return _true_rows(sorted(parts, key=_cost), chunk, NARROW)
     except FuselineError:
         return _true_rows(parts, chunk, 1)

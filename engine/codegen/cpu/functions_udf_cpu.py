@@ -1,0 +1,146 @@
+"""Python functions in CPU kernels: made of their images, with Python's arithmetic, and called so that nothing they raise leaves the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.core import cgutils
+from numba.core import types as numba_types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.errors import TypingError
+from numba.core.untyped_passes import InlineClosureLikes
+from numba.extending import intrinsic, overload
+
+from ..udf.python_image import python_of
+from .functions_udf_checked_cpu import REPLACED, CheckedArithmetic
+
+types: Any = numba_types  # of which Numba's stubs know few
+SINGLE_MAX = 3.4028234663852886e38
+
+
+class Checked(CompilerBase):
+    """Numba's compiler with operators that raise where Python's integers would go on, and where Python would raise."""
+
+    def define_pipelines(self) -> list[Any]:
+        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        made.add_pass_after(CheckedArithmetic, InlineClosureLikes)
+        made.finalize()
+        return [made]
+
+
+@intrinsic
+def attempt(context, function, arguments):  # type: ignore[no-untyped-def]
+    """The value of a function for a tuple of arguments, and whether it raised: then the value is zero."""
+    signature = function.get_call_type(context, tuple(arguments), {})
+    if isinstance(signature.return_type, types.Optional | types.NoneType):
+        raise TypingError("It may return None.")
+    result = types.Tuple((signature.return_type, types.boolean))
+
+    def generate(context: Any, builder: Any, own: Any, given: Any) -> Any:
+        values = cgutils.unpack_tuple(builder, given[1])
+        found = own.args[0].dispatcher.overloads[signature.args]
+        converted = [
+            context.cast(builder, value, source, target)
+            for value, source, target in zip(values, own.args[1], signature.args, strict=True)
+        ]
+        context.active_code_library.add_linking_library(found.library)
+        status, value = context.call_internal_no_propagate(
+            builder, found.fndesc, signature, converted
+        )
+        return context.make_tuple(builder, result, (value, status.is_error))
+
+    return result(function, arguments), generate
+
+
+def whole_result(value, low, high):  # type: ignore[no-untyped-def]
+    """A result as a whole number, and whether its type does not hold it."""
+
+
+def real_result(value, low, high):  # type: ignore[no-untyped-def]
+    """A result as a double."""
+
+
+def single_result(value, low, high):  # type: ignore[no-untyped-def]
+    """A result as a float of 32 bits."""
+
+
+def truth_result(value, low, high):  # type: ignore[no-untyped-def]
+    """A result as a truth value."""
+
+
+@overload(whole_result)
+def _whole_result(value, low, high):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Boolean):
+        return lambda value, low, high: (np.int64(value), False)
+    if isinstance(value, types.Integer) and (value.signed or value.bitwidth < 64):
+        return lambda value, low, high: (np.int64(value), (value < low) | (value > high))
+    return None
+
+
+@overload(real_result)
+def _real_result(value, low, high):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Float | types.Integer | types.Boolean):
+        return lambda value, low, high: (np.float64(value), False)
+    return None
+
+
+@overload(single_result)
+def _single_result(value, low, high):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Float | types.Integer | types.Boolean):
+
+        def single(value, low, high):  # type: ignore[no-untyped-def]
+            wide = np.float64(value)
+            size = -wide if wide < 0.0 else wide
+            return np.float32(wide), (size > SINGLE_MAX) & (size != np.inf)
+
+        return single
+    return None
+
+
+@overload(truth_result)
+def _truth_result(value, low, high):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Boolean):
+        return lambda value, low, high: (value, False)
+    return None
+
+
+RESULTS = {
+    "whole": (whole_result, np.int64(0)),
+    "real": (real_result, np.float64(0)),
+    "single": (single_result, np.float32(0)),
+    "truth": (truth_result, False),
+}
+GIVEN = {"whole": "np.int64", "real": "np.float64", "single": "np.float64", "truth": "bool"}
+
+
+def python_function(image: str, parameters: str, result: str, low: int, high: int) -> Any:
+    """Return a function of whether to call the one of an image, and of its arguments; it gives a value and whether it failed."""
+    kinds = parameters.split()
+    names = [f"a{i}" for i in range(len(kinds))]
+    given = "".join(f"{GIVEN[kind]}({name}), " for kind, name in zip(kinds, names, strict=True))
+    settle, zero = RESULTS[result]
+    text = f"""def call({", ".join(["reached", *names])}):
+    if not reached:
+        return zero, False
+    value, raised = attempt(inner, ({given}))
+    if raised:
+        return zero, True
+    return settle(value, {low}, {high})
+"""
+    compiled = njit(error_model="python", pipeline_class=Checked)
+    inner = python_of(image, compiled, REPLACED)
+    namespace = {"np": np, "attempt": attempt, "inner": inner, "settle": settle, "zero": zero}
+    exec(compile(text, "<python function>", "exec"), namespace)
+    return njit(namespace["call"])
+
+
+@njit(inline="always")
+def value_of(found):  # type: ignore[no-untyped-def]
+    return found[0]
+
+
+@njit(inline="always")
+def failed_of(found):  # type: ignore[no-untyped-def]
+    return found[1]

@@ -1,0 +1,77 @@
+"""A Python function in a kernel's file: a line that makes it of its image, under a name, with the registers that it takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...plan.types import DataType, Kind
+from ...plan.udf.code_image import CodeImage
+from ...plan.udf.python_function import PythonCall
+from ..loop import Machine
+
+IMPORT = {
+    target: f"from fuseline.codegen.{target}.functions_udf_{target} import failed_of, python_function, value_of"
+    for target in ("cpu", "cuda")
+}
+I64 = (-(2**63), 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFunction:
+    """A Python function as kernels call it: whether to, and then its arguments; what it gives is a value and whether it failed."""
+
+    name: str
+    image: CodeImage
+    parameters: tuple[str, ...]
+    result: str
+    low: int
+    high: int
+
+    @property
+    def line(self) -> str:
+        kinds = f"{' '.join(self.parameters)!r}, {self.result!r}, {self.low}, {self.high}"
+        return f"{self.name} = python_function({self.image.text!r}, {kinds})"
+
+
+def definitions(functions: Iterable[DeviceFunction], target: str) -> list[str]:
+    """Return the lines of a kernel's file that make its Python functions."""
+    lines = [function.line for function in functions]
+    return [IMPORT[target], "", *lines, "", ""] if lines else []
+
+
+def device_function(call: PythonCall, name: str) -> DeviceFunction:
+    """Return the function of a call that has an image."""
+    assert call.image is not None
+    low, high = bounds(call.type)
+    kinds = tuple(register_kind(a.type) for a in call.args)
+    return DeviceFunction(name, call.image, kinds, register_kind(call.type), low, high)
+
+
+def register_kind(data_type: DataType) -> str:
+    """Return what Python has for a type's values in registers: whole, real, single or truth."""
+    if data_type.kind is Kind.BOOLEAN:
+        return "truth"
+    if data_type.is_float:
+        return "single" if data_type.kind is Kind.FLOAT else "real"
+    return "whole"
+
+
+def machine_of_kind(kind: str) -> Machine:
+    """Return the register of a result."""
+    return {
+        "truth": Machine.BOOL,
+        "real": Machine.F64,
+        "single": Machine.F32,
+        "whole": Machine.I64,
+    }[kind]
+
+
+def bounds(data_type: DataType) -> tuple[int, int]:
+    """Return the whole numbers that a type holds, as far as 64 bits with a sign do."""
+    if data_type.is_integer:
+        low, high = data_type.integer_range
+        return low, min(high, I64[1])
+    if data_type.kind is Kind.DATE:
+        return -(2**31) + 2, 2**31 - 2  # the two ends are DuckDB's infinities
+    return (I64[0] + 2, I64[1] - 1) if data_type.is_ticks else I64

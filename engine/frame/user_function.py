@@ -1,0 +1,101 @@
+"""`@fuseline.udf(...)`: a Python function as one of SQL's, in frames by itself and in SQL under a name that a connection gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, update_wrapper
+from typing import Any
+
+from ..errors import InvalidQuery, WrongArguments, shown
+from ..fence import fenced
+from ..plan.expr import Expr
+from ..plan.udf.declaration import checked, declared
+from ..plan.udf.python_function import PythonFunction, Way, check_plain, python_call
+from .expression_names import call_name
+from .functions import Expression, Operand, Resolve, as_column, as_expression
+
+
+@fenced
+class UserFunction:
+    """A Python function that queries call: over expressions it is one, over plain values it is what it was before."""
+
+    def __init__(self, function: PythonFunction) -> None:
+        update_wrapper(self, function.python)
+        self.python_function = function
+
+    def __call__(self, *args: Any) -> Any:
+        """Return an expression for arguments of which one is; a string beside it names a column if it is the first."""
+        if not any(isinstance(a, Expression) for a in args):
+            return self.python_function.python(*args)
+        return expression(self.python_function, args)
+
+    def over(self, *columns: Operand) -> Expression:
+        """Return the call over columns by name: `f.over("x", "y")` is `f(col("x"), col("y"))`."""
+        return expression(self.python_function, [as_column(c) for c in columns])
+
+    def __repr__(self) -> str:
+        return f"<fuseline.udf {self.python_function} -> {self.python_function.result}>"
+
+
+def expression(function: PythonFunction, args: Sequence[Operand]) -> Expression:
+    """Return the call of a function over expressions and constants."""
+    check_plain(function, "frames")
+    operands = [as_expression(a) for a in args]
+
+    def bind(resolve: Resolve) -> Expr:
+        return python_call(function, [o.bind(resolve) for o in operands])
+
+    return Expression(bind, call_name(function.name, [o.name for o in operands]))
+
+
+@fenced
+def udf(
+    *parameters: object,
+    returns: object = None,
+    vectorized: bool = False,
+    null_handling: object = "default",
+    side_effects: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Make a Python function one of SQL's: `@udf("BIGINT", returns="DOUBLE")`, or `@udf` where annotations tell the types.
+
+    It is compiled into the kernels of queries: numbers and truth values as they are, dates as days and timestamps as microseconds since
+    1970.  With `vectorized` it gets Arrow arrays instead, of any type, a batch of rows at a time, and returns one.  A NULL argument makes
+    NULL, unless null_handling="special" gives it to a vectorized function.
+    """
+    if len(parameters) == 1 and callable(parameters[0]) and not isinstance(parameters[0], type):
+        return _made(parameters[0], None, returns, vectorized, null_handling, side_effects, name)
+    types = list(parameters) if parameters else None
+    return partial(
+        _made,
+        parameters=types,
+        returns=returns,
+        vectorized=vectorized,
+        null_handling=null_handling,
+        side_effects=side_effects,
+        name=name,
+    )
+
+
+@fenced
+def _made(
+    function: Callable[..., Any],
+    parameters: Sequence[object] | None,
+    returns: object,
+    vectorized: bool,
+    null_handling: object,
+    side_effects: bool,
+    name: str | None,
+) -> UserFunction:
+    if not callable(function):
+        raise WrongArguments(f"@udf stands before a function, not {shown(function)}.")
+    known = name or str(getattr(function, "__name__", ""))
+    if known == "<lambda>":
+        raise InvalidQuery("A lambda has no name: give it as udf(..., name=...).")
+    traits = {"takes_nulls": null_handling == "special", "side_effects": side_effects}
+    if null_handling not in ("default", "special"):
+        raise WrongArguments(
+            f'null_handling= is "default" or "special", not {shown(null_handling)}.'
+        )
+    way: Way = "vectorized" if vectorized else "compiled"
+    return UserFunction(checked(declared(known, function, parameters, returns, way, traits)))

@@ -1,0 +1,73 @@
+"""A compiled Python function over the rows of a chunk; Python itself computes those for which the compiled one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .....codegen.udf.function_text import bounds, register_kind
+from .....codegen.udf.row_kernel import row_kernel
+from .....errors import OutOfRange
+from .....plan.udf.python_function import PythonCall
+from ... import table as tables
+from ...handwritten_kernels import kept_in
+from ..vectors import Array, Vector, dtype_of
+from .row_calls import arrow_values, beyond, one
+from .typed_results import typed
+
+_RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
+_TAKEN = {**_RESULTS, "single": np.float64}
+ROWS_AT_A_TIME = 1 << 14  # between two looks at whether the query is to stop
+
+
+def of_kernel(call: PythonCall, args: Sequence[Vector], count: int) -> Vector:
+    """Return the values of a function in rows without a NULL."""
+    kernel = row_kernel(call, kept_in() or Path())
+    given = [_register(v, register_kind(v.type), count) for v in args]
+    kind = register_kind(call.type)
+    values: Array = np.zeros(count, _RESULTS[kind])
+    failures = np.zeros(count, np.bool_)
+    if kernel.over(given)(0, count, values, failures):
+        failed = np.flatnonzero(failures)
+        return _with_python(call, given, values, failed)
+    return Vector(call.type, values.astype(dtype_of(call.type), copy=False))
+
+
+def _register(vector: Vector, kind: str, count: int) -> Array:
+    data = np.asarray(vector.data)
+    if data.dtype == np.uint64 and data.max(initial=0) > np.iinfo(np.int64).max:
+        raise OutOfRange(
+            "A compiled Python function takes whole numbers of 64 bits with a sign, and an argument is larger."
+        )
+    wide: Array = data.astype(_TAKEN[kind], copy=False)
+    return np.ascontiguousarray(np.broadcast_to(wide, count))
+
+
+def _with_python(call: PythonCall, given: list[Array], values: Array, failed: Array) -> Vector:
+    """Have Python compute some rows: it says what is wrong with them, or has numbers of any size."""
+    made = [one(call.function, [a[row].item() for a in given]) for row in failed]
+    if call.type.is_temporal:  # a whole number, as the arguments are
+        values[failed] = [_within(v, call) for v in made]
+        return Vector(call.type, values.astype(dtype_of(call.type)))
+    found = typed(arrow_values(made, call.function), call.function)
+    count = len(values)
+    joined = pa.concat_arrays(
+        [
+            Vector(call.type, values.astype(dtype_of(call.type))).to_arrow(count),
+            found.to_arrow(len(failed)),
+        ]
+    )
+    places = np.arange(count)
+    places[failed] = count + np.arange(len(failed))
+    return Vector.from_arrow(tables.take_array(joined, places), call.type)
+
+
+def _within(value: Any, call: PythonCall) -> int:
+    low, high = bounds(call.type)
+    if not isinstance(value, int) or not low <= value <= high:
+        raise beyond(call.function, value)
+    return value

@@ -1,0 +1,122 @@
+"""A function of the user's in Python, and its call in a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from typing import Literal as OneOf
+
+from ...errors import Span, TypeMismatch, Unsupported
+from ..casts import coerce, is_text_literal, literal_types
+from ..coercion import implicit
+from ..expr import Expr, Literal, conjunction, conjuncts
+from ..node import walk
+from ..types import NULL, DataType
+from .code_image import CodeImage
+
+Way = OneOf["compiled", "native", "vectorized"]
+
+
+@dataclass(frozen=True, eq=False)
+class PythonFunction:
+    """A scalar function in Python, its types and what may be done with it; each is equal to itself alone.
+
+    `way`: compiled, into kernels or refused; native, compiled where that keeps its values and else called for each row; vectorized, called
+    with Arrow arrays.  `parameters` None takes any number of arguments of any types.  Without `takes_nulls` a NULL argument makes NULL
+    and the function may not return None.
+    """
+
+    name: str
+    python: Callable[..., Any]
+    parameters: tuple[DataType, ...] | None
+    result: DataType
+    way: Way
+    takes_nulls: bool = False
+    side_effects: bool = False
+    null_on_error: bool = False
+
+    def __str__(self) -> str:
+        listed = "..." if self.parameters is None else ", ".join(map(str, self.parameters))
+        return f"{self.name}({listed})"
+
+
+@dataclass(frozen=True)
+class PythonCall(Expr):
+    """A call of a Python function.
+
+    `drawn` tells calls of a function with side effects from each other: the number of the row and that of the place in the text, on which
+    its value is taken to depend.  `image` is the code that kernels are made of; without one Python is called, for the reason `why`.
+    """
+
+    CHILDREN: ClassVar = ("args", "drawn")
+    function: PythonFunction
+    args: tuple[Expr, ...]
+    type: DataType
+    drawn: tuple[Expr, ...] = ()
+    image: CodeImage | None = None
+    why: str = field(default="", compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+def python_call(
+    function: PythonFunction,
+    args: Sequence[Expr],
+    span: Span | None = None,
+    drawn: tuple[Expr, ...] = (),
+) -> PythonCall:
+    """Return the call of a function, its arguments cast to its types as those of other functions are; raises `TypeMismatch`."""
+    if function.parameters is None:
+        untyped = next((a for a in args if a.type == NULL), None)
+        if untyped is not None:
+            raise TypeMismatch(f"{function} takes no NULL without a type: cast it.", untyped.span)
+        return PythonCall(function, tuple(args), function.result, drawn, span=span)
+    types = literal_types(args)
+    taken = len(args) == len(function.parameters) and all(
+        _takes(a, t, p) for a, t, p in zip(args, types, function.parameters, strict=True)
+    )
+    if not taken:
+        raise TypeMismatch(
+            f"{function} does not take ({', '.join(map(str, types))}): cast the arguments to types that it takes.",
+            span,
+        )
+    given = tuple(coerce(a, p) for a, p in zip(args, function.parameters, strict=True))
+    return PythonCall(function, given, function.result, drawn, span=span)
+
+
+def _takes(arg: Expr, given: DataType, parameter: DataType) -> bool:
+    if is_text_literal(arg) or implicit(given, parameter):
+        return True
+    if isinstance(arg, Literal) and isinstance(arg.value, int) and parameter.is_integer:
+        low, high = parameter.integer_range
+        return low <= arg.value <= high
+    return False
+
+
+def has_python(expr: Expr) -> bool:
+    """Whether an expression calls a Python function, which is called for no row that does not get to it."""
+    return any(isinstance(part, PythonCall) for part in walk(expr))
+
+
+def runs_python(expr: Expr) -> bool:
+    """Whether an expression calls a function that is not compiled, or for some rows alone, which no kernel does."""
+    calls = [part for part in walk(expr) if isinstance(part, PythonCall)]
+    return any(call.image is None for call in calls)
+
+
+def check_plain(function: PythonFunction, where: str) -> None:
+    """Raise `Unsupported` for a function with side effects where rows have no numbers."""
+    if function.side_effects:
+        raise Unsupported(
+            f"{function.name} has side effects, so that it is called once for each row: that is not supported in {where}, "
+            "write it in the SELECT list of SQL."
+        )
+
+
+def in_turn(predicate: Expr) -> list[Expr]:
+    """Return a condition in parts of which each is for the rows alone that fulfil those before: Python functions come last."""
+    if not has_python(predicate):
+        return [predicate]
+    parts = list(conjuncts(predicate))
+    plain = [part for part in parts if not has_python(part)]
+    return [*([conjunction(plain)] if plain else []), *filter(has_python, parts)]
