@@ -16,12 +16,14 @@ Columns = list[tuple[str, DataType]]
 class Answer:
     """The rows that a statement gives, as DuckDB gives them; `written` counts rows that it stored.
 
-    `is_asked`: it was written for its rows, as SHOW is; for others a cursor has none (PEP 249).
+    `is_asked`: it was written for its rows, as SHOW is; for others a cursor has none (PEP 249).  `types` are those of its columns,
+    where Arrow's do not tell.
     """
 
     table: pa.Table
     written: int | None = None
     is_asked: bool = False
+    types: tuple[DataType, ...] | None = None
 
 
 def table_of(columns: Columns, rows: Sequence[tuple[object, ...]]) -> pa.Table:

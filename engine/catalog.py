@@ -249,7 +249,7 @@ class Catalog:
         with self._lock:
             made = self._objects
             self._objects = self._end("ROLLBACK")
-            self.session.macros, self.session.functions = self._named_before
+            self.session.restore(self._named_before)
             self.version += 1
             kept = {id(entry) for entry in self._objects.values()}
             return [entry for entry in made.values() if id(entry) not in kept]

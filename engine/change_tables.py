@@ -207,7 +207,8 @@ def _answer(connection: Connection, written: WrittenRows, rows: MemoryTable) -> 
     if written.returning is None:
         return counted(rows.num_rows)
     table = _rows(connection, written.returning, {written.rows: rows})
-    return Answer(table, rows.num_rows, is_asked=True)
+    types = tuple(column.type for column in written.returning.columns)
+    return Answer(table, rows.num_rows, is_asked=True, types=types)
 
 
 def _alter(

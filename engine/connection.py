@@ -161,7 +161,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
             return Frame(self, answer.source, answer, answer.text)
         from .storage.tables.memory_table import MemoryTable
 
-        return self._scan(MemoryTable("answer", answer.table))
+        return self._scan(MemoryTable("answer", answer.table, answer.types))
 
     def cursor(self) -> Cursor:
         """Return a cursor, which runs statements and has the rows of its last one (PEP 249)."""
@@ -351,7 +351,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
                     return Rowset(None, count=-1 if answer.written is None else answer.written)
                 from .plan.types import from_arrow
 
-                types = tuple(from_arrow(t) for t in answer.table.schema.types)
+                types = answer.types or tuple(map(from_arrow, answer.table.schema.types))
                 return Rowset(answer.table, types, answer.table.num_rows, self.stoppable)
             found = self._runner.answer(answer.source, answer)
             types = tuple(c.type for c in answer.source.columns)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pyarrow as pa
 
 from .answers import Answer, done
 from .errors import CatalogError, ExecutionError, UnknownName, Unsupported, nearest
+from .plan.changes.session_objects import UserType
+from .plan.coercion import enum_of
 from .plan.expr import Interval, Literal, Value
 from .plan.statements import (
     CreateMacro,
     CreateSecret,
+    CreateType,
     Deallocate,
     DropMacro,
     DropSecret,
+    DropType,
     Prepare,
     SessionStatement,
     SetVariable,
@@ -64,6 +69,8 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
             catalog.change_session(lambda s: s.macros.pop(name.lower(), None))
         case CreateSecret() | DropSecret():
             return change_secrets(catalog, statement)
+        case CreateType() | DropType():
+            return _change_types(connection, statement)
     return done()
 
 
@@ -91,12 +98,39 @@ def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> An
     return done()
 
 
+def _change_types(connection: Connection, statement: CreateType | DropType) -> Answer:
+    catalog = connection.catalog
+    name, known = statement.name.lower(), catalog.session.types
+    if isinstance(statement, DropType):
+        if name not in known and not statement.if_exists:
+            raise UnknownName(f'There is no type "{statement.name}".{nearest(name, known)}')
+        catalog.change_session(lambda s: s.types.pop(name, None))
+        return done()
+    if name in known and not statement.replace:
+        if statement.if_not_exists:
+            return done()
+        raise CatalogError(
+            f'There is a type "{statement.name}" already: drop it first, or write CREATE OR REPLACE.'
+        )
+    made = statement.made
+    if not isinstance(made, UserType):
+        texts = connection.run(made.plan).to_arrow().column(0).drop_null().to_pylist()
+        made = UserType(statement.name, enum_of(texts))
+    stored = {name: made}
+    catalog.change_session(lambda s: s.types.update(stored))
+    return done()
+
+
 def _literal(value: object, data_type: DataType) -> Literal:
     """Return a value of an answer as a constant of queries."""
     known: Value
     if isinstance(value, pa.MonthDayNano):
         months, days, nanoseconds = value
         known = Interval(months, days, nanoseconds // 1000)
+    elif data_type.is_enum and isinstance(value, str):
+        known = data_type.names.index(value)
+    elif isinstance(value, UUID):
+        known = value.bytes
     elif value is None or isinstance(value, bool | int | float | Decimal | str | date | datetime):
         known = value
     else:

@@ -15,6 +15,7 @@ from .plan.statements import (
     CreateMacro,
     CreateSecret,
     CreateTable,
+    CreateType,
     CreateView,
     Deallocate,
     Delete,
@@ -22,6 +23,7 @@ from .plan.statements import (
     Drop,
     DropMacro,
     DropSecret,
+    DropType,
     Explain,
     Insert,
     NoOperation,
@@ -66,6 +68,8 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             | DropMacro()
             | CreateSecret()
             | DropSecret()
+            | CreateType()
+            | DropType()
         ):
             return run_session_statement(connection, statement)
         case Drop():

@@ -33,9 +33,6 @@ NAMES = {
         struct_contains struct_has struct_indexof
         struct_position struct_values
     """,
-    "the type ENUM is to come": """
-        enum_code enum_first enum_last enum_range enum_range_boundary
-    """,
     "the type BIT is to come": """
         bit_position bitstring bitstring_agg get_bit set_bit
     """,

@@ -188,6 +188,8 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     for i, column in enumerate(table.columns):
         if column.null_count and column.type in nullable:
             frame.isetitem(i, column.to_pandas(types_mapper=nullable.get))
+        elif pa.types.is_dictionary(column.type):  # of an ENUM
+            frame.isetitem(i, frame.iloc[:, i].cat.as_ordered())
     return frame
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import TypeMismatch
+from ..storage.tables.other_types import ENUM_MARK, as_enum
 
 TAKEN = (
     "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, a dictionary of arrays or lists, "
@@ -69,7 +70,8 @@ def _to_table(source: object) -> pa.Table | None:
         return source.to_table()
     if pandas is not None and isinstance(source, pandas.DataFrame):
         named = source.rename(columns=str)  # a column's name may be a number
-        return pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
+        table = pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
+        return _with_enums(table)
     if _is_lazy(source):
         source = source.collect()  # type: ignore[attr-defined]
     if hasattr(source, "__arrow_c_stream__"):
@@ -79,6 +81,20 @@ def _to_table(source: object) -> pa.Table | None:
     if _is_rows(source):
         return pa.Table.from_pylist(source)
     return None
+
+
+def _with_enums(table: pa.Table) -> pa.Table:
+    """Return a table of pandas whose categories are ENUMs where they are texts, as DuckDB takes them."""
+    t = pa.types
+    for i, field in enumerate(table.schema):
+        values = field.type.value_type if t.is_dictionary(field.type) else None
+        if values is not None and (t.is_string(values) or t.is_large_string(values)):
+            chunks = [as_enum(chunk) for chunk in table.column(i).chunks]
+            column = pa.chunked_array(chunks or [as_enum(pa.array([], field.type))])
+            table = table.set_column(
+                i, pa.field(field.name, column.type, metadata=ENUM_MARK), column
+            )
+    return table
 
 
 def _from_columns(columns: Mapping[object, object]) -> pa.Table:

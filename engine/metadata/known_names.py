@@ -20,6 +20,7 @@ _OTHER_SIZES = {
     Kind.DATE: 4,
     Kind.INTERVAL: 16,
     Kind.VARCHAR: 16,
+    Kind.UUID: 16,
 }
 
 
@@ -64,15 +65,26 @@ def _input_type(value: object) -> str:
     return {int: "BIGINT", float: "DOUBLE"}.get(type(value), "VARCHAR")
 
 
-def types(_: Here) -> Iterator[Row]:
+def types(here: Here) -> Iterator[Row]:
+    for made in here.catalog.session.types.values():
+        inside, labels = made.type, None
+        logical, size = inside.kind.name, _size(inside)
+        if inside.is_enum:
+            logical, size, labels = "ENUM", INTEGER_BITS[inside.kind] // 8, list(inside.names)
+        where = (*place("type", made.name)[:4], oid("type", made.name))
+        yield (*where, made.name, size, logical, None, None, False, labels)
     for name, data_type in sorted(TYPE_NAMES.items()):
         if name.isidentifier():
-            kind = data_type.kind
-            bits = 128 if data_type.name == "HUGEINT" else INTEGER_BITS.get(kind, 0)
-            size = bits // 8 or _OTHER_SIZES.get(kind, 8 if data_type.is_temporal else 0)
             category = _category(data_type)
-            own = (name, size, str(data_type), category, None, True)
-            yield (*place("type", "", "main", SYSTEM)[:4], oid("type", kind.name), *own)
+            own = (name, _size(data_type), str(data_type), category, None, True, None)
+            kind = data_type.kind.name
+            yield (*place("type", "", "main", SYSTEM)[:4], oid("type", kind), *own)
+
+
+def _size(data_type: DataType) -> int:
+    bits = 128 if data_type.name == "HUGEINT" else INTEGER_BITS.get(data_type.kind, 0)
+    ticks = 8 if data_type.is_temporal else 0
+    return bits // 8 or _OTHER_SIZES.get(data_type.kind, ticks)
 
 
 def _category(data_type: DataType) -> str | None:

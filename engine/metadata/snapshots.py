@@ -63,7 +63,7 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
     ),
     "duckdb_types": (
         f"{_SCHEMA}, type_oid bigint, type_name varchar, type_size bigint, logical_type varchar, type_category varchar, "
-        "comment varchar, internal boolean",
+        "comment varchar, internal boolean, labels varchar[]",
         known_names.types,
     ),
     "duckdb_variables": ("name varchar, value varchar, type varchar", known_names.variables),

@@ -55,7 +55,7 @@ def shared_type(args: Sequence[Expr], span: Span | None = None) -> DataType:
             found, alone = data_type if takes else common_pair(found, data_type), None
     if found is None:  # the message names the text literals too
         found = common_type([a.type for a in args], span or span_over(args))
-    if found.kind is Kind.NULL and any(a.type.kind is Kind.VARCHAR for a in args):
+    if (found.kind is Kind.NULL or found.is_enum) and any(a.type == VARCHAR for a in args):
         return VARCHAR
     return found
 
@@ -72,6 +72,21 @@ def unify(args: Sequence[Expr], span: Span | None = None) -> list[Expr]:
     """Return the expressions, all in the type that they share; text that is no value of it fails when evaluated."""
     shared = shared_type(args, span)
     return [coerce_late(a, shared) for a in args]
+
+
+def as_enum(expr: Expr, other: Expr) -> Expr:
+    """Return a text literal as the value of the ENUM beside it, where it is one: codes are compared then, and not texts."""
+    if not other.type.is_enum or not is_text_literal(expr):
+        return expr
+    assert isinstance(expr, Literal)
+    return coerce(expr, other.type) if expr.value in other.type.names else expr
+
+
+def among_enum(operand: Expr, values: Sequence[Expr]) -> Sequence[Expr]:
+    """Return the values among which that of an ENUM may be; where no text is one, they stay as they are."""
+    found = [as_enum(value, operand) for value in values]
+    own = [value for value in found if not is_text_literal(value)]
+    return own if operand.type.is_enum and own else values
 
 
 def literal_types(args: Sequence[Expr], text: bool = False) -> list[DataType]:

@@ -41,6 +41,7 @@ from .types import (
     DataType,
     Kind,
     decimal,
+    list_of,
 )
 
 TYPE_NAMES: dict[str, DataType] = {
@@ -78,6 +79,8 @@ _DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s
 def parse_type(name: str, span: Span | None = None) -> DataType:
     """Return the type that SQL calls `name`, as DECIMAL(15, 2) or varchar(10); raises `UnknownName`."""
     folded = " ".join(name.lower().split())
+    if folded.endswith("[]"):
+        return list_of(parse_type(folded.removesuffix("[]"), span))
     if found := _DECIMAL.fullmatch(folded):
         return decimal_type(found.group(1), found.group(2), span)
     bare = re.sub(r"\s*\(\s*\d+\s*\)$", "", folded)
@@ -96,6 +99,17 @@ def decimal_type(precision: str | None, scale: str | None, span: Span | None = N
         return decimal(int(precision), int(scale or 0))
     except TypeMismatch as error:
         raise TypeMismatch(error.message, span) from None
+
+
+def enum_of(names: Iterable[str]) -> DataType:
+    """Return ENUM('name', ...), whose values are ordered as these are; raises `TypeMismatch` for a name that comes twice."""
+    labels = tuple(names)
+    if len(set(labels)) < len(labels):
+        again = next(name for i, name in enumerate(labels) if name in labels[:i])
+        raise TypeMismatch(f"An ENUM has each value once, and here '{again}' stands twice.")
+    kinds = (Kind.UTINYINT, Kind.USMALLINT, Kind.UINTEGER)
+    kind = next(k for k in kinds if len(labels) < 1 << INTEGER_BITS[k])
+    return DataType(kind, name="ENUM", names=labels)
 
 
 # Digits of the DECIMAL that an integer type becomes beside a decimal.
@@ -126,6 +140,8 @@ def implicit(source: DataType, target: DataType) -> bool:
         return True
     if target.is_nested:
         return _alike(source, target, implicit)
+    if source.is_enum:
+        return target.kind is Kind.VARCHAR
     if target.kind is Kind.DOUBLE:
         return source.is_numeric
     if target.kind is Kind.FLOAT:
@@ -196,6 +212,8 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
         return right
     if left.is_nested:
         return _nested_pair(left, right)
+    if left.is_enum or right.is_enum:  # as texts, also of two ENUMs
+        return VARCHAR if all(t.is_enum or t == VARCHAR for t in (left, right)) else None
     if left.is_whole and right.is_whole:
         return _common_integer(left, right)
     if left.is_numeric and right.is_numeric:
@@ -255,6 +273,8 @@ def castable(source: DataType, target: DataType) -> bool:
         return False  # no text is read as a map
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
+    if source.is_enum or target.is_enum:  # by way of text
+        return source.is_enum and castable(VARCHAR, target)
     if bytes_in := {source.kind, target.kind} & {Kind.BLOB, Kind.UUID}:
         return len(bytes_in) == 2
     if source.kind is target.kind and source.kind in (Kind.LIST, Kind.MAP):

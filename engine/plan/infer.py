@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported, nearest
+from ..errors import Span, TypeMismatch, UnknownName, Unsupported, nearest
 from .casts import (
+    among_enum,
+    as_enum,
     cast,
     coerce,
     coerce_late,
@@ -33,11 +35,10 @@ from .functions import (
     COMPARISONS,
     SCALAR,
     aggregate_name,
-    constants,
     scalar_name,
     sql_names,
 )
-from .functions.constant_arguments import checked
+from .functions.constant_arguments import check_constants, checked
 from .functions.dates import LOCAL
 from .functions.rounding import rounded
 from .functions.row import FunctionRow, Resolve
@@ -198,6 +199,8 @@ def _logic(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
 def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Call:
     """Return a comparison of two values in the type that both have or take; VARCHAR takes the other side's."""
     span = span or span_over((left, right))
+    if not SCALAR[name].orders:
+        left, right = as_enum(left, right), as_enum(right, left)
     shared = _compared_type((left, right))
     mixed = shared is not None and shared.kind is not Kind.VARCHAR
     if shared is None or (SCALAR[name].orders and mixed and _has_text_column((left, right))):
@@ -210,6 +213,8 @@ def _compared_type(args: Sequence[Expr]) -> DataType | None:
     types = {a.type for a in args}
     if len(types) == 1:
         return types.pop()
+    if any(t.is_enum for t in types) and VARCHAR in types:
+        return VARCHAR
     rest = {a.type for a in args if not isinstance(a, Literal)}
     if len(rest) == 1:
         only = next(iter(rest))
@@ -262,6 +267,7 @@ def in_list(operand: Expr, values: Sequence[Expr], span: Span | None = None) -> 
     if not values:  # NULL for NULL even so
         unknown = call("is_null", [operand], span)
         return case([unknown], [Literal(None, BOOLEAN)], Literal(False, BOOLEAN), span)
+    values = among_enum(operand, values)
     shared = _compared_type((operand, *values))
     if shared is None:
         given = ", ".join(dict.fromkeys(str(v.type) for v in values))
@@ -354,7 +360,7 @@ def aggregate(
         and typed[0].value is not None
     ):
         known, typed = "count_star", ()
-    _check_constants(row, typed)
+    check_constants(row, typed)
     return AggregateCall(
         known,
         typed,
@@ -372,15 +378,6 @@ def typed(
     """Return arguments as a function takes them, and the type of its result."""
     targets, result = _signature(row, args, span)
     return _coerced(args, targets), result
-
-
-def _check_constants(row: FunctionRow, args: tuple[Expr, ...]) -> None:
-    for place, word in constants(row.signature).items():
-        given, is_fraction = args[place], word == "fraction"
-        if not isinstance(given, Literal) or (is_fraction and given.value is None):
-            raise InvalidQuery(f"The {word} of {row.name} has to be a constant.", given.span)
-        if is_fraction and not (isinstance(given.value, float) and 0 <= given.value <= 1):
-            raise InvalidQuery(f"The fraction of {row.name} has to be between 0 and 1.", given.span)
 
 
 def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -> UnknownName:

@@ -218,6 +218,9 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     """
     if value is None or source == target:
         return value
+    if source.is_enum:
+        assert isinstance(value, int)
+        return convert(source.names[value], VARCHAR, target, span)
     if {source.kind, target.kind} & {Kind.BLOB, Kind.UUID} and not castable(source, target):
         raise ConversionError(f"A {source} cannot become a {target}: cast it to text before.", span)
     if source.is_ranked or (target.is_ranked and target.kind is not Kind.UUID):
@@ -259,6 +262,8 @@ def _convert(value: Value, source: DataType, target: DataType) -> Value:
         if not isinstance(value, str):
             raise ValueError
         return parse_interval(value)
+    if target.is_enum:
+        return target.names.index(value)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(value)
     if target.kind is Kind.UUID:

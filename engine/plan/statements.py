@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from .changes.session_objects import Macro, StoredText
+from .changes.session_objects import Macro, StoredText, UserType
 from .changes.stand_in import StandIn
 from .changes.table_rules import NO_RULES, TableRules
 from .files.remote_secret import RemoteSecret
@@ -207,8 +207,34 @@ class DropSecret:
     if_exists: bool
 
 
+@dataclass(frozen=True)
+class CreateType:
+    """CREATE [OR REPLACE] TYPE: another name of a type, or an ENUM of the texts that a query gives."""
+
+    name: str
+    made: UserType | Query
+    replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropType:
+    """DROP TYPE."""
+
+    name: str
+    if_exists: bool
+
+
 SessionStatement = (
-    Prepare | Deallocate | SetVariable | CreateMacro | DropMacro | CreateSecret | DropSecret
+    Prepare
+    | Deallocate
+    | SetVariable
+    | CreateMacro
+    | DropMacro
+    | CreateSecret
+    | DropSecret
+    | CreateType
+    | DropType
 )
 
 

@@ -67,8 +67,8 @@ class DataType:
 
     `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them; a
     MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those.
-    `name` is set for OTHER, and for HUGEINT: a type of its own wherever types choose what happens, and a DECIMAL(38,0) to
-    all that only holds or computes values.
+    `name` is set for OTHER, and for HUGEINT and ENUM: types of their own wherever types choose what happens, and to all that
+    only holds or computes values a DECIMAL(38,0), and an unsigned integer that is the place of a value among the `names`.
     """
 
     kind: Kind
@@ -88,6 +88,10 @@ class DataType:
             )
 
     def __str__(self) -> str:
+        if self.is_enum:
+            return "ENUM({})".format(
+                ", ".join("'" + n.replace("'", "''") + "'" for n in self.names)
+            )
         if self.name:
             return self.name
         if self.kind is Kind.DECIMAL:
@@ -106,7 +110,16 @@ class DataType:
 
     @property
     def is_integer(self) -> bool:
-        return self.kind in INTEGER_BITS
+        return self.kind in INTEGER_BITS and not self.is_enum
+
+    @property
+    def is_enum(self) -> bool:
+        return self.name == "ENUM"
+
+    @property
+    def codes(self) -> DataType:
+        """Return the integers that the values of an ENUM are."""
+        return DataType(self.kind)
 
     @property
     def is_signed_integer(self) -> bool:
@@ -282,6 +295,8 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         return pa.map_(pa.int32() if untyped else to_arrow(key), to_arrow(value))
     if data_type.is_nested:
         return nested_arrow(data_type, [to_arrow(child) for child in data_type.children])
+    if data_type.is_enum:
+        return pa.dictionary(to_arrow(data_type.codes), pa.string())
     return {
         Kind.NULL: pa.null(),
         Kind.BOOLEAN: pa.bool_(),

@@ -180,7 +180,7 @@ def _insensitive_match(node: exp.Expr, scope: Scope) -> Expr:
 
 def _cast(safe: bool) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Expr:
-        target = data_type(node.args["to"])
+        target = data_type(node.args["to"], scope.session.catalog.session.types)
         return infer.cast(bind(node.this, scope), target, safe=safe, span=span_of(node))
 
     return handler

@@ -7,20 +7,21 @@ its SQL name and has to keep its arguments in `this`, `expression` and `expressi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from fuseline.errors import ParseError, Unsupported
 from fuseline.plan import derived
-from fuseline.plan.coercion import decimal_type, parse_type
+from fuseline.plan.changes.session_objects import UserType
+from fuseline.plan.coercion import decimal_type, enum_of, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
 from fuseline.plan.types import TIMESTAMP, DataType, list_of, map_of, struct_of
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+UserTypes: TypeAlias = Mapping[str, UserType]  # by names in lower case
 
 BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -234,22 +235,87 @@ _MISSING = {
     "TIMETZ": "TIME WITH TIME ZONE",
     "BIT": "BIT",
     "JSON": "JSON",
-    "ENUM": "ENUM",
     "UINT128": "UHUGEINT",
     "UNION": "UNION",
 }
 
 
-def _list_type(node: exp.DataType) -> DataType:
+def _list_type(node: exp.DataType, types: UserTypes) -> DataType:
     if node.args.get("values"):
         raise Unsupported(
             "Lists of a fixed length are not supported: leave the length out.", span_of(node)
         )
-    return list_of(data_type(node.expressions[0]))
+    return list_of(data_type(node.expressions[0], types))
 
 
-def data_type(node: exp.Expr) -> DataType:
-    """Return the type that CAST or a column definition names; raises `UnknownName` and `Unsupported`."""
+def _enum_type(node: exp.DataType, _: UserTypes) -> DataType:
+    use(*node.expressions)
+    if not all(isinstance(v, exp.Literal) and v.is_string for v in node.expressions):
+        raise ParseError("The values of an ENUM are texts: ENUM('a', 'b').", span_of(node))
+    return enum_of(v.name for v in node.expressions)
+
+
+def _map_type(node: exp.DataType, types: UserTypes) -> DataType:
+    if len(node.expressions) != 2:
+        raise ParseError(
+            "A MAP has a type of keys and one of values: MAP(VARCHAR, INTEGER).", span_of(node)
+        )
+    return map_of(*(data_type(part, types) for part in node.expressions))
+
+
+def _struct_type(node: exp.DataType, types: UserTypes) -> DataType:
+    for field in node.expressions:
+        if not isinstance(field, exp.ColumnDef):
+            raise ParseError("A field of a STRUCT is a name and a type.", span_of(node))
+        use(field, field.this)
+    return struct_of((f.name, data_type(f.args["kind"], types)) for f in node.expressions)
+
+
+def _decimal_type(node: exp.DataType, _: UserTypes) -> DataType:
+    place = span_of(node)
+    for parameter in node.expressions:
+        use(parameter, parameter.this)
+    parameters = [p.name for p in node.expressions]
+    if not all(parameter.isdigit() for parameter in parameters):
+        raise ParseError("DECIMAL takes numbers of digits: DECIMAL(18, 3).", place)
+    precision, scale = (*parameters, None, None)[:2]
+    return decimal_type(precision, scale, place)
+
+
+def _timestamp_type(node: exp.DataType, _: UserTypes) -> DataType:
+    use(*node.expressions, *(p.this for p in node.expressions))
+    if [p.name for p in node.expressions] in ([], ["6"]):
+        return TIMESTAMP
+    raise Unsupported(
+        "TIMESTAMP keeps microseconds: TIMESTAMP(p) is supported as TIMESTAMP(6) alone.",
+        span_of(node),
+    )
+
+
+def _named_type(node: exp.DataType, types: UserTypes) -> DataType:
+    """Return a type that CREATE TYPE gave a name, or that sqlglot does not know."""
+    name = str(node.args.get("kind") or "")
+    own = types.get(name.lower().removeprefix("main."))
+    return parse_type(name, span_of(node)) if own is None else own.type
+
+
+# What has parts
+_TYPES: dict[str, Callable[[exp.DataType, UserTypes], DataType]] = {
+    **dict.fromkeys(("ARRAY", "LIST"), _list_type),
+    "ENUM": _enum_type,
+    "MAP": _map_type,
+    "STRUCT": _struct_type,
+    "DECIMAL": _decimal_type,
+    "TIMESTAMPNTZ": _timestamp_type,
+    "USERDEFINED": _named_type,
+}
+
+
+def data_type(node: exp.Expr, types: UserTypes) -> DataType:
+    """Return the type that CAST or a column definition names; raises `UnknownName` and `Unsupported`.
+
+    `types` are those that CREATE TYPE gave a name.
+    """
     place = span_of(node)
     if not isinstance(node, exp.DataType):
         return parse_type(node.sql("duckdb"), place)
@@ -261,35 +327,5 @@ def data_type(node: exp.Expr) -> DataType:
             f"The type {_MISSING[name]} is not supported: use one of the numbers, BOOLEAN, VARCHAR, DATE, TIMESTAMP, INTERVAL.",
             place,
         )
-    if name == "TIMESTAMPNTZ" and node.expressions:
-        use(*node.expressions, *(p.this for p in node.expressions))
-        if [p.name for p in node.expressions] == ["6"]:
-            return TIMESTAMP
-        raise Unsupported(
-            "TIMESTAMP keeps microseconds: TIMESTAMP(p) is supported as TIMESTAMP(6) alone.", place
-        )
-    if name in ("ARRAY", "LIST"):
-        return _list_type(node)
-    if name == "MAP":
-        if len(node.expressions) != 2:
-            raise ParseError(
-                "A MAP has a type of keys and one of values: MAP(VARCHAR, INTEGER).", place
-            )
-        return map_of(*map(data_type, node.expressions))
-    if name == "STRUCT":
-        for field in node.expressions:
-            if not isinstance(field, exp.ColumnDef):
-                raise ParseError("A field of a STRUCT is a name and a type.", place)
-            use(field, field.this)
-        return struct_of((f.name, data_type(f.args["kind"])) for f in node.expressions)
-    if name == "DECIMAL":
-        for parameter in node.expressions:
-            use(parameter, parameter.this)
-        parameters = [p.name for p in node.expressions]
-        if not all(parameter.isdigit() for parameter in parameters):
-            raise ParseError("DECIMAL takes numbers of digits: DECIMAL(18, 3).", place)
-        precision, scale = (*parameters, None, None)[:2]
-        return decimal_type(precision, scale, place)
-    if name == "USERDEFINED":
-        return parse_type(str(node.args.get("kind") or ""), place)
-    return parse_type(_RENAMED.get(name, name), place)
+    made = _TYPES.get(name)
+    return parse_type(_RENAMED.get(name, name), place) if made is None else made(node, types)

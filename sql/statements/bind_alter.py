@@ -206,7 +206,7 @@ def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
     column = table.column(node.this)
     name, kind, default = column.name, node.args.get("dtype"), node.args.get("default")
     if kind is not None:
-        target = data_type(kind)
+        target = data_type(kind, table.scope.session.catalog.session.types)
         using = node.args.get("using")
         inside = table.scope.over(table.source).inside("ALTER TABLE")
         old = {c.name: c for c in table.source.plan.columns}[name]

@@ -44,6 +44,7 @@ from .bind_session_statement import (
     set_variable,
 )
 from .bind_table_statement import create, drop
+from .bind_types import DROP_TYPE, TYPE, create_type, drop_type
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "PIVOT", "UNPIVOT", "")
 _OTHER_QUERIES = ("SUMMARIZE",)
@@ -257,12 +258,16 @@ def _reset(piece: Piece, scope: Scope) -> Statement:
 def _create(piece: Piece, scope: Scope) -> Statement:
     if is_secret(piece):
         return create_secret(piece, scope)
+    if TYPE.match(piece.sql):
+        return create_type(piece, scope)
     return create_macro(piece, scope) if MACRO.match(piece.sql) else create(piece, scope)
 
 
 def _drop(piece: Piece, scope: Scope) -> Statement:
     if is_secret(piece):
         return drop_secret(piece, scope)
+    if DROP_TYPE.match(piece.sql):
+        return drop_type(piece, scope)
     return drop_macro(piece, scope) if is_macro_drop(piece) else drop(piece, scope)
 
 

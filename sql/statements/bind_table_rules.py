@@ -52,7 +52,7 @@ class RulesReader:
         if node.kind is None:
             raise ParseError(f'The column "{node.name}" needs a type.', span_of(node))
         try:
-            target = data_type(node.kind)
+            target = data_type(node.kind, self.scope.session.catalog.session.types)
         except FuselineError as error:
             error.span = error.span or span_of(node)
             raise

@@ -47,8 +47,9 @@ def calls(name: str) -> list[str]:
         return [f"{name}({d})" for d in DATES]
     if name in ("greatest", "least"):
         return [f"{name}({a}, {b})" for a, b in itertools.product(NUMBERS[:4], NUMBERS[:4])]
-    if name == "random":
-        return ["random()", "random() + 1"]
+    drawn = {"random": "random()", "random_uuid": "uuid()", "uuid_of_time": "uuidv7()"}
+    if name in drawn:
+        return [drawn[name], f"typeof({drawn[name]})"]
     assert name == "abs", f"{name} is total: give it arguments here"
     return [f"abs({n})" for n in NUMBERS]
 

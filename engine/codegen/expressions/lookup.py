@@ -151,7 +151,11 @@ def _columns(expr: Expr, result: pa.Array) -> _Columns:
         result = pc.fill_null(pc.index_in(plain, value_set=values), 0)
     if expr.type.kind is Kind.BOOLEAN:
         return np.asarray(pc.fill_null(result, False)), Machine.BOOL, None, None, valid
-    if expr.type.is_wide_decimal or expr.type.kind in (Kind.INTERVAL, Kind.NULL):
+    if (
+        expr.type.is_wide_decimal
+        or expr.type.is_ranked
+        or expr.type.kind in (Kind.INTERVAL, Kind.NULL)
+    ):
         raise NotFusable(f"a {expr.type} does not fit a register")
     if expr.type.is_float:
         machine = Machine.F32 if expr.type.kind is Kind.FLOAT else Machine.F64

@@ -248,7 +248,7 @@ def arrow_array(
         )
     if data_type.kind is Kind.BOOLEAN:
         return pa.array(values != 0, mask=mask)
-    arrow = to_arrow(data_type)
+    arrow = to_arrow(data_type.codes if data_type.is_enum else data_type)
     if data_type.is_decimal:
         data = _limbs(values)
     elif data_type.is_temporal:

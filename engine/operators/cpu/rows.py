@@ -82,6 +82,7 @@ def _constants(cells: tuple[Expr, ...], data_type: DataType) -> pa.Array:
         if (
             not values or data_type.kind is not Kind.INTERVAL
         ):  # whose values Arrow's type may not hold
-            return to_physical(pa.array(values, to_arrow(data_type)), data_type)
+            held = data_type.codes if data_type.is_enum else data_type
+            return to_physical(pa.array(values, to_arrow(held)), data_type)
     one_row = Table({}, 1)
     return concat_arrays([evaluate(cell, one_row) for cell in cells])

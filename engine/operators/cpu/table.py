@@ -60,6 +60,8 @@ def physical_type(data_type: DataType) -> pa.DataType:
         return pa.decimal128(38, data_type.scale) if data_type.is_wide_decimal else pa.int64()
     if data_type.is_nested:
         return nested_arrow(data_type, [physical_type(child) for child in data_type.children])
+    if data_type.is_enum:
+        return to_arrow(data_type.codes)
     return pa.binary(UUID_BYTES) if data_type.kind is Kind.UUID else to_arrow(data_type)
 
 
@@ -71,6 +73,8 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
     t = pa.types
     if data_type.kind is Kind.VARCHAR:
         return _physical_strings(array)
+    if data_type.is_enum:
+        return _enum_codes(array, data_type)
     array = decode(array)
     if data_type.is_nested:
         arrow = physical_type(data_type)
@@ -95,6 +99,20 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
     return array.cast(expected, safe=not data_type.is_temporal)
 
 
+def _enum_codes(array: pa.Array, data_type: DataType) -> pa.Array:
+    """Return the places of values, of a dictionary or of texts, among the names of an ENUM."""
+    expected = physical_type(data_type)
+    names = pa.array(data_type.names, pa.string())
+    if pa.types.is_dictionary(array.type):
+        own = array.dictionary.cast(names.type)
+        if not own.equals(names):
+            return pc.index_in(own, names).take(array.indices).cast(expected)
+        array = array.indices
+    elif not pa.types.is_integer(array.type):
+        array = pc.index_in(array, names)
+    return array.cast(expected)
+
+
 def _physical_child(array: pa.Array, data_type: DataType) -> pa.Array:
     """Elements and fields lie in one form: text with 32-bit offsets, and without a dictionary."""
     return decode(to_physical(array, data_type)).cast(physical_type(data_type))
@@ -111,6 +129,9 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
         return from_numpy(interval_records.to_arrow(spans_of(array), valid), valid, array.type)
     if array.type == expected:
         return array
+    if data_type.is_enum:
+        names = pa.array(data_type.names, pa.string())
+        return pa.DictionaryArray.from_arrays(array.cast(expected.index_type), names)
     if data_type.kind is Kind.UUID:
         return pa.ExtensionArray.from_storage(expected, array.cast(expected.storage_type))
     if data_type.is_decimal:

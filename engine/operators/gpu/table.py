@@ -77,6 +77,8 @@ def device_type(data_type: DataType) -> plc.DataType:
 
 def unsupported_type(data_type: DataType) -> str | None:
     """Return why no device column holds `data_type`, or None."""
+    if data_type.is_enum:  # whose results are dictionaries of Arrow
+        return "ENUM columns"
     return None if data_type.is_decimal or data_type.kind in _TYPES else f"{data_type} columns"
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from ...errors import InvalidQuery, OutOfRange
 from ..expr import Call, Cast, Expr, Literal
 from ..literals import convert
+from . import constants
+from .row import FunctionRow
 
 _FIRST = {  # position of the first argument that has to be a constant
     "strftime": 1,
@@ -94,3 +96,12 @@ def _with_group(call: Call, rest: Sequence[Expr]) -> Call:
             f"The group of regexp_extract has to be between 0 and {LARGEST_GROUP}.", group.span
         )
     return call
+
+
+def check_constants(row: FunctionRow, args: tuple[Expr, ...]) -> None:
+    for place, word in constants(row.signature).items():
+        given, is_fraction = args[place], word == "fraction"
+        if not isinstance(given, Literal) or (is_fraction and given.value is None):
+            raise InvalidQuery(f"The {word} of {row.name} has to be a constant.", given.span)
+        if is_fraction and not (isinstance(given.value, float) and 0 <= given.value <= 1):
+            raise InvalidQuery(f"The fraction of {row.name} has to be between 0 and 1.", given.span)

@@ -37,6 +37,10 @@ def _hexadecimal(types: Sequence[DataType]) -> Resolved:
     return fixed(BLOB, result=VARCHAR)(types) if list(types) == [BLOB] else _number_or_text(types)
 
 
+def _code(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), types[0].codes) if len(types) == 1 and types[0].is_enum else None
+
+
 def _number_or_text(types: Sequence[DataType]) -> Resolved:
     """A text by its bytes; a whole number by its bits, of which a negative one has 64, or a HUGEINT's 128."""
     if len(types) == 1 and types[0].kind in (Kind.VARCHAR, Kind.NULL):
@@ -121,6 +125,7 @@ VALUE_FUNCTIONS = (
         total=True,
         raises=False,
     ),
+    _row("enum_code", _code, "ENUM"),
     _row("uuid_extract_version", fixed(UUID, result=UINTEGER), "UUID"),
     # Of another version than 7: ExecutionError.
     _row("uuid_extract_timestamp", fixed(UUID, result=TIMESTAMPTZ), "UUID"),

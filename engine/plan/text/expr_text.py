@@ -64,6 +64,8 @@ def literal_text(literal: Literal) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
+        case int() if literal.type.is_enum:
+            return "'" + literal.type.names[value].replace("'", "''") + "'"
         case str():
             return "'" + value.replace("'", "''") + "'"
         case bytes() if literal.type.kind is Kind.UUID:

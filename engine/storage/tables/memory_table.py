@@ -16,7 +16,7 @@ from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import BIGINT, DataType, Kind, to_arrow
 from ..columns.value_checks import check_decimals, check_timestamps, check_utf8
 from .column_statistics import Bounds, LazyColumns, merge, trusted
-from .other_types import type_of
+from .other_types import type_of_column
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -49,7 +49,7 @@ class MemoryTable:
         self.data = data.rename_columns(distinct_names(data.column_names))
         self.identity: Hashable = ("memory", next(_versions))
         self.checked: set[str] = set()
-        types = [type_of(t) for t in data.schema.types] if types is None else types
+        types = list(map(type_of_column, data.schema, data.columns)) if types is None else types
         self.all_fields = tuple(zip(self.data.column_names, types, strict=True))
         self.fields = tuple((n, t) for n, t in self.all_fields if t.kind is not Kind.OTHER)
         self.unsupported = {n: t for n, t in self.all_fields if t.kind is Kind.OTHER}

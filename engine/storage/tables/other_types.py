@@ -8,8 +8,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
+from ...plan.coercion import enum_of
 from ...plan.text.uuid_text import UUID_BYTES
-from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow, is_bytes, quoted_field
+from ...plan.types import (
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+    from_arrow,
+    is_bytes,
+    quoted_field,
+    to_arrow,
+)
+
+ENUM_MARK = {b"sql_type": b"ENUM"}  # of a field, whose values are one dictionary
 
 
 def type_of(arrow: pa.DataType) -> DataType:
@@ -18,6 +30,21 @@ def type_of(arrow: pa.DataType) -> DataType:
         return from_arrow(arrow)
     except TypeMismatch:
         return DataType(Kind.OTHER, name=_name(arrow))
+
+
+def as_enum(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a dictionary of texts in the type that results of an ENUM have."""
+    arrow = to_arrow(enum_of(array.dictionary.to_pylist()))
+    indices = array.indices.cast(arrow.index_type)
+    return pa.DictionaryArray.from_arrays(indices, array.dictionary.cast(arrow.value_type))
+
+
+def type_of_column(field: pa.Field, column: pa.ChunkedArray) -> DataType:
+    """Return the SQL type of a column in memory, of which a dictionary is an ENUM where it is marked as one."""
+    marked = field.metadata is not None and field.metadata.items() >= ENUM_MARK.items()
+    if not marked or not column.num_chunks:
+        return type_of(field.type)
+    return enum_of(column.chunk(0).dictionary.to_pylist())
 
 
 def type_in_file(

@@ -20,7 +20,7 @@ from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import printed
 from .nested import nested_casts
-from .values import byte_strings, uuids
+from .values import byte_strings, enums, uuids
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
@@ -38,6 +38,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         return null_constant(target)
     if vector.is_constant:
         return cast(_as_row(vector), target, safe).first()
+    if source.is_enum:
+        return cast(Vector(VARCHAR, enums.texts_of(vector)), target, safe)
     if source.is_nested or target.is_nested:
         return _nested(vector, target, safe)
     if Kind.UUID in (source.kind, target.kind):
@@ -47,7 +49,7 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
     if target.kind is Kind.VARCHAR:
         return Vector(VARCHAR, printed(vector))
     data, wrong = (
-        parsed(vector.data, target) if source.kind is Kind.VARCHAR else _converted(vector, target)
+        _read(vector.data, target) if source.kind is Kind.VARCHAR else _converted(vector, target)
     )
     valid = vector.mask
     if wrong is not None and wrong.any():
@@ -69,7 +71,7 @@ def _bytes(vector: Vector, target: DataType, safe: bool) -> Vector:
         texts = pa.array([byte_strings.text_of(v) for v in values], pa.string())
         return Vector(VARCHAR, texts.take(codes.indices))
     found = pa.array([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
-    return _read(vector, found, target, safe)
+    return _checked(vector, found, target, safe)
 
 
 def _uuids(vector: Vector, target: DataType, safe: bool) -> Vector:
@@ -79,10 +81,14 @@ def _uuids(vector: Vector, target: DataType, safe: bool) -> Vector:
     if target.kind is Kind.BLOB:
         return Vector(target, vector.data.cast(pa.binary()))
     of = uuids.of_texts if vector.type.kind is Kind.VARCHAR else uuids.of_bytes
-    return _read(vector, of(vector.data), target, safe)
+    return _checked(vector, of(vector.data), target, safe)
 
 
-def _read(vector: Vector, found: pa.Array, target: DataType, safe: bool) -> Vector:
+def _read(texts: pa.Array, target: DataType) -> Converted:
+    return enums.of_texts(texts, target) if target.is_enum else parsed(texts, target)
+
+
+def _checked(vector: Vector, found: pa.Array, target: DataType, safe: bool) -> Vector:
     """Return what was read of a vector; raises `ConversionError` for a value without a result unless `safe`."""
     wrong = np.asarray(pc.and_(found.is_null(), vector.data.is_valid()))
     if wrong.any() and not safe:

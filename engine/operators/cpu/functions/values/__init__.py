@@ -11,6 +11,7 @@ from . import (
     digests,
     distances,
     draws,
+    enums,
     formatting,
     globs,
     grapheme_parts,
@@ -24,6 +25,7 @@ from .each_value import of_values
 
 VALUE_KERNELS: dict[str, Kernel] = {
     **draws.KERNELS,
+    **enums.KERNELS,
     **number_texts.KERNELS,
     **path_parts.KERNELS,
     **time_buckets.KERNELS,

@@ -1,0 +1,99 @@
+"""CREATE TYPE and DROP TYPE: names of ENUMs and of other types, which columns and casts resolve where they are written."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
+from fuseline.plan import infer
+from fuseline.plan.changes.session_objects import UserType
+from fuseline.plan.coercion import TYPE_NAMES
+from fuseline.plan.expr import ColumnRef, new_column
+from fuseline.plan.logical import Project
+from fuseline.plan.statements import CreateType, DropType, Query, Statement
+from fuseline.plan.types import VARCHAR
+
+from ..binding.function_names import data_type
+from ..binding.scope import Scope
+from ..parsing.pieces import Piece, span_of
+from ..parsing.unread import use
+
+_NAME = r'(?:main\s*\.\s*)?(?P<name>\w+|"(?:[^"]|"")+")'
+TYPE = re.compile(
+    rf"\s*create\s+(?P<replace>or\s+replace\s+)?(?P<temp>temp\s+|temporary\s+)?type\s+"
+    rf"(?P<unless>if\s+not\s+exists\s+)?{_NAME}\s+as\s+(?=\S)",
+    re.IGNORECASE,
+)
+_OF_QUERY = re.compile(r"enum\s*(?=\(\s*(?:select|from|with|values|\()\b)", re.IGNORECASE)
+DROP_TYPE = re.compile(r"\s*drop\s+type\b", re.IGNORECASE)
+_DROP = re.compile(
+    rf"\s*drop\s+type\s+(?P<exists>if\s+exists\s+)?{_NAME}\s*(?P<how>cascade|restrict)?\s*",
+    re.IGNORECASE,
+)
+
+
+def create_type(piece: Piece, scope: Scope) -> Statement:
+    """Bind CREATE TYPE name AS a type, or AS ENUM (query), whose texts are the values in their order."""
+    found = TYPE.match(piece.sql)
+    assert found is not None, "asked before"
+    name = _unquoted(found["name"])
+    if name.lower() in TYPE_NAMES:
+        place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
+        raise InvalidQuery(f'There is a type "{name}" already, which is built in.', place)
+    options = bool(found["replace"]), bool(found["unless"])
+    of_query = _OF_QUERY.match(piece.sql, found.end())
+    if of_query is not None:
+        return CreateType(name, _values(piece, of_query.end(), scope), *options)
+    # Read as a cast, at the same places
+    start = found.end()
+    text = "SELECT null ::".ljust(start)[:start] + piece.sql[start:]
+    tree = scope.session.parse(
+        Piece(piece.text[: piece.start] + text + piece.text[piece.end :], piece.start, piece.end)
+    )
+    casts = tree.expressions if isinstance(tree, exp.Select) else []
+    if len(casts) != 1 or not isinstance(casts[0], exp.Cast) or _others(tree):
+        raise ParseError(
+            "Syntax error: the statement is written CREATE TYPE name AS type.",
+            Span(piece.start + start, piece.end),
+        )
+    use(tree, casts[0], casts[0].this)
+    made = data_type(casts[0].args["to"], scope.session.catalog.session.types)
+    return CreateType(name, UserType(name, made), *options)
+
+
+def _others(tree: exp.Expr) -> bool:
+    return any(value for key, value in tree.args.items() if key not in ("expressions", "kind"))
+
+
+def _values(piece: Piece, start: int, scope: Scope) -> Query:
+    tree = scope.session.parse(Piece(piece.text, piece.start + start, piece.end))
+    plan = scope.bind_query(tree.unnest() if isinstance(tree, exp.Subquery) else tree)
+    if isinstance(tree, exp.Subquery):
+        use(tree)
+    if len(plan.columns) != 1:
+        raise InvalidQuery(
+            f"An ENUM is made of one column, and the query has {len(plan.columns)}.", span_of(tree)
+        )
+    value = infer.cast(ColumnRef(plan.columns[0]), VARCHAR)
+    return Query(Project(plan, ((new_column("value", VARCHAR), value),)))
+
+
+def drop_type(piece: Piece, _: Scope) -> Statement:
+    """Bind DROP TYPE; columns keep what the name stood for."""
+    found = _DROP.fullmatch(piece.sql)
+    if found is None:
+        raise ParseError(
+            "Syntax error: the statement is written DROP TYPE name.", Span(piece.start, piece.end)
+        )
+    if (found["how"] or "").lower() == "cascade":
+        raise Unsupported(
+            "DROP TYPE ... CASCADE is not supported: drop the tables that have the type before.",
+            Span(piece.start + found.start("how"), piece.start + found.end("how")),
+        )
+    return DropType(_unquoted(found["name"]), bool(found["exists"]))
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
