@@ -72,8 +72,8 @@ class Sessions:
             served.close()
 
     def end_idle(self, seconds: float) -> None:
-        self.open.end_idle(seconds)
-        self.transactions.end_idle(seconds)
+        self.open.end_idle(seconds, _is_used)
+        self.transactions.end_idle(seconds, _is_used)
 
     def end_all(self) -> None:
         self.transactions.end_all()
@@ -94,6 +94,10 @@ class Sessions:
         except FuselineError:
             served.close()
             raise
+
+
+def _is_used(served: ServedConnection) -> bool:
+    return served.calls > 0
 
 
 def set_options(

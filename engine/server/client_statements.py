@@ -103,6 +103,8 @@ class Statements:
         """Return what ends the work of a call: its client's going, or the session's statement_timeout."""
         stop = Stop(served.connection.settings.statement_timeout)
         call.watch(context, stop)
+        served.enter()
+        call.at_end(served.leave)
         return stop
 
     def planned(
@@ -185,7 +187,6 @@ class Statements:
         reader: pa.RecordBatchReader,
     ) -> int:
         """Store rows in a table, which may be made for them; returns how many."""
-        self._turn(call, stop)
         if asked.catalog not in (None, "", DATABASE) or asked.schema not in (None, "", DB_SCHEMA):
             raise InvalidQuery(f'There is one catalog and one schema: "{DATABASE}"."{DB_SCHEMA}".')
         if asked.temporary:
@@ -193,6 +194,7 @@ class Statements:
         served.runner.check_writable()
         rows = read_rows(reader, served.connection.settings.memory_limit, "memory_limit")
         options = asked.table_definition_options or TableDefinitionOptions()
+        self._turn(call, stop)  # a client that sends slowly takes none
 
         def work(connection: Connection) -> int:
             served.runner.check_changes()
@@ -239,6 +241,7 @@ class Statements:
         client = call.client
         self._turns.enter(client, stop)
         call.at_end(lambda: self._turns.leave(client))
+        stop.restart()  # waiting did not count
 
     def _sent(
         self, call: ServerCall, batches: Batches, columns: pa.Schema

@@ -86,10 +86,16 @@ class Handles(Generic[T]):
             )
         return held
 
-    def end_idle(self, seconds: float) -> None:
-        """Drop what has not been asked for so long."""
-        before = time.monotonic() - seconds
-        self._drop([h for h, held in self._snapshot() if held.used < before])
+    def end_idle(self, seconds: float, is_used: Callable[[T], bool] = lambda value: False) -> None:
+        """Drop what has not been asked for so long, and is not used now."""
+        now = time.monotonic()
+        idle = []
+        for handle, held in self._snapshot():
+            if is_used(held.value):
+                held.used = now
+            elif held.used < now - seconds:
+                idle.append(handle)
+        self._drop(idle)
 
     def end_all(self) -> None:
         self._drop([h for h, _ in self._snapshot()])

@@ -73,6 +73,7 @@ class ServedConnection:
         """`model` is the connection whose column cache it uses."""
         cache = None if model is None else model.connection.cache
         self.shared, self.permissions = shared, permissions
+        self.calls = 0  # that are being answered
         self._seen = -1
         self._began: Names = {}
         self.connection: Connection = Connection(
@@ -84,6 +85,14 @@ class ServedConnection:
         runner = self.connection._runner
         assert isinstance(runner, ServerRunner)
         return runner
+
+    def enter(self) -> None:
+        with self.shared.lock:
+            self.calls += 1
+
+    def leave(self) -> None:
+        with self.shared.lock:
+            self.calls -= 1
 
     def publish(self) -> None:
         """Let all connections see the tables of this one, which is not served yet."""
