@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING
 from ..backends import cache_limits
 from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.statements import (
+    AlterTable,
+    CopyTo,
     CreateMacro,
+    CreateTable,
+    CreateView,
     Deallocate,
+    Delete,
     Describe,
+    Drop,
     DropMacro,
     Explain,
+    Insert,
     NoOperation,
     Prepare,
     Query,
+    RenameView,
     SetOption,
     SetVariable,
     ShowTables,
     Statement,
     Transaction,
+    Update,
 )
 from ..running import QueryRunner
 from ..settings import Settings
@@ -32,6 +41,17 @@ if TYPE_CHECKING:
 
 READS = (Query, Describe, ShowTables, Explain, NoOperation)
 OF_A_SESSION = (Prepare, Deallocate, SetVariable, CreateMacro, DropMacro)
+WRITES = (
+    CreateTable,
+    CreateView,
+    Insert,
+    Update,
+    Delete,
+    AlterTable,
+    RenameView,
+    Drop,
+    CopyTo,
+)  # all others are refused, also those that the language gets later
 
 
 class ChangesTables(FuselineError):
@@ -103,6 +123,10 @@ class ServerRunner(QueryRunner):
                     '("adbc.flight.sql.rpc.with_cookie_middleware" in ADBC) and set an option of its session.'
                 )
             return
+        if not isinstance(statement, WRITES):
+            raise AccessDenied(
+                f"A server takes no {type(statement).__name__} from clients: only who starts it decides that."
+            )
         self.check_writable()
         self.check_changes()
 
