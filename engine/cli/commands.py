@@ -197,7 +197,8 @@ def serve(
     port: Annotated[int, typer.Option(help="the port; 0 takes a free one")] = 31337,
     writable: Annotated[bool, typer.Option("--writable", help="clients may change tables")] = False,
     allow: Annotated[
-        list[Path] | None, typer.Option(help="a file or folder that queries may open by its path")
+        list[str] | None,
+        typer.Option(help="a file, folder or beginning of a URL that queries may open"),
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="tokens that clients log in with, a line each")

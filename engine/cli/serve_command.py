@@ -24,7 +24,7 @@ class ServeOptions:
     port: int
     writable: bool
     tables: Sequence[str]
-    allowed: Sequence[Path]
+    allowed: Sequence[str]
     secrets: tuple[Path | None, Path | None, Path | None, Path | None]
     limits: Sequence[str]
     settings: Sequence[str]

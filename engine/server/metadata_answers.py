@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..catalog import View
+from ..frame.exported import exported_schema
 from ..metadata.objects import DATABASE, Fields, Here, never_null
 from ..plan.changes.table_rules import rules_of
 from ..plan.types import Kind, to_arrow
@@ -115,17 +116,16 @@ def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
 
 def arrow_schema(columns: Fields, never: Collection[str] = ()) -> pa.Schema:
     """Return columns as Arrow has them, each with its SQL type as JDBC and ODBC clients look for it; some are never NULL."""
-    return pa.schema(
-        [
-            pa.field(
-                name,
-                to_arrow(data_type),
-                nullable=name not in never,
-                metadata={"ARROW:FLIGHT:SQL:TYPE_NAME": str(data_type)},
-            )
-            for name, data_type in columns
-        ]
-    )
+    fields = [
+        pa.field(
+            name,
+            to_arrow(data_type),
+            nullable=name not in never,
+            metadata={"ARROW:FLIGHT:SQL:TYPE_NAME": str(data_type)},
+        )
+        for name, data_type in columns
+    ]
+    return exported_schema(pa.schema(fields))
 
 
 def _here(served: ServedConnection) -> Here:

@@ -12,12 +12,14 @@ from ..plan.statements import (
     CopyTo,
     CreateMacro,
     CreateTable,
+    CreateType,
     CreateView,
     Deallocate,
     Delete,
     Describe,
     Drop,
     DropMacro,
+    DropType,
     Explain,
     Insert,
     NoOperation,
@@ -40,7 +42,15 @@ if TYPE_CHECKING:
     from ..storage.columns.cache import ColumnCache
 
 READS = (Query, Describe, ShowTables, Explain, NoOperation)
-OF_A_SESSION = (Prepare, Deallocate, SetVariable, CreateMacro, DropMacro)
+OF_A_SESSION = (
+    Prepare,
+    Deallocate,
+    SetVariable,
+    CreateMacro,
+    DropMacro,
+    CreateType,
+    DropType,
+)
 WRITES = (
     CreateTable,
     CreateView,
@@ -119,7 +129,7 @@ class ServerRunner(QueryRunner):
         if isinstance(statement, OF_A_SESSION):
             if not permissions.is_own:
                 raise Unsupported(
-                    "PREPARE, variables and macros belong to a session, and this client has none: let it keep cookies "
+                    "PREPARE, variables, macros and types belong to a session, and this client has none: let it keep cookies "
                     '("adbc.flight.sql.rpc.with_cookie_middleware" in ADBC) and set an option of its session.'
                 )
             return

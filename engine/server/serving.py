@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import ipaddress
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from ..errors import ExecutionError, FileError, InvalidQuery
 from ..settings import Settings
+from ..storage.remote.urls import is_remote
 from .flight_service import FlightService
 from .logins import Logins, passwords_of, secret_lines
 from .server_runner import Permissions
@@ -42,7 +44,7 @@ class ServerOptions:
     host: str = "127.0.0.1"
     port: int = 31337
     tables: tuple[str, ...] = ()  # name=path
-    allowed: tuple[Path, ...] = ()
+    allowed: tuple[str, ...] = ()
     writable: bool = False
     tokens: tuple[str, ...] = ()
     passwords: Mapping[str, str] = field(default_factory=dict)
@@ -159,15 +161,18 @@ def _definition(table: str) -> tuple[str, str]:
     return name, path
 
 
-def _readable_place(path: str) -> Path:
+def _readable_place(path: str) -> str:
     """Return what clients may open for a table's sake: its file or folder, of a pattern the folder before it."""
+    if is_remote(path):
+        before = re.split(r"[*?\[]", path, maxsplit=1)[0]
+        return path if before == path else before[: before.rindex("/") + 1]
     parts = Path(os.path.abspath(path)).parts  # noqa: PTH100 - keeps links, which the settings resolve
     fixed: Sequence[str] = parts
     for i, part in enumerate(parts):
         if glob.has_magic(part):
             fixed = parts[:i]
             break
-    return Path(*fixed)
+    return str(Path(*fixed))
 
 
 def _certificate(options: ServerOptions) -> tuple[bytes, bytes] | None:

@@ -41,6 +41,7 @@ TYPES = (
     TypeRow("USMALLINT", 5, 5, is_unsigned=True, scales=(0, 0), radix=10),
     TypeRow("FLOAT", 7, 24, is_unsigned=False, radix=2),
     TypeRow("DOUBLE", 8, 53, is_unsigned=False, radix=2),
+    TypeRow("UUID", 12, 36, ("UUID '", "'")),
     TypeRow("VARCHAR", 12, None, QUOTED, ("length",)),
     TypeRow("INTERVAL", 10, None, ("INTERVAL '", "'"), general=INTERVAL),
     TypeRow("DATE", 91, 10, ("DATE '", "'"), general=DATETIME, subcode=1),

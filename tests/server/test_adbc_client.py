@@ -64,6 +64,8 @@ ANSWERS = [
     "select 'a' where 1 = 0",
     "select sum(range) as s from range(1000)",
     "select 0.0/0 as nan, '-infinity'::double as low",
+    "select uuid '01234567-89ab-cdef-0123-456789abcdef' as u, null::uuid as n",
+    "select x from (select 'b'::enum('b', 'a') as x union all select 'a' union all select null) order by x",
     "select timestamp_s '2020-01-01 00:00:00' as s, timestamp_ns '2020-01-01 00:00:00.123456789' as ns",
 ]
 

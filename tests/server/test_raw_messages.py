@@ -165,7 +165,7 @@ def test_the_union_of_what_the_server_is(connection: flight.FlightClient) -> Non
 def test_types_as_odbc_asks_for_them(connection: flight.FlightClient) -> None:
     numbers = asked(connection, m.CommandGetXdbcTypeInfo())["data_type"].to_pylist()
     assert numbers == sorted(numbers)
-    (row,) = asked(connection, m.CommandGetXdbcTypeInfo(12)).to_pylist()
+    _, row = asked(connection, m.CommandGetXdbcTypeInfo(12)).to_pylist()
     assert (row["type_name"], row["literal_prefix"], row["create_params"]) == ("VARCHAR", "'", ["length"])  # fmt: skip
 
 
