@@ -42,7 +42,7 @@ nightly: $(READY) ## tests that take minutes, draw new seeds, or measure time
 	$(PYTEST) -m nightly --timeout 3600 $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## the 22 TPC-H queries on Fuseline and DuckDB: SUITE=tpch (or ssb) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
+bench: $(READY) ## a suite on Fuseline and DuckDB, the 22 TPC-H queries: SUITE=tpch (or tpcds, ssb, adhoc) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
 	$(PY) -m benchmarks.run $(SUITE) --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \
 		--json $(OUT)/$(SUITE)-sf$(SF).json --chart $(OUT)/$(SUITE)-sf$(SF).png
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import ssb, tpch
+from benchmarks import ssb, tpcds, tpch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +39,22 @@ def ssb_tables(scale: float, folder: Path | None = None) -> Tables:
     """The five tables of the Star Schema Benchmark: those in `folder`, or those made once under `data/`."""
     folder = folder or make_ssb(scale)
     return {name: _parquet(folder, name) for name in ssb.TABLES}
+
+
+def tpcds_tables(scale: float, folder: Path | None = None) -> Tables:
+    """The 24 tables of TPC-DS: those in `folder`, or those made once under `data/`."""
+    folder = folder or make_tpcds(scale)
+    return {name: _parquet(folder, name) for name in tpcds.TABLES}
+
+
+def tpcds_queries(scale: float) -> dict[str, str]:
+    """The 99 queries of TPC-DS, name to text, in order, asked of its generator once; none depends on the scale."""
+    target = DATA / "tpcds-queries"
+    with made_once(target) as made:
+        if made:
+            tpcds.generate(_tpcds_generator(), "queries", str(made / "queries.json"))
+    texts: dict[str, str] = json.loads((target / "queries.json").read_text())
+    return texts
 
 
 def make_tpch(scale: float, folder: Path | None = None) -> Path:
@@ -68,6 +85,23 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
                     path = str(made / f"{name}.parquet").replace("'", "''")
                     kind = f"(format parquet, row_group_size {ROW_GROUP_ROWS})"
                     connection.execute(f"copy ({query}) to '{path}' {kind}")
+    return target
+
+
+def make_tpcds(scale: float, folder: Path | None = None) -> Path:
+    """`folder`, or `data/tpcds-sf<scale>`, made if it is not there."""
+    target = folder or DATA / f"tpcds-sf{scale:g}"
+    with made_once(target) as made:
+        if made:
+            tpcds.generate(_tpcds_generator(), "tables", str(made), f"{scale:g}")
+    return target
+
+
+def _tpcds_generator() -> Path:
+    target = DATA / "tpcds-generator"
+    with made_once(target) as made:
+        if made:
+            tpcds.install(made)
     return target
 
 
@@ -121,13 +155,15 @@ def _parquet(folder: Path, name: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the files of a suite and say where they are."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.data", description=__doc__)
-    parser.add_argument("suite", choices=["tpch", "ssb"])
+    parser.add_argument("suite", choices=["tpch", "ssb", "tpcds"])
     parser.add_argument("--sf", type=float, default=1, help="scale factor")
     parser.add_argument("--out", type=Path, help="by default a folder under data/")
     parser.add_argument("--tpch", type=Path, help="the TPC-H files that SSB is made from")
     options = parser.parse_args(arguments)
     if options.suite == "tpch":
         print(make_tpch(options.sf, options.out))
+    elif options.suite == "tpcds":
+        print(make_tpcds(options.sf, options.out))
     else:
         print(make_ssb(options.sf, options.out, options.tpch))
 

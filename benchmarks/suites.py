@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import adhoc, ssb, tpch
-from benchmarks.data import Tables, ssb_tables, tpch_tables
+from benchmarks.data import Tables, ssb_tables, tpcds_queries, tpcds_tables, tpch_tables
 
 
 @dataclass(frozen=True)
@@ -23,4 +23,5 @@ SUITES = {
     "tpch": Suite("TPC-H", tpch.queries, tpch_tables),
     "adhoc": Suite("Ad-hoc", adhoc.queries, tpch_tables),
     "ssb": Suite("SSB", ssb.queries, ssb_tables),
+    "tpcds": Suite("TPC-DS", tpcds_queries, tpcds_tables),
 }
