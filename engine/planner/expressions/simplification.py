@@ -205,6 +205,13 @@ def implied(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> list[Expr]:
     return list(new)
 
 
+def implied_of(parts: list[Expr], columns: frozenset[Column]) -> list[Expr]:
+    """Return what follows for `columns` alone from ORs among `parts` that read others too."""
+    others = frozenset().union(*map(columns_of, parts)) - columns
+    facts = _from_ors(parts, [tuple(columns), tuple(others)]) if others else ()
+    return [fact for fact in facts if reads_only(fact, columns)]
+
+
 def implied_across(
     condition: list[Expr], parts: list[Expr], left: frozenset[Column], right: frozenset[Column]
 ) -> list[Expr]:
@@ -269,4 +276,5 @@ def _from_ors(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> Iterable[E
 
 
 def _says(term: Expr, columns: frozenset[Column]) -> bool:
-    return reads_only(term, columns) and bool(columns_of(term))
+    """Whether a term of a branch can be asked alone: it may have a guard in what is left out."""
+    return reads_only(term, columns) and bool(columns_of(term)) and never_raises(term)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from ...plan.copies import fresh
 from ...plan.expr import (
     FALSE,
     TRUE,
@@ -31,7 +32,7 @@ from ...plan.logical import (
 )
 from ...plan.window.window_node import Window
 from ..expressions.nullness import rejects_nulls
-from ..expressions.simplification import implied, implied_across, simplified
+from ..expressions.simplification import implied, implied_across, implied_of, simplified
 from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same
 
 Parts = list[Expr]
@@ -47,11 +48,14 @@ def push_filters(plan: Logical) -> Logical | None:
         Filter(p, SetOperation(x, y))      -> SetOperation(Filter(p, x), Filter(p, y))
         Filter(p, Join(x, y, inner, q))    -> Join(Filter(p1, x), Filter(p2, y), inner, q and p3)
         Filter(p, Join(x, y, left, q))     -> Filter(p, Join(x, y, inner, q))         p is never TRUE on NULLs of y
+        Filter(y.j is null, Join(x, y, left, x.j = y.j)) -> Project(x, NULLs, Join(x, y, anti, x.j = y.j))
+        Filter(p, Join(Join(x, y), z, single)) -> Join(Filter(p, Join(x, z, single)), y)      p reads x and z alone
         Filter(m, Join(x, y, mark m, q))   -> Join(x, y, semi, q);  not m: anti
 
     A cross product with an equality above it becomes an equality join.  Among the inner joins below one another, equalities are taken
     to be transitive: from a = b and b < 5 follows a < 5.  From an OR over several inputs follows, for each input, the OR
-    of what its branches say of it.
+    of what its branches say of it; so it does for the keys of groups and of windows' partitions from an OR that reads
+    results too, which a common query that is read for one year and for another has: TPC-DS Q4, Q11 and Q74 read two of five years so.
     """
     result = _push(plan, [])
     return None if result is plan else result
@@ -74,19 +78,15 @@ def _pushed(node: Logical, parts: Parts) -> Logical:
             return node.with_children([_push(x, parts)])
         case Distinct(input=x, on=on):
             keys = x.columns if on is None else [e.column for e in on if isinstance(e, ColumnRef)]
-            below, above = _split(parts, keys)
+            below, above = _split_implied(parts, keys)
             return _filtered(node.with_children([_push(x, below)]), above)
         case Unnest(input=x):
-            below, above = _split(parts, x.columns)
-            constant = [p for p in below if not columns_of(p)]
-            below = [p for p in below if columns_of(p)]
-            return _filtered(node.with_children([_push(x, below)]), constant + above)
+            below, above = _split_reading(parts, x.columns)
+            return _filtered(node.with_children([_push(x, below)]), above)
         case Window(input=x, partition=partition):
             keys = [e.column for e in partition if isinstance(e, ColumnRef)]
-            below, above = _split(parts, keys)
-            constant = [p for p in below if not columns_of(p)]
-            below = [p for p in below if columns_of(p)]
-            return _filtered(node.with_children([_push(x, below)]), constant + above)
+            below, above = _split_reading(parts, keys)
+            return _filtered(node.with_children([_push(x, below)]), above)
         case Aggregate():
             return _push_aggregate(node, parts)
         case SetOperation(left=left, right=right, made=made):
@@ -115,6 +115,13 @@ def _split(parts: Parts, columns: Iterable[Column]) -> tuple[Parts, Parts]:
     return below, above
 
 
+def _split_implied(parts: Parts, columns: Iterable[Column]) -> tuple[Parts, Parts]:
+    """As `_split`; to those that read only `columns` comes what follows for these from the others."""
+    own = frozenset(columns)
+    below, above = _split(parts, own)
+    return _distinct([*below, *implied_of(above, own)]), above
+
+
 def _filtered(node: Logical, parts: Parts) -> Logical:
     return Filter(node, conjunction(parts)) if parts else node
 
@@ -127,7 +134,7 @@ def _push_aggregate(node: Aggregate, parts: Parts) -> Logical:
         keys = [key for i, key in enumerate(node.keys) if i in everywhere]
     if not keys:
         return _filtered(node.with_children([_push(node.input, [])]), parts)
-    below, above = _split(parts, (c for c, _ in keys))
+    below, above = _split_implied(parts, (c for c, _ in keys))
     inlined = [replace_columns(p, dict(keys)) for p in below]
     return _filtered(node.with_children([_push(node.input, inlined)]), above)
 
@@ -147,8 +154,30 @@ def _push_join(node: Join, parts: Parts) -> Logical:
         case JoinKind.MARK:
             return _push_mark(node, parts)
     below, above = _split(parts, node.left.columns)
+    if (lowered := _lowered(node, above)) is not None:
+        return _push(lowered, parts)
     sides = [_push(node.left, below), _push(node.right, [])]
     return _filtered(node.with_children(sides), above)
+
+
+def _lowered(node: Join, parts: Parts) -> Logical | None:
+    """Return an inner join one of whose sides gets the single value, if that side has all else that `parts` read.
+
+    TPC-DS Q6 and Q54 ask for the month that a subquery names: of days, and not of all sales joined with their days.
+    """
+    if node.kind is not JoinKind.SINGLE or node.condition is not None or not parts:
+        return None
+    rows = node.left.input if isinstance(node.left, Filter) else node.left
+    if not isinstance(rows, Join) or rows.kind is not JoinKind.INNER:
+        return None
+    for i, side in enumerate(rows.children):
+        own = frozenset((*side.columns, *node.right.columns))
+        if all(reads_only(part, own) for part in parts):
+            sides = list(rows.children)
+            sides[i] = node.with_children([side, node.right])
+            made = rows.with_children(sides)
+            return Filter(made, node.left.predicate) if isinstance(node.left, Filter) else made
+    return None
 
 
 def _push_inner(node: Join, parts: Parts) -> Logical:
@@ -188,13 +217,37 @@ def _push_inner(node: Join, parts: Parts) -> Logical:
 
 def _push_left(node: Join, parts: Parts) -> Logical:
     right_columns = frozenset(node.right.columns)
-    to_left, above = _split(parts, node.left.columns)
+    to_left, above = _split_implied(parts, node.left.columns)
     if any(rejects_nulls(p, right_columns) for p in above):
         return _push(dataclasses.replace(node, kind=JoinKind.INNER), parts)
+    if (unmatched := _asks_unmatched(node, above)) is not None:
+        return _push(_unmatched(node), [p for p in parts if p is not unmatched])
     to_right, here = _split(list(conjuncts(node.condition)), right_columns)
     to_right += implied_across(here, to_left, frozenset(node.left.columns), right_columns)
     sides = _push(node.left, to_left), _push(node.right, _distinct(to_right))
     return _filtered(Join(*sides, JoinKind.LEFT, conjunction(here) if here else None), above)
+
+
+def _unmatched(node: Join) -> Logical:
+    """Return the rows of a left join that have no match, as an anti join; what the right side made is NULL."""
+    assert node.condition is not None
+    right, renamed = fresh(node.right)
+    condition = replace_columns(node.condition, {c: ColumnRef(new) for c, new in renamed.items()})
+    rows = Join(node.left, right, JoinKind.ANTI, condition)
+    nulls = ((c, Literal(None, c.type)) for c in node.right.columns)
+    return Project(rows, (*pass_on(node.left.columns), *nulls))
+
+
+def _asks_unmatched(node: Join, parts: Parts) -> Expr | None:
+    """Return the part that asks for rows of the left side without a match: a column is NULL that no match has NULL."""
+    for part in parts:
+        match part:
+            case Call(function="is_null", args=(ColumnRef(column=column),)) if (
+                column in node.right.columns
+                and any(rejects_nulls(q, {column}) for q in conjuncts(node.condition))
+            ):
+                return part
+    return None
 
 
 def _push_full(node: Join, parts: Parts) -> Logical:
@@ -228,9 +281,9 @@ def _push_semi(node: Join, parts: Parts) -> Logical:
     return Join(*sides, node.kind, conjunction(here) if here else None)
 
 
-def _split_reading(parts: Parts, columns: tuple[Column, ...]) -> tuple[Parts, Parts]:
-    """As `_split`, but a constant is among the others."""
-    below, above = _split(parts, columns)
+def _split_reading(parts: Parts, columns: Iterable[Column]) -> tuple[Parts, Parts]:
+    """As `_split_implied`, but a constant is among the others."""
+    below, above = _split_implied(parts, columns)
     constant = [p for p in below if not columns_of(p)]
     return [p for p in below if columns_of(p)], constant + above
 
