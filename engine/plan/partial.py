@@ -55,6 +55,20 @@ class FinishAverages(Physical):
     made: tuple[Column, ...]
 
 
+def merges_in_any_order(call: AggregateCall) -> bool:
+    """Whether the aggregate of all rows follows from those of parts in any order; for sums of doubles up to their last bits."""
+    function = AGGREGATE[call.function]
+    mergeable = call.function == "avg" or (bool(function.merge) and not function.in_order)
+    return mergeable and not (call.distinct or call.order)
+
+
+def is_exact_of_parts(call: AggregateCall) -> bool:
+    """Whether it does to the last bit: a sum of doubles depends on the order."""
+    added = call.function == "avg" or AGGREGATE[call.function].merge == "sum"
+    inexact = added and any(argument.type.is_float for argument in call.args)
+    return merges_in_any_order(call) and not inexact
+
+
 def in_parts(node: HashAggregate) -> PartialAggregate | str:
     """Return how to aggregate in parts, or the reason why an aggregate needs all rows at once.
 
