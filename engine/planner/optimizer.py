@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 
 from ..plan.logical import Logical
+from .aggregate_before_joins import aggregate_before_joins
 from .check import check_logical
 from .common_subplans import share_subplans
 from .reuse_finer_groups import reuse_finer_groups
@@ -62,6 +63,10 @@ PHYSICAL_RULES = (
     Rule(
         reuse_finer_groups,
         "needs equal parts as one object: totals read the groups of the same rows",
+    ),
+    Rule(
+        aggregate_before_joins,
+        "last: groups that others are made of are the rows of no other aggregation any more",
     ),
 )
 

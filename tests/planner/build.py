@@ -78,6 +78,7 @@ TABLES = (
     table("sales", 600_000_000, item=(BIGINT, 1, 20_000_000), shop=(BIGINT, 1, 1_000_000), amount=(PRICE, 1, 50)),
     table("stock", 80_000_000, item=(BIGINT, 1, 20_000_000), shop=(BIGINT, 1, 1_000_000), cost=(PRICE, 1, 50)),
     table("items", 20_000_000, item=(BIGINT, 1, 20_000_000), kind=VARCHAR),
+    table("people", 200_000, id=(BIGINT, 1, 200_000), surname=VARCHAR, street=VARCHAR, town=VARCHAR, born=(DATE, date(1930, 1, 1), date(2010, 1, 1))),
     table("part", 200_000, p_partkey=(BIGINT, 1, 200_000), p_brand=VARCHAR, p_size=(INTEGER, 1, 50)),
 )  # fmt: skip
 
