@@ -5,19 +5,20 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..answers import Answer, counted
-from ..errors import FileError, InvalidQuery, Unsupported
+from ..errors import InvalidQuery, Unsupported
 from ..plan.statements import CopyTo
 from ..stopping import check
+from ..storage.remote.urls import is_remote
 from .file_writers import FileWriter, writer_of
 from .new_files import NewFiles
+from .new_objects import NewObjects
 from .written_columns import WrittenColumns
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def copy_to(connection: Connection, copy: CopyTo) -> Answer:
     chosen = [name for name in FOLDER_OPTIONS if copy.options.get(name)]
     if len(chosen) > 1:
         raise InvalidQuery(f"{chosen[0]} and {chosen[1]} exclude each other.")
-    with NewFiles(connection.catalog.access.rules) as files:
+    with _destination(connection, copy.path) as files:
         place = files.resolved(copy.path)
         reading = connection.stream(columns.plan)
         output = _NewOutput(files, copy, columns, reading)
@@ -50,11 +51,18 @@ def copy_to(connection: Connection, copy: CopyTo) -> Answer:
             reading.close()
 
 
+def _destination(connection: Connection, path: str) -> NewFiles | NewObjects:
+    rules = connection.catalog.access.rules
+    if is_remote(path):
+        return NewObjects(rules, path, connection.settings.spill_dir)
+    return NewFiles(rules)
+
+
 class _NewOutput:
     """The rows of one statement on their way into files."""
 
     def __init__(
-        self, files: NewFiles, copy: CopyTo, columns: WrittenColumns, reading: Reading
+        self, files: NewFiles | NewObjects, copy: CopyTo, columns: WrittenColumns, reading: Reading
     ) -> None:
         self._files, self._copy, self._columns, self._reading = files, copy, columns, reading
         first = len(columns.partitions)
@@ -64,14 +72,16 @@ class _NewOutput:
         )
         self._held = 0
 
-    def write_file(self, place: Path) -> int:
+    def write_file(self, place: Any) -> int:
         with ExitStack() as stack:
             writer = self._opened(place, stack)
             return sum(self._write(writer, table) for table in self._reading)
 
-    def write_partitions(self, root: Path) -> int:
+    def write_partitions(self, root: Any) -> int:
         """Write a folder of files, one for each value of the partition columns, by which the rows are sorted."""
-        self._begin(root)
+        options = self._copy.options
+        fills = any(options.get(name) for name in FOLDER_OPTIONS)
+        self._files.begin_folder(root, self._copy.path, fills, bool(options.get("overwrite")))
         name = secrets.token_hex(16) if self._copy.options.get("append") else "data_0"
         ending = _ENDINGS[self._copy.format] + _PACKED.get(
             str(self._copy.options.get("compression")), ""
@@ -88,20 +98,7 @@ class _NewOutput:
                     rows += self._write(writer, part)
         return rows
 
-    def _begin(self, root: Path) -> None:
-        options = self._copy.options
-        if root.exists() and not root.is_dir():
-            raise FileError(f'"{self._copy.path}" is a file: PARTITION_BY writes a folder.')
-        replaces = any(options.get(name) for name in FOLDER_OPTIONS)
-        if root.exists() and any(root.iterdir()) and not replaces:
-            raise FileError(
-                f'The folder "{self._copy.path}" is not empty: add OVERWRITE, OVERWRITE_OR_IGNORE or APPEND.'
-            )
-        self._files.make_folder(root, self._copy.path)
-        if options.get("overwrite"):
-            self._files.replace(root)
-
-    def _opened(self, place: Path, stack: ExitStack) -> FileWriter:
+    def _opened(self, place: Any, stack: ExitStack) -> FileWriter:
         options = dict(self._copy.options)
         if options.get("compression", "auto") == "auto":
             options.pop("compression", None)

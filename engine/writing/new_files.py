@@ -78,9 +78,20 @@ class NewFiles:
                 folder.mkdir()
                 self._made.append(folder)
 
-    def replace(self, place: Path) -> None:
-        """Remove what a folder has, just before the new files get their names."""
-        self._replaced.append(place)
+    def begin_folder(self, place: Path, asked: str, fills: bool, overwrites: bool) -> None:
+        """Make a folder whose files follow; raises `FileError` where it has some and `fills` is not said.
+
+        With `overwrites` what it has is removed just before the new files get their names.
+        """
+        if place.exists() and not place.is_dir():
+            raise FileError(f'"{asked}" is a file: PARTITION_BY writes a folder.')
+        if place.exists() and any(place.iterdir()) and not fills:
+            raise FileError(
+                f'The folder "{asked}" is not empty: add OVERWRITE, OVERWRITE_OR_IGNORE or APPEND.'
+            )
+        self.make_folder(place, asked)
+        if overwrites:
+            self._replaced.append(place)
 
     def _folder(self, place: Path, asked: str) -> int:
         """Return a handle of a folder, which is within the rules wherever its path leads to by now."""
