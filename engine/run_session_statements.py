@@ -10,7 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from .answers import Answer, done
-from .errors import CatalogError, ExecutionError, UnknownName, Unsupported, nearest
+from .errors import CatalogError, ExecutionError, InvalidQuery, UnknownName, Unsupported, nearest
 from .plan.changes.session_objects import UserType
 from .plan.coercion import enum_of
 from .plan.expr import Interval, Literal, Value
@@ -68,6 +68,10 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
                 raise UnknownName(f'There is no macro "{name}".{hint}')
             catalog.change_session(lambda s: s.macros.pop(name.lower(), None))
         case CreateSecret() | DropSecret():
+            if connection.settings.lock_settings:
+                raise InvalidQuery(
+                    "Secrets are locked with the settings of this connection: lock_settings is true."
+                )
             return change_secrets(catalog, statement)
         case CreateType() | DropType():
             return _change_types(connection, statement)

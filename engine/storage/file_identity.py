@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import AccessDenied, FileError
@@ -25,6 +27,21 @@ class FileIdentity(NamedTuple):
     @classmethod
     def of(cls, path: str, found: os.stat_result) -> FileIdentity:
         return cls(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+@dataclass(frozen=True)
+class SourceIdentity:
+    """The identity of several files; hashed once, since each look into the column cache asks for it."""
+
+    files: tuple[FileIdentity, ...]
+    constants: tuple[str, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.files, self.constants))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def denied(asked: str) -> AccessDenied:

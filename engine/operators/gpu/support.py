@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...plan import physical as p
 from ...plan.expr import ColumnRef, Expr
+from ...plan.logical import CatalogTable
 from ...plan.node import walk
 from ...plan.types import DataType
 from ...plan.window.window_operator import WindowRows
@@ -42,12 +43,17 @@ def _reasons(node: p.Physical) -> Iterator[str]:
             reason = unsupported_call(window.aggregate) if window.is_aggregate else None
             if reason:
                 yield f"the GPU backend does not compute {reason}"
-    if isinstance(node, p.ParquetScan) and getattr(node.table, "is_remote", False):
-        yield "remote files are read by the CPU"
     if isinstance(node, p.ParquetScan | p.MemoryScan):
-        rows = node.table.statistics().rows
-        if rows is not None and rows > MAX_ROWS:
-            yield f"{rows:,} rows are more than a GPU table holds ({MAX_ROWS:,})"
+        yield from _reasons_of_table(node.table)
+
+
+def _reasons_of_table(table: CatalogTable) -> Iterator[str]:
+    reason = getattr(table, "read_by_cpu", None)
+    if reason:
+        yield reason
+    rows = table.statistics().rows
+    if rows is not None and rows > MAX_ROWS:
+        yield f"{rows:,} rows are more than a GPU table holds ({MAX_ROWS:,})"
 
 
 def _types(node: p.Physical) -> Iterator[DataType]:

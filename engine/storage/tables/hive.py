@@ -9,11 +9,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ...errors import FileError
-from ...plan.types import BIGINT, DATE, TIMESTAMP, VARCHAR, DataType
+from ...errors import FileError, InvalidQuery, Unsupported
+from ...plan.coercion import parse_type
+from ...plan.types import BIGINT, DATE, INTEGER_BITS, TIMESTAMP, VARCHAR, DataType, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...plan.expr import Value
 
@@ -30,13 +31,16 @@ class FileConstant:
 
 
 def partition_columns(
-    paths: Sequence[str], asked: bool | None = None, autocast: bool = True
+    paths: Sequence[str],
+    asked: bool | None = None,
+    autocast: bool = True,
+    given: Mapping[str, str] | None = None,
 ) -> tuple[FileConstant, ...]:
     """Return the columns that the folders of these files name, by name.
 
     Without being asked (None) there are some only when all files have the same keys, as in DuckDB.  A key's type is the
     first of BIGINT, DATE and TIMESTAMP that holds every value, else VARCHAR.  Raises `FileError` when asked for and
-    the keys differ.
+    the keys differ.  `given` are the names of types that some keys have; raises `InvalidQuery` for one that is no key.
     """
     if asked is False or not paths:
         return ()
@@ -51,10 +55,34 @@ def partition_columns(
                 f"{list(names[0])}: all files need the same ones, or hive_partitioning = false."
             )
     columns = []
+    wanted = {name.lower(): kind for name, kind in (given or {}).items()}
     for name in sorted(parsed[0]):
         texts = [next(v for k, v in keys.items() if k.lower() == name.lower()) for keys in parsed]
-        columns.append(FileConstant(name, *_typed(texts, autocast)))
+        kind = wanted.pop(name.lower(), None)
+        typed = _typed(texts, autocast) if kind is None else _as_given(name, texts, kind)
+        columns.append(FileConstant(name, *typed))
+    if wanted:
+        raise InvalidQuery(f'hive_types names "{next(iter(wanted))}", which no folder does.')
     return tuple(columns)
+
+
+def _as_given(name: str, texts: Sequence[str], kind: str) -> tuple[DataType, tuple[Value, ...]]:
+    """Return the values of a key in a type that was asked for; raises `FileError` for a text that is none."""
+    data_type = parse_type(kind)
+    parse = _OF_TYPE.get(data_type.kind)
+    if parse is None:
+        raise Unsupported(f"hive_types makes no columns of {data_type}: leave it out, and cast.")
+    values: list[Value] = []
+    for text in texts:
+        try:
+            empty = text == NULL_FOLDER
+            values.append(None if empty else parse(text))
+            low = INTEGER_BITS.get(data_type.kind)
+            if low and not empty and not -(1 << low - 1) <= int(text) < 1 << low - 1:
+                raise ValueError(text)
+        except ValueError:
+            raise FileError(f'The folder "{name}={text}" is no {data_type}.') from None
+    return data_type, tuple(values)
 
 
 def _keys(path: str) -> dict[str, str]:
@@ -100,6 +128,16 @@ def _timestamp(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%d %H:%M:%S")
 
 
+_OF_TYPE: dict[Kind, Callable[[str], Value]] = {
+    Kind.VARCHAR: str,
+    Kind.TINYINT: int,
+    Kind.SMALLINT: int,
+    Kind.INTEGER: int,
+    Kind.BIGINT: int,
+    Kind.DOUBLE: float,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+}
 _PARSERS: tuple[tuple[DataType, Callable[[str], Value]], ...] = (
     (BIGINT, _bigint),
     (DATE, _date),

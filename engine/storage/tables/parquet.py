@@ -15,11 +15,19 @@ from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import DataType, Kind
 from ..columns.cache import PartOf
-from ..file_identity import FileIdentity
+from ..file_identity import FileIdentity, SourceIdentity
 from ..remote.remote_files import RemoteFile
 from .access import Access, AccessRules
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import Bounds, LazyColumns, column_positions, excluded
+from .file_columns import (
+    ROW_NUMBER,
+    FileColumn,
+    chunks_of_row_numbers,
+    chunks_that_differ,
+    columns_by_name,
+    with_made_columns,
+)
 from .files import (
     are_current,
     are_paths_of,
@@ -65,6 +73,9 @@ class ParquetTable:
     settled: bool
     access: Access = field(repr=False)
     rules: AccessRules = field(repr=False)
+    by_file: Mapping[str, FileColumn] = field(
+        default_factory=dict, repr=False
+    )  # where files differ
     rows: tuple[int, int] | None = None  # of a part: the first, and the one behind the last
     _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
 
@@ -91,19 +102,20 @@ class ParquetTable:
         footers = read_footers(files)
         schemas = schemas_of(files, footers)
         parquet_names = exposed_names(files[0].path, schemas[0])
-        found_types = {
-            n: type_in_file(footers[0], schemas[0].field(s), options)
-            for n, s in parquet_names.items()
-        }
+        by_file: dict[str, FileColumn] = {}
+        if options.get("union_by_name") and len(files) > 1:
+            by_file = columns_by_name(files, footers, schemas, options)
+            found_types = {n: c.type for n, c in by_file.items()}
+        else:
+            found_types = {
+                n: type_in_file(footers[0], schemas[0].field(s), options)
+                for n, s in parquet_names.items()
+            }
         fields = [(n, t) for n, t in found_types.items() if t.kind is not Kind.OTHER]
-        check_same(files, footers, schemas, {parquet_names[n]: t for n, t in fields}, options)
+        if not by_file:
+            check_same(files, footers, schemas, {parquet_names[n]: t for n, t in fields}, options)
         constants = constants_of(paths, options)
-        by_name = {c.name.lower(): c for c in constants}
-        # A partition column stands in the place of a file's column of that name
-        merged = [
-            (n, by_name.pop(n.lower()).type if n.lower() in by_name else t) for n, t in fields
-        ]
-        merged.extend((c.name, c.type) for c in by_name.values())
+        merged = with_made_columns(fields, constants, options)
         taken = {c.name.lower(): c for c in constants}
         return cls(
             name=name or paths[0],
@@ -122,6 +134,7 @@ class ParquetTable:
             settled=settled,
             access=access,
             rules=rules,
+            by_file=by_file,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,6 +151,8 @@ class ParquetTable:
         if self.rows is not None:
             return PartOf(replace(self, rows=None).identity, self.rows)
         kind = tuple(sorted(self.constants))
+        if self.by_file:
+            kind = (*kind, "columns by name")
         if not self.settled:
             return SourceIdentity(self.files, (*kind, f"opened {next(_openings)}"))
         return (
@@ -147,6 +162,26 @@ class ParquetTable:
     @cached_property
     def is_remote(self) -> bool:
         return any(isinstance(file, RemoteFile) for file in self.files)
+
+    @cached_property
+    def read_by_cpu(self) -> str | None:
+        """Why no GPU reads it."""
+        if self.is_remote:
+            return "remote files are read by the CPU"
+        if self.by_file or self.options.get(ROW_NUMBER):
+            return "columns by name and numbers of rows are read by the CPU"
+        return None
+
+    def name_in(self, source: str, file: int) -> str | None:
+        """Return what a column is called in a file, None where it is not in it."""
+        if source in self.by_file:
+            return self.by_file[source].names[file]
+        return self.parquet_names.get(source)
+
+    def type_in(self, source: str, file: int) -> DataType:
+        """Return the type that a column has in a file that has it."""
+        known = self.by_file[source].types[file] if source in self.by_file else None
+        return known or self.types[source]
 
     @cached_property
     def all_fields(self) -> tuple[tuple[str, DataType], ...]:
@@ -278,9 +313,14 @@ class ParquetTable:
             constant = self.constants.get(name)
             if constant is not None:
                 found = chunks_of_constant(constant.values, self.group_rows, self.types[name])
+            elif name not in self.by_file and name not in self.parquet_names:
+                found = chunks_of_row_numbers(self.stored_rows)
             else:
-                places = [p.get(self.parquet_names[name]) for p in self._positions]
+                names = [self.name_in(name, i) for i in range(len(self.files))]
+                places = [p.get(n or "") for p, n in zip(self._positions, names, strict=True)]
                 found = chunks_of_files(self.footers, self._groups, places, self.types[name])
+                if name in self.by_file:
+                    found = chunks_that_differ(found, self.by_file[name], self.stored_rows)
             self._chunks[name] = found
         return self._chunks[name]
 
@@ -344,18 +384,3 @@ class ParquetTable:
 
 class _NoBounds(Exception):
     """There are no bounds within those of each row group."""
-
-
-@dataclass(frozen=True)
-class SourceIdentity:
-    """The identity of several files; hashed once, since each look into the column cache asks for it."""
-
-    files: tuple[FileIdentity, ...]
-    constants: tuple[str, ...]
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.files, self.constants))
-
-    def __hash__(self) -> int:
-        return self._hash

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...errors import FileError, InvalidQuery, UnknownName, nearest, printable, shown
+from ...errors import FileError, InvalidQuery, UnknownName, Unsupported, nearest, printable, shown
 from ...plan.expr import Value
 from ...plan.types import VARCHAR, DataType
 from ..file_identity import FileIdentity
@@ -16,11 +16,27 @@ from .footers import unreadable
 from .hive import FileConstant, partition_columns
 from .other_types import type_in_file
 
-OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename", "binary_as_string")
+OPTIONS = (
+    "hive_partitioning",
+    "hive_types",
+    "hive_types_autocast",
+    "filename",
+    "file_row_number",
+    "binary_as_string",
+    "union_by_name",
+)
+REFUSED = ("schema", "encryption_config", "compression", "explicit_cardinality", "parquet_version", "can_have_nan", "debug_use_openssl")  # fmt: skip
 
 
 def check_options(options: Mapping[str, object]) -> None:
     for option, value in options.items():
+        if option in REFUSED:
+            raise Unsupported(
+                f"The option {option} of read_parquet is not supported: leave it out."
+            )
+        if option == "hive_types":
+            _check_types(value)
+            continue
         if option not in OPTIONS:
             hint = nearest(option, OPTIONS) or f" The options are {', '.join(OPTIONS)}."
             raise UnknownName(f'read_parquet has no option "{option}".{hint}')
@@ -28,6 +44,14 @@ def check_options(options: Mapping[str, object]) -> None:
             raise InvalidQuery(
                 f"The option {option} of read_parquet is true or false, not {shown(value)}."
             )
+
+
+def _check_types(value: object) -> None:
+    named = isinstance(value, dict) and all(isinstance(t, str) for t in value.values())
+    if not named:
+        raise InvalidQuery(
+            f"The option hive_types of read_parquet is a struct of types: {{'year': 'INTEGER'}}, not {shown(value)}."
+        )
 
 
 def schemas_of(
@@ -82,20 +106,26 @@ def check_same(
             if position < 0:
                 raise FileError(
                     f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
-                    "files that are read as one table need the same columns."
+                    "files that are read as one table need the same columns, or union_by_name = true."
                 )
             found = str(type_in_file(footer, schema.field(position), options))
             if found != str(expected):
                 raise FileError(
                     f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
-                    f'"{files[0].path}": files that are read as one table need the same types.'
+                    f'"{files[0].path}": files that are read as one table need the same types, or union_by_name = true.'
                 )
 
 
 def constants_of(paths: Sequence[str], options: Mapping[str, object]) -> list[FileConstant]:
     asked = options.get("hive_partitioning")
     autocast = options.get("hive_types_autocast") is not False
-    found = list(partition_columns(paths, asked if isinstance(asked, bool) else None, autocast))
+    types = options.get("hive_types")
+    given = dict(types) if isinstance(types, dict) else {}
+    if given and asked is None:
+        asked = True
+    found = list(
+        partition_columns(paths, asked if isinstance(asked, bool) else None, autocast, given)
+    )
     wanted = options.get("filename")
     if wanted:
         name = wanted if isinstance(wanted, str) else "filename"

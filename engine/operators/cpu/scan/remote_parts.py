@@ -27,7 +27,8 @@ AHEAD_BYTES = 64 << 20  # that are here or under way before somebody decodes the
 
 def chunk_ranges(table: ParquetTable, part: RowGroups, sources: Sequence[str]) -> list[Range]:
     """Return where the column chunks of some columns lie in a file."""
-    wanted = {table.parquet_names[source] for source in sources}
+    names = (table.name_in(source, part.file) for source in sources)
+    wanted = {name for name in names if name is not None}
     footer = table.footers[part.file]
     leaves = [i for i in range(footer.num_columns) if _is_of(footer.schema.column(i).path, wanted)]
     found: list[Range] = []

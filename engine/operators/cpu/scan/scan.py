@@ -36,6 +36,7 @@ from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..memory.ask_memory import ask_columns
 from ..table import Table, combine, concat_arrays, physical_type, to_physical
+from .made_columns import converted, made_column
 from .remote_parts import ReadAhead, bytes_of
 
 DEVICE = "cpu"
@@ -290,17 +291,25 @@ def read_part(
 ) -> list[pa.Array]:
     """Read columns of some row groups of one file, in physical form; raises `FileError`."""
     file = table.files[part.file]
-    names = [table.parquet_names[s] for s in sources]
+    own = [s for s in sources if table.name_in(s, part.file) is not None]
+    names = [table.name_in(s, part.file) for s in own]
+    expected = sum(table.stored_rows[part.file][g] for g in part.groups)
+    within = table.within(part)
+    made: dict[str, pa.Array] = {}
     with readable(file.path):
-        with reader(table, part, sources, dictionaries, ahead) as source:
-            data = source.read_row_groups(list(part.groups), columns=names, use_threads=False)
-        expected = sum(table.stored_rows[part.file][g] for g in part.groups)
-        if sources and data.num_rows != expected:
-            raise wrong_count(file.path, data.num_rows, expected)
-        within = table.within(part)
-        if within is not None:
-            data = data.slice(*within)
-        return [checked(data, table, s, file.path) for s in sources]
+        if own:
+            with reader(table, part, own, dictionaries, ahead) as source:
+                data = source.read_row_groups(list(part.groups), columns=names, use_threads=False)
+            if data.num_rows != expected:
+                raise wrong_count(file.path, data.num_rows, expected)
+            if within is not None:
+                data = data.slice(*within)
+            made = {s: checked(data, table, s, part.file) for s in own}
+    for missing in sources:
+        if missing not in made:
+            array = made_column(table, missing, part)
+            made[missing] = array if within is None else array.slice(*within)
+    return [made[s] for s in sources]
 
 
 @contextmanager
@@ -331,7 +340,7 @@ def reader(
         pq.ParquetFile(
             source,
             metadata=table.footers[part.file],
-            read_dictionary=[table.parquet_names[s] for s in sources if s in dictionaries],
+            read_dictionary=[table.name_in(s, part.file) for s in sources if s in dictionaries],
             coerce_int96_timestamp_unit=INT96_UNIT,
             **options,
         ) as found,
@@ -339,15 +348,16 @@ def reader(
         yield found
 
 
-def checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.Array:
-    name = table.parquet_names[source]
-    what = f'The column "{name}" of the file "{path}"'
+def checked(data: pa.Table, table: ParquetTable, source: str, file: int) -> pa.Array:
+    """Return a column of what was read of a file, in the table's type."""
+    name, own = table.name_in(source, file), table.type_in(source, file)
+    what = f'The column "{name}" of the file "{table.files[file].path}"'
     for chunk in data.column(name).chunks:
-        check_timestamps(chunk, table.types[source], what)
+        check_timestamps(chunk, own, what)
         check_decimals(chunk, what)
-    array = to_physical(data.column(name), table.types[source])
+    array = to_physical(data.column(name), own)
     check_utf8(array, what)
-    return array
+    return array if own == table.types[source] else converted(array, own, table.types[source])
 
 
 def joined(arrays: list[pa.Array], data_type: DataType) -> pa.Array:

@@ -100,7 +100,10 @@ def _from_file(
     if not sources:
         yield from ((count, {}) for count in counts)
         return
-    if table.within(part) is not None:  # some rows of a row group
+    is_made = any(table.name_in(s, part.file) is None for s in sources)
+    if (
+        table.within(part) is not None or is_made
+    ):  # some rows of a row group, or what is not in the file
         arrays = read_part(table, part, sources, set())
         start = 0
         for count in counts:
@@ -111,7 +114,7 @@ def _from_file(
     dictionaries = {s for s in sources if table.has_small_dictionary(s)}
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": READ_BYTES}
     with readable(path), reader(table, part, sources, dictionaries, **options) as source:
-        names = [table.parquet_names[s] for s in sources]
+        names = [table.name_in(s, part.file) for s in sources]
         batches = source.iter_batches(DECODED_ROWS, list(part.groups), names, use_threads=False)
         data = source.schema_arrow.empty_table().select(names)
         for count in counts:
@@ -121,7 +124,7 @@ def _from_file(
             if data.num_rows < count:
                 raise wrong_count(path, data.num_rows, count)
             rows, data = data.slice(0, count), data.slice(count)
-            read = {s: checked(rows, table, s, path) for s in sources}
+            read = {s: checked(rows, table, s, part.file) for s in sources}
             yield count, {s: joined([array], table.types[s]) for s, array in read.items()}
         if data.num_rows or next(batches, None) is not None:
             raise wrong_count(path, rows_of(table, part) + 1, rows_of(table, part))
