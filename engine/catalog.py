@@ -1,30 +1,19 @@
-"""Names -> tables and views, without regard to case; files that were read are remembered."""
+"""What binding asks of a connection: names without regard to case, files, and what a connection tells of itself."""
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, TypeVar
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Any
 
-from .errors import (
-    CatalogError,
-    InvalidQuery,
-    TransactionError,
-    TypeMismatch,
-    UnknownName,
-    Unsupported,
-    check_name,
-    nearest,
-    shown,
-)
+from .database.namespace import Namespace
+from .errors import TypeMismatch, Unsupported, shown
+from .plan.changes.catalog_objects import SchemaObject, View
 from .plan.changes.recursion import Recursion
-from .plan.changes.session_objects import SessionObjects
+from .plan.changes.session_objects import Macro, SessionObjects, UserType
 from .plan.logical import CatalogTable, Logical
-from .plan.temporal import statement_time
 from .storage.tables.access import Access, AccessRules
 
 if TYPE_CHECKING:
@@ -33,28 +22,12 @@ if TYPE_CHECKING:
     from .file_tables.converted_table import UnreadTable
     from .storage.tables.parquet import ParquetTable
 
+__all__ = ["Catalog", "TableFunction", "View", "file_paths"]
+
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
 
-Tree = TypeVar("Tree")
 FilesKey = tuple[str, tuple[str, ...], str]
 OpenFiles = Callable[[str, Sequence[str], Mapping[str, object], Access], "UnreadTable"]
-
-
-@dataclass(frozen=True)
-class View:
-    """The text of a view, and the names of its columns if it was given some."""
-
-    name: str
-    text: str
-    columns: tuple[str, ...]
-    _trees: list[Any] = field(default_factory=list, compare=False, repr=False)
-
-    def tree(self, parse: Callable[[str], Tree]) -> Tree:
-        """Return what `parse` makes of the text, which is kept: queries name a view many times, and no one changes a tree."""
-        known = self._trees or [parse(self.text)]  # its own, of which a thread checks what was read
-        self._trees[:] = known
-        tree: Tree = known[0]
-        return tree
 
 
 @dataclass(frozen=True)
@@ -65,12 +38,8 @@ class TableFunction:
     argument: str = ""
 
 
-class Catalog:
-    """What the names in SQL stand for; `version` grows with each change, so plans made before it are known as old.
-
-    Every change is atomic: a table is replaced, never altered, and a query keeps the tables it was planned with.  So a transaction
-    is what the names stood for when it began.
-    """
+class Catalog(Namespace):
+    """What the names in SQL stand for, and the files that were read."""
 
     def __init__(
         self,
@@ -81,7 +50,7 @@ class Catalog:
         recursive: Callable[[Recursion], CatalogTable] | None = None,
     ) -> None:
         """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan, `open_files` tables of other files than Parquet."""
-        self.version = 0
+        super().__init__()
         self.timezone = "UTC"
         self.access = Access()
         self._functions = functions or {}
@@ -89,14 +58,7 @@ class Catalog:
         self._run = run
         self._open_files = open_files
         self._recursive = recursive
-        self._objects: dict[str, CatalogTable | View] = {}
-        self._before: dict[str, CatalogTable | View] | None = None  # in a transaction
-        self._only_reads = False
-        self.failed = False  # an error in the transaction left nothing to do but to roll back
         self._files: OrderedDict[FilesKey, ParquetTable | UnreadTable] = OrderedDict()
-        self.session = SessionObjects()
-        self._named_before = self.session.named()
-        self._lock = threading.RLock()
 
     # What the binder asks for
 
@@ -105,7 +67,7 @@ class Catalog:
 
         Raises `FileError` when the files are gone or damaged.
         """
-        found = self._objects.get(folded(name))
+        found = self.entry(name)
         if found is None or isinstance(found, View):
             return None
         if _is_stale(found):
@@ -113,15 +75,6 @@ class Catalog:
             self.replace_table(found, new)
             return new
         return found
-
-    def view(self, name: str) -> View | None:
-        found = self._objects.get(name.lower())
-        return found if isinstance(found, View) else None
-
-    def names(self) -> list[str]:
-        """Return the names of all tables and views, in their order."""
-        with self._lock:
-            return sorted((o.name for o in self._objects.values()), key=str.lower)
 
     def read_files(
         self, form: str, paths: Sequence[str], options: Mapping[str, object] | None = None
@@ -214,144 +167,17 @@ class Catalog:
     def identities(self) -> dict[Hashable, str]:
         """Return the names of all tables, and of files that were read, by what their columns are cached under."""
         with self._lock:
-            named: list[Any] = [o for o in self._objects.values() if not isinstance(o, View)]
+            others = View, Macro, UserType, SchemaObject
+            named: list[Any] = [o for o in self._objects.values() if not isinstance(o, others)]
             return {t.identity: t.name for t in (*self._files.values(), *named)}
-
-    # Transactions
-
-    def begin(self, only_reads: bool = False) -> None:
-        """Begin a transaction; raises `TransactionError` inside of one."""
-        with self._lock:
-            if self._before is not None:
-                raise TransactionError(
-                    "A transaction is open already: COMMIT or ROLLBACK it first."
-                )
-            self._before, self._only_reads = dict(self._objects), only_reads
-            self._named_before = self.session.named()
-            self.session.began = statement_time.clock()
-
-    def fail(self) -> None:
-        """Let the transaction, if there is one, take no more statements after an error in it."""
-        self.failed = self._before is not None
-
-    def check_transaction(self) -> None:
-        """Raise `TransactionError` after an error in the transaction."""
-        if self.failed:
-            raise TransactionError("An earlier statement of this transaction failed: ROLLBACK it.")
-
-    def commit(self) -> None:
-        """End the transaction and keep its changes; raises `TransactionError` outside of one."""
-        with self._lock:
-            self._end("COMMIT")
-
-    def roll_back(self) -> list[CatalogTable | View]:
-        """End the transaction, undo its changes, and return what no name stands for any more; raises as `commit`."""
-        with self._lock:
-            made = self._objects
-            self._objects = self._end("ROLLBACK")
-            self.session.restore(self._named_before)
-            self.version += 1
-            kept = {id(entry) for entry in self._objects.values()}
-            return [entry for entry in made.values() if id(entry) not in kept]
-
-    @property
-    def in_transaction(self) -> bool:
-        return self._before is not None
-
-    def _end(self, what: str) -> dict[str, CatalogTable | View]:
-        """Return what the names stood for before the transaction."""
-        if self._before is None:
-            raise TransactionError(f"There is no transaction for {what} to end: write BEGIN first.")
-        before, self._before = self._before, None
-        self._only_reads, self.failed, self.session.began = False, False, None
-        return before
-
-    def _check_changes(self) -> None:
-        if self._only_reads:
-            raise TransactionError(
-                "This transaction only reads: COMMIT it before tables are changed."
-            )
 
     # What statements change
 
     def change_session(self, change: Callable[[SessionObjects], object]) -> None:
-        """Change prepared statements, variables or macros; plans of texts that may name them are made anew."""
+        """Change prepared statements or variables; plans of texts that may name them are made anew."""
         with self._lock:
             change(self.session)
             self.version += 1
-
-    def create(
-        self, entry: CatalogTable | View, *, replace: bool = False, if_not_exists: bool = False
-    ) -> bool:
-        """Add a table or view; False when it was there and `if_not_exists` leaves it.
-
-        Raises `CatalogError` when the name is taken, and also with `replace` when it is taken by the other kind.
-        """
-        with self._lock:
-            old = self._objects.get(entry.name.lower())
-            if old is not None:
-                if if_not_exists:
-                    return False
-                if not replace:
-                    raise CatalogError(
-                        f'There is a {_kind(old)} "{old.name}" already: drop it first, or write CREATE OR REPLACE.'
-                    )
-                if _kind(old) != _kind(entry):
-                    raise CatalogError(
-                        f'"{old.name}" is a {_kind(old)}, which a {_kind(entry)} does not replace: drop it first.'
-                    )
-            self.put(entry)
-            return True
-
-    def put(self, entry: CatalogTable | View) -> CatalogTable | View | None:
-        """Add a table or view in the place of anything that has the name, which is returned.
-
-        Raises `InvalidQuery` for a name that is no text or empty.
-        """
-        check_name(entry.name, "table")
-        with self._lock:
-            self._check_changes()
-            old = self._objects.get(entry.name.lower())
-            self._objects[entry.name.lower()] = entry
-            self.version += 1
-            return old
-
-    def exchange(self, old: CatalogTable | View, new: CatalogTable | View) -> bool:
-        """Put the next version of a table or view in its place, or under another name; False when another thread was first.
-
-        Raises `CatalogError` when the new name is taken.
-        """
-        with self._lock:
-            before, after = old.name.lower(), new.name.lower()
-            if self._objects.get(before) is not old:
-                return False
-            if after != before and after in self._objects:
-                taken = self._objects[after]
-                raise CatalogError(f'There is a {_kind(taken)} "{taken.name}" already.')
-            self._check_changes()
-            del self._objects[before]
-            self.put(new)
-            return True
-
-    def drop(
-        self, name: str, kind: OneOf["table", "view"] | None = None
-    ) -> CatalogTable | View | None:
-        """Remove and return what the name stands for, None when it is unknown.
-
-        Raises `CatalogError` when it is not of the kind.
-        """
-        with self._lock:
-            found = self._objects.get(folded(name))
-            if found is None:
-                return None
-            if kind is not None and _kind(found) != kind:
-                raise CatalogError(
-                    f'"{found.name}" is a {_kind(found)}, not a {kind}: write DROP {_kind(found).upper()}.'
-                )
-            self._check_changes()
-            del self._objects[name.lower()]
-            self.version += 1
-            return found
 
     def replace_table(self, old: CatalogTable, new: CatalogTable) -> None:
         """Put `new` wherever a name, or a remembered read of files, stands for `old`."""
@@ -367,10 +193,6 @@ class Catalog:
                         self._files[key] = new
             self.version += 1
 
-    def unknown(self, name: str) -> UnknownName:
-        """Return the error for a name that stands for nothing."""
-        return UnknownName(f'There is no table or view "{name}".{nearest(name, self.names())}')
-
 
 def file_paths(path: object) -> list[str]:
     """Return one path or several as texts; raises `TypeMismatch` for what is no path."""
@@ -383,18 +205,7 @@ def file_paths(path: object) -> list[str]:
         ) from None
 
 
-def folded(name: object) -> str:
-    """Return what a table's name is kept under; raises `InvalidQuery` for what is no text."""
-    if not isinstance(name, str):
-        raise InvalidQuery(f"A table is named by a str, not by {shown(name)}.")
-    return name.lower()
-
-
 def _is_stale(table: object) -> bool:
     """Whether a table is of files that have changed since they were looked at; what was not read yet is not."""
     looked = getattr(table, "is_as_found", None) or getattr(table, "is_current", None)
     return looked is not None and hasattr(table, "anew") and not looked()
-
-
-def _kind(entry: CatalogTable | View) -> OneOf["table", "view"]:
-    return "view" if isinstance(entry, View) else "table"

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from .answers import Answer, counted, done
 from .check_rules import check_all, check_columns, check_keys
+from .database.stored_table import StoredTable
 from .errors import CatalogError, TransactionError
 from .plan.changes.stand_in import StandIn, filled
 from .plan.changes.table_rules import TableRules
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .plan.logical import Logical
 
+Changed = MemoryTable | StoredTable
 TRIES = 100  # of a statement whose table other threads go on changing
 Change = Insert | Update | Delete | AlterTable | RenameView
 
@@ -44,8 +46,9 @@ def changed(connection: Connection, statement: Change) -> Answer:
     match statement:
         case Insert(query=query):
             rows = connection.run(query.plan).to_arrow()
+            add = _append if statement.conflict is None else _insert
             return _exchanged(
-                connection, statement.table, lambda t: _insert(connection, statement, t, rows)
+                connection, statement.table, lambda t: add(connection, statement, t, rows)
             )
         case Update():
             return _exchanged(
@@ -67,7 +70,7 @@ def changed(connection: Connection, statement: Change) -> Answer:
 
 
 def _exchanged(
-    connection: Connection, name: str, work: Callable[[MemoryTable], tuple[MemoryTable, Answer]]
+    connection: Connection, name: str, work: Callable[[Changed], tuple[Changed, Answer]]
 ) -> Answer:
     """Put what `work` makes of a table in its place, anew where another thread has changed it meanwhile."""
     catalog = connection.catalog
@@ -75,7 +78,7 @@ def _exchanged(
         found = catalog.table(name)
         if found is None and catalog.view(name) is None:
             raise catalog.unknown(name)
-        old = _in_memory(connection, name, found)
+        old = _changeable(connection, name, found)
         new, answer = work(old)
         if found is not None and catalog.exchange(found, new):
             connection.forget(found)
@@ -83,7 +86,9 @@ def _exchanged(
     raise TransactionError(f'Other statements change "{name}" all the time: try again.')
 
 
-def _in_memory(connection: Connection, name: str, table: object) -> MemoryTable:
+def _changeable(connection: Connection, name: str, table: object) -> Changed:
+    if isinstance(table, StoredTable):
+        return table
     if not isinstance(table, MemoryTable):
         what = "a view" if table is None else "made of files"
         raise CatalogError(f'"{name}" is {what}, so its rows cannot be changed.')
@@ -104,19 +109,33 @@ def _numbered(table: MemoryTable, stand_in: StandIn) -> MemoryTable:
     return table.numbered(stand_in.number)
 
 
-def _insert(
-    connection: Connection, statement: Insert, old: MemoryTable, given: pa.Table
-) -> tuple[MemoryTable, Answer]:
+def _rows_to_insert(statement: Insert, old: Changed, given: pa.Table) -> pa.Table:
     arrays = dict(zip((c.lower() for c in statement.columns), given.columns, strict=True))
-    rows = pa.table(
+    return pa.table(
         [arrays[name.lower()].cast(to_arrow(t)) for name, t in old.fields],
         names=[name for name, _ in old.fields],
     )
-    conflict = statement.conflict
-    if conflict is None:
-        inserted = MemoryTable(old.name, rows, list(old.types.values()))
-        check_all(connection, statement.written, inserted, old)
-        return old.appended(rows), _answer(connection, statement.written, inserted)
+
+
+def _append(
+    connection: Connection, statement: Insert, old: Changed, given: pa.Table
+) -> tuple[Changed, Answer]:
+    rows = _rows_to_insert(statement, old, given)
+    inserted = MemoryTable(old.name, rows, list(old.types.values()))
+    check_all(connection, statement.written, inserted, old)
+    return old.appended(rows), _answer(connection, statement.written, inserted)
+
+
+def _insert(
+    connection: Connection, statement: Insert, table: Changed, given: pa.Table
+) -> tuple[MemoryTable, Answer]:
+    """Insert rows of which some may share a key with others."""
+    conflict, rows, old = (
+        statement.conflict,
+        _rows_to_insert(statement, table, given),
+        table.on_host(),
+    )
+    assert conflict is not None
     fresh, numbers, values = _apart(connection, conflict, old, rows)
     data = old.in_result_types()
     if len(numbers):
@@ -159,8 +178,9 @@ def _apart(
 
 
 def _update(
-    connection: Connection, statement: Update, old: MemoryTable
+    connection: Connection, statement: Update, table: Changed
 ) -> tuple[MemoryTable, Answer]:
+    old = table.on_host()
     existing = {statement.existing: _numbered(old, statement.existing)}
     found = _rows(connection, statement.query, existing)
     numbers = found.column(0).to_numpy()
@@ -190,8 +210,9 @@ def _scattered(
 
 
 def _delete(
-    connection: Connection, statement: Delete, old: MemoryTable
+    connection: Connection, statement: Delete, table: Changed
 ) -> tuple[MemoryTable, Answer]:
+    old = table.on_host()
     existing = {statement.existing: _numbered(old, statement.existing)}
     numbers = _rows(connection, statement.query, existing).column(0).to_numpy()
     kept = np.ones(old.num_rows, bool)
@@ -211,9 +232,26 @@ def _answer(connection: Connection, written: WrittenRows, rows: MemoryTable) -> 
     return Answer(table, rows.num_rows, is_asked=True, types=types)
 
 
-def _alter(
-    connection: Connection, statement: AlterTable, old: MemoryTable
-) -> tuple[MemoryTable, Answer]:
+def _alter(connection: Connection, statement: AlterTable, table: Changed) -> tuple[Changed, Answer]:
+    new = _altered(connection, statement, table)
+    rules = statement.rules
+    added = TableRules(
+        rules.not_null - table.table_rules.not_null,
+        keys=tuple(k for k in rules.keys if k not in table.table_rules.keys),
+    )
+    if added.not_null or added.keys:
+        rows = new.on_host()
+        check_columns(connection, None, rows, added)
+        check_keys(connection, added.keys, rows, None)
+    return new, done()
+
+
+def _altered(connection: Connection, statement: AlterTable, table: Changed) -> Changed:
+    kept = tuple((c.source, c.type) for c in statement.columns)
+    named = tuple((c.name, c.type) for c in statement.columns)
+    if isinstance(table, StoredTable) and kept == named == table.fields:
+        return table.changed(name=statement.name, rules=statement.rules)  # its files stay
+    old = table.on_host()
     data = old.in_result_types()
     computed = iter(())
     if statement.computed is not None:
@@ -223,13 +261,6 @@ def _alter(
         (next(computed) if c.source is None else data.column(c.source)).cast(to_arrow(c.type))
         for c in statement.columns
     ]
-    table = pa.table(columns, names=[c.name for c in statement.columns])
-    new = MemoryTable(statement.name, table, [c.type for c in statement.columns], statement.rules)
-    rules = statement.rules
-    added = TableRules(
-        rules.not_null - old.table_rules.not_null,
-        keys=tuple(k for k in rules.keys if k not in old.table_rules.keys),
-    )
-    check_columns(connection, None, new, added)
-    check_keys(connection, added.keys, new, None)
-    return new, done()
+    rows = pa.table(columns, names=[c.name for c in statement.columns])
+    types = [c.type for c in statement.columns]
+    return MemoryTable(statement.name, rows, types, statement.rules)

@@ -16,12 +16,13 @@ from .plan.types import BIGINT
 
 if TYPE_CHECKING:
     from .connection import Connection
+    from .database.stored_table import StoredTable
     from .plan.statements import WrittenRows
     from .storage.tables.memory_table import MemoryTable
 
 
 def check_all(
-    connection: Connection, written: WrittenRows, rows: MemoryTable, old: MemoryTable
+    connection: Connection, written: WrittenRows, rows: MemoryTable, old: MemoryTable | StoredTable
 ) -> None:
     """Check rows that are to stand behind those of a table; raises `ConstraintError`."""
     check_columns(connection, written, rows, old.table_rules)
@@ -49,7 +50,10 @@ def check_columns(
 
 
 def check_keys(
-    connection: Connection, keys: Sequence[UniqueKey], rows: MemoryTable, before: MemoryTable | None
+    connection: Connection,
+    keys: Sequence[UniqueKey],
+    rows: MemoryTable,
+    before: MemoryTable | StoredTable | None,
 ) -> None:
     """Check that no two rows have one key, and that none of those before has it."""
     for key in keys:
@@ -71,7 +75,7 @@ def _asked(connection: Connection, plan: Logical) -> list[dict[str, object]]:
     return rows
 
 
-def _scan(rows: MemoryTable, key: UniqueKey) -> Scan:
+def _scan(rows: MemoryTable | StoredTable, key: UniqueKey) -> Scan:
     made = tuple(new_column(name, rows.types[name]) for name in key.columns)
     return Scan(rows, made, key.columns)
 
@@ -89,7 +93,7 @@ def _repeated(rows: MemoryTable, key: UniqueKey) -> Logical:
     return Limit(Filter(groups, several), 1)
 
 
-def _present(rows: MemoryTable, before: MemoryTable, key: UniqueKey) -> Logical:
+def _present(rows: MemoryTable, before: MemoryTable | StoredTable, key: UniqueKey) -> Logical:
     """A row with the values of a key that the table before has already."""
     new, old = _scan(rows, key), _scan(before, key)
     equal = [

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .catalog import Catalog, TableFunction
-from .connection_files import FileReaders, warn_of_columns
+from .connection_files import FileReaders, Path, warn_of_columns
 from .db_api import HasErrors
 from .errors import (
     ClusterError,
@@ -57,13 +57,18 @@ MakeRunner = Callable[[Catalog, Settings], QueryRunner]
 
 @fenced
 def connect(
-    device: str | None = None,
+    database: Path | None = None,
+    read_only: bool = False,
     *,
+    device: str | None = None,
     cluster: object = None,
     workers: object = None,
     **settings: object,
 ) -> Connection:
-    """Open a connection with an empty catalog.
+    """Open a connection to a database: a folder, which is made where there is none, or `:memory:` for one that ends with it.
+
+    With `read_only` the folder has to be there, and another process may write it meanwhile.  The words "auto", "gpu" and "cpu" stand
+    for a device, "./cpu" for a folder of that name.  Raises `FileError` for what is no database.
 
     `device` is "auto" (the GPU when one can be used), "gpu" or "cpu"; the other settings are those of `Settings`, such as
     `memory_limit="4GB"` or `require_gpu=True`.  What is not given comes from `FUSELINE_*` variables.  Raises `DeviceError`,
@@ -72,6 +77,10 @@ def connect(
     With `cluster` queries run on a Dask cluster: "local" starts one with so many `workers` (by default one for each GPU, or for a few
     cores), a scheduler's address or a Dask client names one that runs.  Raises `ClusterError` for one that cannot be used.
     """
+    from .database_statements.attach import DEVICES, IN_MEMORY, open_home
+
+    if database in DEVICES and device is None:
+        database, device = IN_MEMORY, str(database)
     chosen = Settings.from_environment()
     for name, value in {"device": device, **settings}.items():
         if value is not None:
@@ -79,14 +88,15 @@ def connect(
     if cluster is None:
         if workers is not None:
             raise WrongArguments('workers= goes with cluster="local".')
-        return Connection(chosen)
+        return open_home(Connection(chosen), database, read_only)
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise WrongArguments(f"workers= takes a number of processes, not {shown(workers)}.")
     try:
         from .distributed.runner import ClusterRunner
     except ModuleNotFoundError as error:
         raise ClusterError(f"{error.name} is not installed: {install('dask')}.") from error
-    return Connection(chosen, partial(ClusterRunner, cluster=cluster, workers=workers))
+    made = Connection(chosen, partial(ClusterRunner, cluster=cluster, workers=workers))
+    return open_home(made, database, read_only)
 
 
 @fenced
@@ -310,8 +320,9 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
         self._check_open()
         self._closed = True
         try:
-            self.catalog = Catalog()
+            left, self.catalog = self.catalog, Catalog()
             self._runner.clear()
+            left.release()
         except BaseException:
             self._closed = False  # another call ends it
             raise

@@ -55,18 +55,17 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
             literal = _literal(rows.column(0)[0].as_py(), query.plan.columns[0].type)
             catalog.change_session(lambda s: s.variables.update({name.lower(): literal}))
         case CreateMacro(macro=macro):
-            if macro.name.lower() in session.macros and not statement.replace:
+            if catalog.macro(macro.name) is not None and not statement.replace:
                 if statement.if_not_exists:
                     return done()
                 raise CatalogError(
                     f'There is a macro "{macro.name}" already: drop it first, or write CREATE OR REPLACE.'
                 )
-            catalog.change_session(lambda s: s.macros.update({macro.name.lower(): macro}))
+            catalog.put_named(macro)
         case DropMacro(name=name, if_exists=if_exists):
-            if name.lower() not in session.macros and not if_exists:
-                hint = nearest(name, session.macros)
+            if not catalog.drop_named(name, "macro") and not if_exists:
+                hint = nearest(name, [m.name for _, m in catalog.objects("macro")])
                 raise UnknownName(f'There is no macro "{name}".{hint}')
-            catalog.change_session(lambda s: s.macros.pop(name.lower(), None))
         case CreateSecret() | DropSecret():
             if connection.settings.lock_settings:
                 raise InvalidQuery(
@@ -104,11 +103,10 @@ def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> An
 
 def _change_types(connection: Connection, statement: CreateType | DropType) -> Answer:
     catalog = connection.catalog
-    name, known = statement.name.lower(), catalog.session.types
+    name, known = statement.name.lower(), catalog.user_types
     if isinstance(statement, DropType):
-        if name not in known and not statement.if_exists:
+        if not catalog.drop_named(statement.name, "type") and not statement.if_exists:
             raise UnknownName(f'There is no type "{statement.name}".{nearest(name, known)}')
-        catalog.change_session(lambda s: s.types.pop(name, None))
         return done()
     if name in known and not statement.replace:
         if statement.if_not_exists:
@@ -120,8 +118,8 @@ def _change_types(connection: Connection, statement: CreateType | DropType) -> A
     if not isinstance(made, UserType):
         texts = connection.run(made.plan).to_arrow().column(0).drop_null().to_pylist()
         made = UserType(statement.name, enum_of(texts))
-    stored = {name: made}
-    catalog.change_session(lambda s: s.types.update(stored))
+    placed = UserType(catalog.new_name([made.name]), made.type)
+    catalog.put_named(placed)
     return done()
 
 

@@ -8,30 +8,23 @@ from .answers import Answer, Columns, counted, done, table_of
 from .catalog import View
 from .change_tables import changed
 from .errors import CatalogError, InvalidQuery, TransactionError, printable
+from .plan.changes.database_changes import DatabaseStatement
 from .plan.changes.table_rules import DESCRIPTION, described
 from .plan.statements import (
     AlterTable,
     CopyTo,
-    CreateMacro,
-    CreateSecret,
     CreateTable,
-    CreateType,
     CreateView,
-    Deallocate,
     Delete,
     Describe,
     Drop,
-    DropMacro,
-    DropSecret,
-    DropType,
     Explain,
     Insert,
     NoOperation,
-    Prepare,
     Query,
     RenameView,
+    SessionStatement,
     SetOption,
-    SetVariable,
     ShowTables,
     Statement,
     Transaction,
@@ -49,6 +42,16 @@ EXPLANATION: Columns = [("explain_key", VARCHAR), ("explain_value", VARCHAR)]
 
 def run_statement(connection: Connection, statement: Statement) -> Answer:
     """Carry out one statement other than a query."""
+    if isinstance(statement, DatabaseStatement):
+        from .database_statements.run_database_statements import run_database_statement
+
+        return run_database_statement(connection, statement)
+    if isinstance(statement, SessionStatement):
+        return run_session_statement(connection, statement)
+    return _run(connection, statement)
+
+
+def _run(connection: Connection, statement: Statement) -> Answer:
     match statement:
         case CreateTable():
             return _create_table(connection, statement)
@@ -60,18 +63,6 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             return done()
         case Insert() | Update() | Delete() | AlterTable() | RenameView():
             return changed(connection, statement)
-        case (
-            Prepare()
-            | Deallocate()
-            | SetVariable()
-            | CreateMacro()
-            | DropMacro()
-            | CreateSecret()
-            | DropSecret()
-            | CreateType()
-            | DropType()
-        ):
-            return run_session_statement(connection, statement)
         case Drop():
             return _drop(connection, statement)
         case SetOption(name=name, value=value, reset=reset):
@@ -98,11 +89,12 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             return done()
         case Query():
             raise InvalidQuery("A query is run by Connection.run.")
+    raise AssertionError(f"nothing carries out {type(statement).__name__}")
 
 
 def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     catalog = connection.catalog
-    exists = catalog.table(statement.name) is not None or catalog.view(statement.name) is not None
+    exists = catalog.entry(statement.name) is not None
     if exists and statement.if_not_exists:
         return done()
     if exists and not statement.replace:
@@ -121,8 +113,10 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     else:
         names = [name for name, _ in statement.columns]
         table = connection.kept(statement.name, statement.query.plan, columns=names)
+        if catalog.is_lasting(statement.name):
+            table = connection.gathered(table).on_host()
         written = table.num_rows
-    old = catalog.table(statement.name)
+    old = catalog.entry(statement.name)
     created = catalog.create(
         table, replace=statement.replace, if_not_exists=statement.if_not_exists
     )

@@ -36,9 +36,11 @@ def run_text(
     raises `NotByRows` for others.
     """
     if rows is not None:
+        runner.catalog.refresh()
         return _stored(connection, runner, text, params, rows)
     start = time.perf_counter()
     answer: CachedPlan | Answer | None = None
+    runner.catalog.refresh()
     if not runner.catalog.failed:
         answer = runner.plans.find_text(text, params)
     if not isinstance(answer, CachedPlan) or answer.stale_tables():

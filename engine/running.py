@@ -256,6 +256,8 @@ class QueryRunner:
         if stale:
             renewed = {table: table.reopened() for table in stale}
             for old, new in renewed.items():
+                if hasattr(old, "stays_in_catalog"):
+                    continue
                 self.catalog.replace_table(old, new)
                 self.forget(old)
             prepared.replace_tables(renewed)

@@ -1,4 +1,4 @@
-"""The examples in docstrings, in the README and in docs/frames.md are run."""
+"""The examples in docstrings, in the README, docs/frames.md and docs/databases.md are run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_docstrings(name: str) -> None:
     assert not result.failed
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/frames.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/frames.md", "docs/databases.md"])
 def test_python_blocks(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, in an empty folder."""
     monkeypatch.chdir(tmp_path)

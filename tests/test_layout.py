@@ -36,7 +36,8 @@ FLOORS: dict[str, set[str]] = {
     "stopping": {"errors"},
     "plan": GROUND,
     "progress": GROUND,
-    "catalog": STORE,
+    "catalog": STORE | {"database"},
+    "database": GROUND | {"storage"},
     "storage": STORE,
     "sql": GROUND | {"catalog"},
     "deep": {"errors", "stopping"},
@@ -58,6 +59,7 @@ FLOORS: dict[str, set[str]] = {
 # The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
 TOP = {
     "cli",
+    "database_statements",
     "distributed",
     "observe.explain",
     "interop",

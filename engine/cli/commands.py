@@ -258,10 +258,12 @@ def _read_text(file: Path) -> str:
         raise FileError(f"{file} cannot be read: {error}.") from error
 
 
-def _connect(device: Device, **settings: object) -> Connection:
+def _connect(
+    device: Device, database: Path | None = None, read_only: bool = False, **settings: object
+) -> Connection:
     from ..connection import connect
 
-    return connect(device=device.value, **settings)
+    return connect(database, read_only, device=device.value, cluster=None, **settings)
 
 
 def _run(connection: Connection, query: str, format: Format) -> None:

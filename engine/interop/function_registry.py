@@ -53,6 +53,8 @@ class FunctionRegistry:
 
         def create(objects: SessionObjects) -> None:
             _check_free(name, objects)
+            if self.catalog.macro(name) is not None:
+                raise CatalogError(f'There is a macro "{name}" already: drop it first.')
             objects.functions[name.lower()] = made
 
         self.catalog.change_session(create)
@@ -95,8 +97,6 @@ def _check_free(name: str, objects: SessionObjects) -> None:
         raise CatalogError(
             f'There is a Python function "{name}" already: remove it first, with remove_function.'
         )
-    if name.lower() in objects.macros:
-        raise CatalogError(f'There is a macro "{name}" already: drop it first.')
     if is_function(name):
         raise CatalogError(
             f'"{name}" is a function of SQL here or elsewhere, so that its calls are read as of that: give yours another name.'

@@ -72,7 +72,7 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
             raise WrongArguments(
                 f"Fuseline keeps no database in {database}: use ':memory:' and read_parquet()."
             )
-        self.con = fuseline.connect(device, **settings)
+        self.con = fuseline.connect(None, False, device=device, **settings)
 
     @classmethod
     def from_connection(cls, con: fuseline.Connection, /) -> IbisBackend:

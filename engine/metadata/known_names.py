@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
+from ..plan.changes.catalog_objects import TEMP
 from ..plan.coercion import TYPE_NAMES
 from ..plan.files.read_options import TABLE_FUNCTIONS
 from ..plan.functions import spellings
 from ..plan.types import INTEGER_BITS, DataType, Kind
 from ..settings import DUCKDB_NAMES, described_settings
-from .objects import DATABASE, SYSTEM, Here, Row, oid, place
+from .objects import SYSTEM, Here, Row, oid, place
 
+KIND = "duckdb"  # the type that tools which know DuckDB ask for
 _SYSTEM_SCHEMAS = ("main", "information_schema", "pg_catalog")
 _OTHER_SIZES = {
     Kind.BOOLEAN: 1,
@@ -24,15 +26,20 @@ _OTHER_SIZES = {
 }
 
 
-def databases(_: Here) -> Iterator[Row]:
-    for name in (DATABASE, SYSTEM):
-        yield (name, oid(name), None, None, name == SYSTEM, "duckdb", False)
+def databases(here: Here) -> Iterator[Row]:
+    for found in here.catalog.databases.values():
+        path = None if found.folder is None else str(found.folder.path)
+        internal = found.name == TEMP
+        yield (found.name, oid(found.name), path, None, internal, KIND, found.read_only)
+    yield (SYSTEM, oid(SYSTEM), None, None, True, KIND, False)
 
 
-def schemas(_: Here) -> Iterator[Row]:
-    places = [(DATABASE, "main"), *((SYSTEM, name) for name in _SYSTEM_SCHEMAS)]
+def schemas(here: Here) -> Iterator[Row]:
+    own = (here.catalog.spelled(place) for place in here.catalog.places())
+    places = [*own, *((SYSTEM, name) for name in _SYSTEM_SCHEMAS)]
     for database, name in places:
-        yield (oid(database, name), database, oid(database), name, None, True, None)
+        internal = name in _SYSTEM_SCHEMAS
+        yield (oid(database, name), database, oid(database), name, None, internal, None)
 
 
 def functions(here: Here) -> Iterator[Row]:
@@ -41,9 +48,10 @@ def functions(here: Here) -> Iterator[Row]:
         yield (*system, name, alias_of, kind, signature, None, None, True)
     for name in (*TABLE_FUNCTIONS, "range", "generate_series", *here.catalog.table_functions()):
         yield (*system, name, None, "table", None, None, None, True)
-    for macro in here.catalog.session.macros.values():
+    for key, macro in here.catalog.objects("macro"):
         kind = "table_macro" if macro.is_table else "macro"
-        own = (DATABASE, oid(DATABASE), "main", macro.name)
+        database, schema = here.catalog.spelled(key.place)
+        own = (database, oid(database), schema, str(macro.name))
         yield (*own, None, kind, None, None, macro.text, False)
 
 
@@ -66,12 +74,13 @@ def _input_type(value: object) -> str:
 
 
 def types(here: Here) -> Iterator[Row]:
-    for made in here.catalog.session.types.values():
+    for key, made in here.catalog.objects("type"):
+        database, schema = here.catalog.spelled(key.place)
         inside, labels = made.type, None
         logical, size = inside.kind.name, _size(inside)
         if inside.is_enum:
             logical, size, labels = "ENUM", INTEGER_BITS[inside.kind] // 8, list(inside.names)
-        where = (*place("type", made.name)[:4], oid("type", made.name))
+        where = (*place("type", made.name, schema, database)[:4], oid("type", made.name))
         yield (*where, made.name, size, logical, None, None, False, labels)
     for name, data_type in sorted(TYPE_NAMES.items()):
         if name.isidentifier():

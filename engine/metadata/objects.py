@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..catalog import View
 from ..errors import FuselineError, UnknownName, nearest
+from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName
 from ..plan.changes.table_rules import NO_RULES, TableRules, rules_of
 from ..plan.statements import Describe
 from ..plan.text.quoted_name import quoted_name
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Row = tuple[object, ...]
 Fields = Sequence[tuple[str, DataType]]
 
-DATABASE, SYSTEM = "memory", "system"
+SYSTEM = "system"
 _FLOAT_DIGITS = {Kind.FLOAT: 24, Kind.DOUBLE: 53}
 _binds_views: ContextVar[bool] = ContextVar("binds_views", default=False)
 
@@ -37,13 +38,15 @@ class Here:
     catalog: Catalog
     settings: Settings
 
-    def entries(self) -> Iterator[tuple[str, CatalogTable | View]]:
-        for name in self.catalog.names():
-            found = self.catalog.view(name) or self.catalog.table(name)
+    def entries(self) -> Iterator[tuple[ObjectName, CatalogTable | View]]:
+        """Yield tables and views with their names, whose places are as they are spelled."""
+        for key, entry in self.catalog.objects("relation"):
+            name = ObjectName(entry.name, key.place)
+            found = entry if isinstance(entry, View) else self.catalog.table(name)
             if found is not None:
-                yield found.name, found
+                yield ObjectName(entry.name, self.catalog.spelled(key.place)), found
 
-    def fields(self, entry: CatalogTable | View) -> Fields:
+    def fields(self, entry: CatalogTable | View, name: ObjectName) -> Fields:
         """Return the columns of a table or view; none of a view whose tables are gone, and of views that this is asked by."""
         if not isinstance(entry, View):
             fields: Fields = getattr(entry, "all_fields", entry.fields)
@@ -55,7 +58,8 @@ class Here:
         token = _binds_views.set(True)
         try:
             with suppress(FuselineError):
-                found = next(plan_sql(f"DESCRIBE {quoted_name(entry.name)}", self.catalog))
+                path = ".".join(map(quoted_name, (*name.place, name)))
+                found = next(plan_sql(f"DESCRIBE {path}", self.catalog))
                 assert isinstance(found, Describe)
                 return [(c.name, c.type) for c in found.query.plan.columns]
         finally:
@@ -64,12 +68,14 @@ class Here:
 
     def named(self, name: str) -> tuple[Fields, TableRules]:
         """Return the columns of a table or view, and its rules; raises `UnknownName`."""
-        bare = name.rpartition(".")[2].strip('"')
-        entry = self.catalog.view(bare) or self.catalog.table(bare)
-        if entry is None:
+        located = self.catalog.located([part.strip('"') for part in name.split(".")])
+        entry = None
+        if located is not None:
+            entry = self.catalog.view(located) or self.catalog.table(located)
+        if located is None or entry is None:
             hint = nearest(name, self.catalog.names())
             raise UnknownName(f'There is no table or view "{name}".{hint}')
-        return self.fields(entry), rules_of(entry)
+        return self.fields(entry, located), rules_of(entry)
 
 
 RowsOf = Callable[[Here], Iterator[Row]]
@@ -87,47 +93,49 @@ def oid(*names: str) -> int:
     return zlib.crc32("\0".join(names).lower().encode())
 
 
-def place(kind: str, name: str, schema: str = "main", database: str = DATABASE) -> Row:
+def place(kind: str, name: str, schema: str, database: str) -> Row:
     """Return the columns that say where an object is: its database, schema and name, each with its number."""
     own = oid(kind, database, schema, name)
     return (database, oid(database), schema, oid(database, schema), name, own)
+
+
+def relation(name: ObjectName) -> Row:
+    """Return the columns that say where a table or view is."""
+    return place("relation", name, name.place.schema, name.place.database)
 
 
 def tables(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         if isinstance(entry, View):
             continue
-        rules, own = rules_of(entry), here.fields(entry)
+        rules, own = rules_of(entry), here.fields(entry, name)
         yield (
-            *place("relation", name),
-            *(None, False, False),
+            *relation(name),
+            *(None, False, name.place.database == TEMP),
             any(key.primary for key in rules.keys),
             entry.statistics().rows,
             *(len(own), len(rules.keys), len(rules.checks)),
-            _create_table(name, own, rules),
+            create_table_text(name, own, rules),
         )
 
 
 def views(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         if isinstance(entry, View):
-            names = ", ".join(map(name_in_sql, entry.columns))
-            given = f" ({names})" if names else ""
-            text = f"CREATE VIEW {name_in_sql(name)}{given} AS {entry.text};"
-            count = len(here.fields(entry))
-            yield (*place("relation", name), None, False, False, count, text)
-    for (schema, name), view in SYSTEM_VIEWS.items():
-        text = f"CREATE VIEW {schema}.{name} AS {view.text};"
-        yield (*place("relation", name, schema, SYSTEM), None, True, False, None, text)
+            count, temporary = len(here.fields(entry, name)), name.place.database == TEMP
+            yield (*relation(name), None, False, temporary, count, create_view_text(name, entry))
+    for (schema, own), view in SYSTEM_VIEWS.items():
+        text = f"CREATE VIEW {schema}.{own} AS {view.text};"
+        yield (*place("relation", own, schema, SYSTEM), None, True, False, None, text)
 
 
 def columns(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
-        for i, (column, data_type) in enumerate(here.fields(entry), 1):
+        for i, (column, data_type) in enumerate(here.fields(entry, name), 1):
             default = rules.default(column)
             yield (
-                *place("relation", name),
+                *relation(name),
                 *(column, i, None, False, default and default.shown),
                 column not in never_null(rules),
                 *(str(data_type), oid("type", data_type.kind.name)),
@@ -144,7 +152,7 @@ def constraints(here: Here) -> Iterator[Row]:
             suffix = {"PRIMARY KEY": "pkey", "UNIQUE": "key"}.get(kind, kind.lower())
             shown = "_".join((name, *own, suffix.replace(" ", "_")))
             for position, column in enumerate(own or (None,), 1):
-                yield (*place("relation", name), i, kind, text, expression, shown, column, position)
+                yield (*relation(name), i, kind, text, expression, shown, column, position)
 
 
 def _constraints(
@@ -170,7 +178,24 @@ def never_null(rules: TableRules) -> frozenset[str]:
     return rules.not_null.union(*(key.columns for key in rules.keys if key.primary))
 
 
-def _create_table(name: str, fields: Fields, rules: TableRules) -> str:
+def path_in_sql(name: ObjectName) -> str:
+    """Return a name with that of its schema before it, unless that is main."""
+    schema = name.place.schema
+    return name_in_sql(name) if schema == MAIN else f"{name_in_sql(schema)}.{name_in_sql(name)}"
+
+
+def create_view_text(name: ObjectName, view: View) -> str:
+    """Return the statement that makes a view."""
+    names = ", ".join(map(name_in_sql, view.columns))
+    given = f" ({names})" if names else ""
+    return f"CREATE {_temporary(name)}VIEW {path_in_sql(name)}{given} AS {view.text};"
+
+
+def _temporary(name: ObjectName) -> str:
+    return "TEMP " if name.place.database == TEMP else ""
+
+
+def create_table_text(name: ObjectName, fields: Fields, rules: TableRules) -> str:
     """Return the statement that makes a table of these columns and rules."""
     keys = {column for key in rules.keys if key.primary for column in key.columns}
     single = {key.columns[0]: key.kind.upper() for key in rules.keys if len(key.columns) == 1}
@@ -183,7 +208,7 @@ def _create_table(name: str, fields: Fields, rules: TableRules) -> str:
         parts.append(" ".join([*words, *filter(None, [single.get(column)])]))
     parts += [_key(key.columns, key.primary) for key in rules.keys if len(key.columns) > 1]
     parts += [f"CHECK({check.shown})" for check in rules.checks]
-    return f"CREATE TABLE {name_in_sql(name)}({', '.join(parts)});"
+    return f"CREATE {_temporary(name)}TABLE {path_in_sql(name)}({', '.join(parts)});"
 
 
 def _digits(data_type: DataType) -> tuple[int | None, int | None, int | None]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..catalog import View
 
 _TABLES = """
-    select database_name as table_catalog, schema_name as table_schema, table_name, 'BASE TABLE' as table_type,
+    select database_name as table_catalog, schema_name as table_schema, table_name,
+        case when temporary then 'LOCAL TEMPORARY' else 'BASE TABLE' end as table_type,
         null::varchar as self_referencing_column_name, null::varchar as reference_generation,
         null::varchar as user_defined_type_catalog, null::varchar as user_defined_type_schema,
         null::varchar as user_defined_type_name, 'YES' as is_insertable_into, 'NO' as is_typed, null::varchar as commit_action,

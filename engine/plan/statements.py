@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from .changes.database_changes import DatabaseStatement
 from .changes.session_objects import Macro, StoredText, UserType
 from .changes.stand_in import StandIn
 from .changes.table_rules import NO_RULES, TableRules
@@ -294,6 +295,7 @@ class NoOperation:
 
 Statement = (
     Query
+    | DatabaseStatement
     | Explain
     | CreateTable
     | CreateView

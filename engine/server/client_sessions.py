@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import FuselineError, InvalidQuery, UnknownName
-from ..metadata.objects import DATABASE
+from ..plan.changes.catalog_objects import MEMORY
 from ..settings import Settings
 from .flight_sql_messages import (
     OptionError,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 UNKNOWN_OPTION, WRONG_VALUE = 1, 2
 FREE = ("timezone", "deterministic", "recursion_limit")
 CAPPED = ("memory_limit", "statement_timeout", "threads")  # at most what the server has
-PLACES = {"catalog": DATABASE, "schema": "main"}  # which have one value
+PLACES = {"catalog": MEMORY, "schema": "main"}  # which have one value
 
 
 class Sessions:

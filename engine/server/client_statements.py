@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..deep import deeply_for
 from ..errors import FuselineError, InvalidQuery, MemoryLimitError, Unsupported
 from ..frame.batches import Batches
-from ..metadata.objects import DATABASE
+from ..plan.changes.catalog_objects import MEMORY
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
 from ..stopping import Stop, Stoppable, anywhere
@@ -187,8 +187,8 @@ class Statements:
         reader: pa.RecordBatchReader,
     ) -> int:
         """Store rows in a table, which may be made for them; returns how many."""
-        if asked.catalog not in (None, "", DATABASE) or asked.schema not in (None, "", DB_SCHEMA):
-            raise InvalidQuery(f'There is one catalog and one schema: "{DATABASE}"."{DB_SCHEMA}".')
+        if asked.catalog not in (None, "", MEMORY) or asked.schema not in (None, "", DB_SCHEMA):
+            raise InvalidQuery(f'There is one catalog and one schema: "{MEMORY}"."{DB_SCHEMA}".')
         if asked.temporary:
             raise Unsupported("Tables of one client alone are not supported: leave temporary away.")
         served.runner.check_writable()

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ..catalog import View
 from ..frame.exported import exported_schema
-from ..metadata.objects import DATABASE, Fields, Here, never_null
+from ..metadata.objects import Fields, Here, never_null
+from ..plan.changes.catalog_objects import MEMORY
 from ..plan.changes.table_rules import rules_of
 from ..plan.types import Kind, to_arrow
 from .flight_sql_messages import (
@@ -95,10 +96,10 @@ def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
         case CommandGetXdbcTypeInfo(data_type=number):
             return type_info(number)
         case CommandGetCatalogs():
-            rows: list[tuple[Any, ...]] = [(DATABASE,)]
+            rows: list[tuple[Any, ...]] = [(MEMORY,)]
         case CommandGetDbSchemas(catalog=catalog, db_schema_filter_pattern=pattern):
             found = _is_here(catalog) and matcher(pattern)(DB_SCHEMA)
-            rows = [(DATABASE, DB_SCHEMA)] if found else []
+            rows = [(MEMORY, DB_SCHEMA)] if found else []
         case CommandGetTableTypes():
             rows = [(kind,) for kind in TABLE_TYPES]
         case CommandGetTables():
@@ -135,7 +136,7 @@ def _here(served: ServedConnection) -> Here:
 
 def _is_here(catalog: str | None) -> bool:
     """Whether a question is about the one catalog, by its name or without one."""
-    return catalog in (None, DATABASE)
+    return catalog in (None, MEMORY)
 
 
 def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
@@ -146,11 +147,11 @@ def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
         kind = "VIEW" if isinstance(entry, View) else "TABLE"
         if not matches(name) or (asked.table_types and kind not in asked.table_types):
             continue
-        row = (DATABASE, DB_SCHEMA, name, kind)
+        row = (MEMORY, DB_SCHEMA, name, kind)
         if not asked.include_schema:
             yield row
             continue
-        readable = [(n, t) for n, t in here.fields(entry) if t.kind is not Kind.OTHER]
+        readable = [(n, t) for n, t in here.fields(entry, name) if t.kind is not Kind.OTHER]
         never = () if isinstance(entry, View) else never_null(rules_of(entry))
         yield (*row, arrow_schema(readable, never).serialize().to_pybytes())
 
@@ -165,7 +166,7 @@ def _primary_keys(asked: CommandGetPrimaryKeys, here: Here) -> Iterator[tuple[An
             if key.primary:
                 named = "_".join((name, *key.columns, "pkey"))
                 for i, column in enumerate(key.columns, 1):
-                    yield (DATABASE, DB_SCHEMA, name, column, named, i)
+                    yield (MEMORY, DB_SCHEMA, name, column, named, i)
 
 
 def matcher(pattern: str | None) -> Callable[[str], bool]:

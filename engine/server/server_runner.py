@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..backends import cache_limits
 from ..errors import AccessDenied, FuselineError, Unsupported
+from ..plan.changes.database_changes import Checkpoint
 from ..plan.statements import (
     AlterTable,
     CopyTo,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ..catalog import Catalog
     from ..storage.columns.cache import ColumnCache
 
-READS = (Query, Describe, ShowTables, Explain, NoOperation)
+READS = (Query, Describe, ShowTables, Explain, NoOperation, Checkpoint)
 OF_A_SESSION = (
     Prepare,
     Deallocate,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..connection import Connection
 from ..errors import TransactionError
+from ..plan.changes.catalog_objects import ObjectKey
 from ..stopping import WAIT_SECONDS, Stop, Stoppable
 from .server_runner import ChangesTables, Permissions, ServerRunner
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 T = TypeVar("T")
-Names = Mapping[str, object]
+Names = Mapping[ObjectKey, object]  # of tables and views
+NOT_SHARED = ("macro", "type")  # kinds of objects, which are a session's
 
 
 class SharedTables:
@@ -46,7 +48,7 @@ class SharedTables:
         self.version += 1
 
 
-def changes(before: Names, after: Names) -> list[str]:
+def changes(before: Names, after: Names) -> list[ObjectKey]:
     """Return the names that stand for something else; the same files looked at anew are no change."""
     return [
         name
@@ -149,7 +151,8 @@ class ServedConnection:
     def _adopt(self) -> None:
         catalog = self.connection.catalog
         with catalog._lock:
-            catalog._objects = dict(self.shared.names)  # type: ignore[arg-type]
+            own = {k: v for k, v in catalog._objects.items() if k.kind in NOT_SHARED}
+            catalog._objects = {**self.shared.names, **own}  # type: ignore[dict-item]
             catalog.version += 1
         self._seen = self.shared.version
 
@@ -173,7 +176,7 @@ class ServedConnection:
             for name in changed:
                 if changes({name: self._began.get(name)}, {name: self.shared.names.get(name)}):
                     raise TransactionError(
-                        f'Another transaction has changed "{name}" meanwhile, so this one was rolled back: try again.'
+                        f'Another transaction has changed "{name.name}" meanwhile, so this one was rolled back: try again.'
                     )
             if changed:
                 self.shared.put(after, self._began)
@@ -185,4 +188,4 @@ class ServedConnection:
 
 def _names(catalog: Catalog) -> Names:
     with catalog._lock:
-        return dict(catalog._objects)
+        return {k: v for k, v in catalog._objects.items() if k.kind not in NOT_SHARED}

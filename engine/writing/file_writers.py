@@ -10,10 +10,10 @@ from typing import BinaryIO, Protocol, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..database.rows_files import ROW_GROUP_ROWS
 from ..plan.types import DataType
 from .text_lines import CsvLines, json_bytes, json_lines
 
-ROW_GROUP_ROWS = 122_880  # as DuckDB writes them
 Options = Mapping[str, object]
 
 

@@ -73,6 +73,11 @@ def _inner(node: exp.Expr, scope: Scope) -> Expr:
     return bind(node.this, scope)
 
 
+def _place(node: exp.Expr, scope: Scope, part: int) -> Expr:
+    """Return the name of the database or schema in which names without one are looked up."""
+    return Literal(scope.session.catalog.here()[part], VARCHAR, span_of(node))
+
+
 def _logic(name: str) -> Handler:
     """AND and OR; sqlglot nests them to the left, and long ones deeper than Python recurses."""
 
@@ -180,7 +185,7 @@ def _insensitive_match(node: exp.Expr, scope: Scope) -> Expr:
 
 def _cast(safe: bool) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Expr:
-        target = data_type(node.args["to"], scope.session.catalog.session.types)
+        target = data_type(node.args["to"], scope.session.catalog.user_types)
         return infer.cast(bind(node.this, scope), target, safe=safe, span=span_of(node))
 
     return handler
@@ -281,8 +286,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Interval: bind_literal.bind_interval,  # type: ignore[dict-item]
     exp.Placeholder: bind_literal.bind_parameter,
     exp.Parameter: bind_literal.bind_parameter,
-    exp.CurrentDatabase: lambda node, _: derived.function("current_database", (), span_of(node)),
-    exp.CurrentSchema: lambda node, _: derived.function("current_schema", (), span_of(node)),
+    exp.CurrentDatabase: lambda node, scope: _place(node, scope, 0),
+    exp.CurrentSchema: lambda node, scope: _place(node, scope, 1),
     **{
         kind: lambda node, _, name=name: derived.function(name, (), span_of(node))  # type: ignore[misc]
         for kind, name in function_names.MOMENTS.items()

@@ -17,6 +17,7 @@ from fuseline.errors import (
     ViewText,
     suggestion,
 )
+from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
@@ -37,7 +38,7 @@ from .relations.about_tables import bind_about
 from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
 from .relations.bind_unpivot import bind_unpivot
-from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source
+from .scope import Cte, Relation, Scope, Session, Source
 
 _MAX_VIEW_DEPTH = 100
 
@@ -105,7 +106,7 @@ def named(
     node: exp.Expr,
     default: str | None,
     *,
-    in_catalog: bool = False,
+    place: SchemaPlace | None = None,
 ) -> Source:
     """Return `plan` as one relation under the alias of `node`, its columns renamed by the alias's list."""
     alias = node.args.get("alias")
@@ -124,8 +125,8 @@ def named(
         plan, columns = _renamed(plan, columns, names)
         names += [column_name for column_name, _ in columns[len(names) :]]
         star = tuple((new, column) for new, (_, column) in zip(names, columns, strict=True))
-    own = in_catalog and (alias is None or alias.this is None)
-    return Source(plan, (Relation(name, star, in_catalog=own),), {}, star)
+    own = place if alias is None or alias.this is None else None
+    return Source(plan, (Relation(name, star, place=own),), {}, star)
 
 
 def _renamed(
@@ -174,25 +175,26 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def _bind_name(node: exp.Table, around: Scope) -> Source:
-    name = node.name
-    schema = tuple(part.name.lower() for part in node.parts[:-1])
+    name, parts = node.name, [part.name for part in node.parts]
+    schema = tuple(part.lower() for part in parts[:-1])
     use(*node.parts)
     cte = around.ctes.get(name.lower())
     if cte is not None and not schema:
         return _bind_cte(cte, node)
     catalog = around.session.catalog
-    if not schema or schema in SCHEMAS:
-        table = catalog.table(name)
+    located = catalog.located(parts, around.session.home)
+    if located is not None:
+        table = catalog.table(located)
         if table is not None:
-            return _of_table(table, node, name, around, in_catalog=True)
-        view = catalog.view(name)
+            return _of_table(table, node, name, around, place=located.place)
+        view = catalog.view(located)
         if view is not None:
-            return _bind_view(view, node, around)
+            return _bind_view(view, node, around, located)
     within = schema[1:] if schema[:1] in (("memory",), ("system",)) and len(schema) > 1 else schema
     if len(within) < 2:
         view = catalog.system_view(name, within[0] if within else None)
         if view is not None:
-            return _bind_view(view, node, around)
+            return _bind_view(view, node, around, ObjectName(view.name, SchemaPlace(MEMORY)))
     found = None if schema else _variable(name, node, around)
     if isinstance(found, Logical):
         return named(found, _unique_names(found.columns), node, name)
@@ -206,14 +208,19 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
 
 
 def _of_table(
-    table: CatalogTable, node: exp.Expr, default: str, around: Scope, *, in_catalog: bool = False
+    table: CatalogTable,
+    node: exp.Expr,
+    default: str,
+    around: Scope,
+    *,
+    place: SchemaPlace | None = None,
 ) -> Source:
     """Scan a table, whose `unsupported` columns, if any, fail only where a query names them; DESCRIBE runs none and has them all."""
     unsupported: Mapping[str, DataType] = getattr(table, "unsupported", {})
     if around.session.describes and unsupported:
         fields = getattr(table, "all_fields")  # noqa: B009 - it has both
-        return named(*_scan(table, fields), node, default, in_catalog=in_catalog)
-    source = named(*_scan(table, table.fields), node, default, in_catalog=in_catalog)
+        return named(*_scan(table, fields), node, default, place=place)
+    source = named(*_scan(table, table.fields), node, default, place=place)
     if not unsupported:
         return source
     refused = {name.lower(): (name, data_type) for name, data_type in unsupported.items()}
@@ -247,19 +254,24 @@ def _bind_cte(cte: Cte, node: exp.Table) -> Source:
     return _given_names(plan, columns, cte.columns, node)
 
 
-def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
+def _bind_view(view: View, node: exp.Table, around: Scope, located: ObjectName) -> Source:
     """Bind a view's own text, where no name of the query around it is visible."""
-    name, text, outer = view.name, view.text, around.session
-    if name.lower() in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
+    name, text, outer = str(view.name), view.text, around.session
+    key = ".".join((*located.place, name.lower()))
+    if key in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
         raise InvalidQuery(f'The view "{name}" reads itself.', span_of(node))
     session = dataclasses.replace(
-        outer, parameters=Parameters(()), text=text, views=(*outer.views, name.lower())
+        outer,
+        parameters=Parameters(()),
+        text=text,
+        views=(*outer.views, key),
+        home=located.place,
     )
 
     def bind() -> Logical:
         return Scope(session).bind_query(view.tree(partial(_parse_view, view.name, session)))
 
-    bound = outer.named.views.setdefault(name.lower(), BoundQuery())
+    bound = outer.named.views.setdefault(key, BoundQuery())
     try:
         plan = named_plan(name, bound, bind, again=outer.named.again(node))
     except FuselineError as error:
@@ -268,7 +280,7 @@ def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
         error.with_text(text)
         raise
     columns = _unique_names(plan.columns)
-    return _given_names(plan, columns, view.columns, node, in_catalog=True)
+    return _given_names(plan, columns, view.columns, node, place=located.place)
 
 
 def _parse_view(name: str, session: Session, text: str) -> exp.Expr:
@@ -283,14 +295,14 @@ def _given_names(
     names: Sequence[str],
     node: exp.Table,
     *,
-    in_catalog: bool = False,
+    place: SchemaPlace | None = None,
 ) -> Source:
     """Apply the column list of a WITH entry or view, then that of the alias."""
     if names:
         plan, renamed = _renamed(plan, columns, names)
         given = [(new, column) for new, (_, column) in zip(names, renamed, strict=False)]
         columns = [*given, *renamed[len(given) :]]
-    return named(plan, columns, node, node.name, in_catalog=in_catalog)
+    return named(plan, columns, node, node.name, place=place)
 
 
 def _variable(name: str, node: exp.Table, around: Scope) -> CatalogTable | Logical | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from fuseline.catalog import TableFunction, View
+from fuseline.plan.changes.catalog_objects import ObjectName, SchemaPlace
 from fuseline.plan.changes.recursion import Recursion
-from fuseline.plan.changes.session_objects import SessionObjects
+from fuseline.plan.changes.session_objects import Macro, SessionObjects, UserType
 from fuseline.plan.logical import CatalogTable, Logical
 
 if TYPE_CHECKING:
@@ -24,8 +25,29 @@ class BindingCatalog(Protocol):
 
     def view(self, name: str) -> View | None: ...
 
+    def macro(self, name: str) -> Macro | None: ...
+
+    @property
+    def user_types(self) -> Mapping[str, UserType]:
+        """The types that CREATE TYPE made, by names in lower case."""
+
     def names(self) -> list[str]:
-        """Return the names of all tables and views."""
+        """Return the names of all tables and views that need no schema before them."""
+
+    def here(self) -> SchemaPlace:
+        """Return the schema in which names without one are looked up, as it is spelled."""
+
+    def located(self, parts: Sequence[str], home: SchemaPlace | None = None) -> ObjectName | None:
+        """Return the name of the table or view that parts mean, with its place; `home` is where one part is looked up first."""
+
+    def qualified(self, parts: Sequence[str]) -> str | None:
+        """Return the name that parts mean, as `t`, `main.t` or `shop.main.t`; None where the first ones are no place."""
+
+    def place_of(self, parts: Sequence[str]) -> SchemaPlace | None:
+        """Return the schema that one or two parts mean."""
+
+    def new_name(self, parts: Sequence[str], temporary: bool = False) -> ObjectName:
+        """Return the name of what is to be made; raises `UnknownName` for a place that is not there."""
 
     def system_view(self, name: str, schema: str | None) -> View | None:
         """Return a view of information_schema or pg_catalog."""
@@ -49,7 +71,7 @@ class BindingCatalog(Protocol):
 
     @property
     def session(self) -> SessionObjects:
-        """Prepared statements, variables and macros."""
+        """Prepared statements and variables."""
 
     def read_files(self, form: str, paths: list[str], options: dict[str, object]) -> CatalogTable:
         """Return the table of files of a format; raises `FileError`."""

@@ -21,7 +21,7 @@ def macro_of(node: exp.Expr, scope: Scope, is_table: bool) -> Macro | None:
     """Return the macro that a call of no known function names."""
     if not isinstance(node, exp.Anonymous):
         return None
-    found = scope.session.catalog.session.macros.get(node.name.lower())
+    found = scope.session.catalog.macro(node.name)
     return found if found is not None and found.is_table == is_table else None
 
 

@@ -25,6 +25,7 @@ from fuseline.errors import (
     ViewText,
     suggestion,
 )
+from fuseline.plan.changes.catalog_objects import SchemaPlace
 from fuseline.plan.composed.nested_values import field as field_of
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical
@@ -39,9 +40,6 @@ from .named_queries import BoundQuery, NamedQueries
 from .parameters import Parameters
 from .udf.drawing_calls import find_draw
 
-# What may stand before the name of a table, as in DuckDB with one database in memory.
-SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
-
 
 @dataclass(frozen=True)
 class Relation:
@@ -51,8 +49,8 @@ class Relation:
     columns: tuple[tuple[str, Column], ...]
     # Columns that no query can read, by their names in lower case: as they are spelled, and their types
     refused: Mapping[str, tuple[str, DataType]] = field(default_factory=dict)
-    in_catalog: bool = (
-        False  # a table or view under its own name, which may stand behind that of the schema
+    place: SchemaPlace | None = (
+        None  # of a table or view under its own name, which may stand behind that of its schema
     )
     also: tuple[tuple[str, Column], ...] = ()  # other names of columns, which * does not show
 
@@ -95,6 +93,9 @@ class Session:
         False  # whether nothing will run, so that columns which no query can read do no harm
     )
     views: tuple[str, ...] = ()  # the views being expanded, to refuse one that names itself
+    home: SchemaPlace | None = (
+        None  # of the innermost of them, whose tables are looked up there first
+    )
     trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
 
     named: NamedQueries = field(default_factory=NamedQueries)
@@ -307,8 +308,8 @@ class Scope:
         found = tuple(r for r in self.relations if (r.name or "").lower() == name)
         if len(prefix) == 1:
             return found
-        known = tuple(part.lower() for part in prefix[:-1]) in SCHEMAS
-        return tuple(r for r in found if known and r.in_catalog)
+        around = tuple(part.lower() for part in prefix[:-1])
+        return tuple(r for r in found if r.place and around in (r.place, r.place[:1], r.place[1:]))
 
     def declared_name(self, names: Sequence[str]) -> str | None:
         """Return a column's name as its table spells it, None when it is no column of this query."""

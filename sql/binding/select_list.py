@@ -204,7 +204,7 @@ def _full_name(column: ChosenColumn, scope: Scope) -> str:
     for relation in scope.relations:
         if any(known is column.column for _, known in relation.columns):
             table = [relation.name] if relation.name else ["unnamed_subquery"]
-            parts = ["memory", "main", *table] if relation.in_catalog else table
+            parts = [*relation.place, *table] if relation.place else table
             return ".".join(quoted(part) for part in [*parts, column.spelled])
     return quoted(column.name)
 

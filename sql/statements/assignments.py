@@ -24,7 +24,7 @@ from .table_names import table_name
 
 def target_table(node: exp.Expr, scope: Scope) -> CatalogTable:
     """Return the table that a statement changes."""
-    name = table_name(node)
+    name = table_name(node, scope)
     table = scope.session.catalog.table(name)
     if table is None and scope.session.catalog.view(name) is not None:
         raise CatalogError(f'"{name}" is a view: change the rows of its tables.', span_of(node))

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from fuseline.errors import CatalogError, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
+from fuseline.plan.changes.catalog_objects import beside
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import StoredExpression, TableRules, rules_of
 from fuseline.plan.expr import ColumnRef, Expr, new_column
@@ -72,7 +73,7 @@ def alter(piece: Piece, scope: Scope) -> Statement:
     kind, actions = str(node.args["kind"]).upper(), node.args["actions"]
     if len(actions) != 1:
         raise Unsupported("ALTER makes one change.", span_of(node.this))
-    name, action = table_name(node.this), actions[0]
+    name, action = table_name(node.this, scope), actions[0]
     catalog = scope.session.catalog
     if node.args.get("exists") and catalog.table(name) is None and catalog.view(name) is None:
         use_all(action)
@@ -98,14 +99,23 @@ def _rename_view(name: str, action: exp.Expr, node: exp.Alter, scope: Scope) -> 
     if not isinstance(action, exp.AlterRename):
         raise CatalogError(f'"{name}" is a view, which can be renamed alone.', span_of(node.this))
     use(action)
-    return RenameView(view.name, table_name(action.this))
+    return RenameView(view.name, _new_name(view.name, action))
+
+
+def _new_name(old: str, action: exp.AlterRename) -> str:
+    """Return the new name, which is in the place of the old one."""
+    node = action.this
+    if len(node.parts) > 1:
+        raise Unsupported("RENAME TO takes a name without a schema.", span_of(node))
+    use(node, node.this)
+    return beside(old, node.name)
 
 
 def _change(table: _Altered, action: exp.Expr) -> _Altered:
     use(action)
     match action:
         case exp.AlterRename():
-            return replace(table, name=table_name(action.this))
+            return replace(table, name=_new_name(table.table.name, action))
         case exp.RenameColumn():
             return _rename(table, action)
         case exp.ColumnDef():
@@ -206,7 +216,7 @@ def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
     column = table.column(node.this)
     name, kind, default = column.name, node.args.get("dtype"), node.args.get("default")
     if kind is not None:
-        target = data_type(kind, table.scope.session.catalog.session.types)
+        target = data_type(kind, table.scope.session.catalog.user_types)
         using = node.args.get("using")
         inside = table.scope.over(table.source).inside("ALTER TABLE")
         old = {c.name: c for c in table.source.plan.columns}[name]

@@ -200,7 +200,9 @@ def create_macro(piece: Piece, scope: Scope) -> Statement:
             Span(piece.start + start, piece.end),
         )
     kept = body.strip() if is_table else f"SELECT {body.strip()}"
-    macro = Macro(name, kept, tuple(parameters), defaults, is_table)
+    temporary = re.match(r"\s*create\s+(?:or\s+replace\s+)?temp", piece.sql, re.IGNORECASE)
+    placed = scope.session.catalog.new_name([name], bool(temporary))
+    macro = Macro(placed, kept, tuple(parameters), defaults, is_table)
     return CreateMacro(macro, bool(found["replace"]), bool(found["unless"]))
 
 

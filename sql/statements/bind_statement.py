@@ -10,6 +10,7 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.plan.changes.database_changes import Checkpoint
 from fuseline.plan.changes.table_rules import rules_of
 from fuseline.plan.statements import (
     Describe,
@@ -30,6 +31,7 @@ from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
 from .bind_copy import copy_statement
+from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
 from .bind_secret import create_secret, drop_secret, is_secret
 from .bind_session_statement import (
     MACRO,
@@ -63,18 +65,12 @@ _TRANSACTIONS: dict[str, tuple[str, OneOf["begin", "commit", "roll back"]]] = {
 _NO_OPERATION = {
     "ANALYZE": _OF_TABLE,
     "VACUUM": rf"(?:\s+analyze)?{_OF_TABLE}",
-    "CHECKPOINT": r"(?:\s+memory)?",
 }
 _REFUSED = {
     "MERGE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
     "EXPORT": "write table by table with COPY",
     "IMPORT": "read files with read_parquet",
     "CALL": "use a query",
-    "ATTACH": "read files with read_parquet",
-    "DETACH": "read files with read_parquet",
-    "USE": "there is one schema, main",
-    "INSTALL": "there are no extensions",
-    "LOAD": "there are no extensions",
     "COMMENT": "there are no comments in the catalog",
     "GRANT": "there are no users",
     "REVOKE": "there are no users",
@@ -93,7 +89,6 @@ _HARMLESS_PRAGMAS = (
     "verify_parallelism",
     "disable_verify_parallelism",
     "verify_external",
-    "force_checkpoint",
 )
 
 
@@ -180,7 +175,8 @@ def _describe(piece: Piece, scope: Scope) -> Statement:
 
 def _describe_table(node: exp.Table, scope: Scope) -> Describe:
     whole = _whole_table(node, scope)
-    return Describe(whole, rules_of(scope.session.catalog.table(node.name)))
+    located = scope.session.catalog.located([part.name for part in node.parts])
+    return Describe(whole, rules_of(scope.session.catalog.table(located) if located else None))
 
 
 def _summarize(piece: Piece, scope: Scope) -> Statement:
@@ -199,7 +195,7 @@ def _whole_table(node: exp.Table, scope: Scope) -> Query:
 
 def _show(piece: Piece, scope: Scope) -> Statement:
     rest = piece.sql.split(maxsplit=1)[1:]
-    what = rest[0].strip() if rest else ""
+    what = " ".join(rest[0].split()) if rest else ""
     if what.lower() == "tables":
         return ShowTables()
     if what.lower() in SHOWN:
@@ -211,9 +207,8 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         table = exp.Table(this=name)
         table.meta.update(name.meta)
         return _describe_table(table, _describing(scope))
-    hint = " SHOW ALL TABLES has lists: ask information_schema.columns." if what else ""
     raise Unsupported(
-        f"SHOW takes TABLES, DATABASES, SCHEMAS or the name of a table.{hint}",
+        "SHOW takes TABLES, ALL TABLES, DATABASES, SCHEMAS or the name of a table.",
         Span(piece.start, piece.end),
     )
 
@@ -260,6 +255,8 @@ def _create(piece: Piece, scope: Scope) -> Statement:
         return create_secret(piece, scope)
     if TYPE.match(piece.sql):
         return create_type(piece, scope)
+    if is_schema_change(piece):
+        return change_schema(piece, scope)
     return create_macro(piece, scope) if MACRO.match(piece.sql) else create(piece, scope)
 
 
@@ -268,6 +265,8 @@ def _drop(piece: Piece, scope: Scope) -> Statement:
         return drop_secret(piece, scope)
     if DROP_TYPE.match(piece.sql):
         return drop_type(piece, scope)
+    if is_schema_change(piece):
+        return change_schema(piece, scope)
     return drop_macro(piece, scope) if is_macro_drop(piece) else drop(piece, scope)
 
 
@@ -282,6 +281,8 @@ def _pragma(piece: Piece, scope: Scope) -> Statement:
     name = found.group(1).lower() if found else ""
     if found and found.group(2) == "=":
         return _set(piece, scope)
+    if name == "force_checkpoint":
+        return Checkpoint()
     if name in _HARMLESS_PRAGMAS:
         return NoOperation()
     if name == "show_tables":
@@ -313,4 +314,5 @@ _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "SET": _set,
     "RESET": _reset,
     "PRAGMA": _pragma,
+    **DATABASE_BINDERS,
 }

@@ -17,6 +17,7 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan import infer
+from fuseline.plan.changes.catalog_objects import MEMORY, SchemaPlace
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
 from fuseline.plan.expr import ColumnRef, Expr, Literal, Subquery, columns_of, new_column
@@ -52,7 +53,7 @@ class RulesReader:
         if node.kind is None:
             raise ParseError(f'The column "{node.name}" needs a type.', span_of(node))
         try:
-            target = data_type(node.kind, self.scope.session.catalog.session.types)
+            target = data_type(node.kind, self.scope.session.catalog.user_types)
         except FuselineError as error:
             error.span = error.span or span_of(node)
             raise
@@ -178,7 +179,8 @@ def source_of(rows: StandIn, alias: str | None = None) -> Source:
     names = tuple(name for name, _ in rows.fields)
     shown = [c for c in made if c.name != rows.number]
     star = tuple((c.name, c) for c in shown)
-    relation = Relation(alias or rows.name, star, in_catalog=alias is None)
+    place = getattr(rows.name, "place", SchemaPlace(MEMORY)) if alias is None else None
+    relation = Relation(alias or rows.name, star, place=place)
     return Source(Scan(rows, made, names), (relation,), {}, star)
 
 

@@ -12,6 +12,7 @@ from fuseline.errors import (
     UnknownName,
     Unsupported,
 )
+from fuseline.plan.changes.catalog_objects import ObjectName
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import Limit, Logical, Project
 from fuseline.plan.statements import (
@@ -30,7 +31,7 @@ from ..parsing.pieces import Piece
 from ..parsing.unread import use, use_all
 from .assignments import target_table
 from .bind_table_rules import RulesReader
-from .table_names import identifiers, table_name
+from .table_names import identifiers, new_name, table_name
 
 
 def create(piece: Piece, scope: Scope) -> Statement:
@@ -77,8 +78,8 @@ def _create_index(node: exp.Create, scope: Scope) -> NoOperation:
 
 def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
     replace, if_not_exists = bool(node.args.get("replace")), bool(node.args.get("exists"))
-    name, elements = _target_name(node.this)
-    empty = _properties(node)
+    empty, temporary = _properties(node)
+    name, elements = _target_name(node.this, scope, temporary)
     query = node.args.get("expression")
     if query is not None:
         plan = _renamed(scope.bind_query(query), identifiers(elements), node)
@@ -106,26 +107,29 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
     return CreateTable(name, columns, None, replace, if_not_exists, reader.rules(columns))
 
 
-def _target_name(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+def _target_name(
+    node: exp.Expr, scope: Scope, temporary: bool
+) -> tuple[ObjectName, list[exp.Expr]]:
     """Return the name of `main.t (a, b)` and what stands in the parentheses."""
     if not isinstance(node, exp.Schema):
-        return table_name(node), []
+        return new_name(node, scope, temporary), []
     use(node)
-    return table_name(node.this), node.expressions
+    return new_name(node.this, scope, temporary), node.expressions
 
 
-def _properties(node: exp.Create) -> bool:
-    """Read TEMP, which is what all tables are, and WITH [NO] DATA; returns whether the data are to be left out."""
+def _properties(node: exp.Create) -> tuple[bool, bool]:
+    """Read WITH [NO] DATA and TEMP; returns whether the data are to be left out, and whether the object ends with the connection."""
     clause = node.args.get("properties")
     if clause is None:
-        return False
+        return False, False
     use(clause)
-    empty = False
+    empty = temporary = False
     for item in clause.expressions:
         if isinstance(item, exp.TemporaryProperty | exp.WithDataProperty):
             use(item)
+        temporary = temporary or isinstance(item, exp.TemporaryProperty)
         empty = empty or bool(isinstance(item, exp.WithDataProperty) and item.args.get("no"))
-    return empty
+    return empty, temporary
 
 
 def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
@@ -147,9 +151,10 @@ def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
 
 def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> CreateView:
     """Keep the text behind AS; it is bound here as well, so that its errors show at once."""
-    name, elements = _target_name(node.this)
+    empty, temporary = _properties(node)
+    name, elements = _target_name(node.this, scope, temporary)
     columns = tuple(identifiers(elements))
-    if _properties(node):
+    if empty:
         raise ParseError("WITH NO DATA belongs to CREATE TABLE.", span_of(node.this))
     query = node.args.get("expression")
     if query is None:
@@ -179,6 +184,6 @@ def drop(piece: Piece, scope: Scope) -> Statement:
     tables = node.args.get("tables") or [node.this]
     if len(tables) > 1:
         raise Unsupported("DROP takes one name.", span_of(tables[1]))
-    name = table_name(tables[0])
+    name = table_name(tables[0], scope)
     exists = bool(node.args.get("exists"))
     return Drop("table" if kind == "TABLE" else "view", name, exists)

@@ -59,7 +59,7 @@ def create_type(piece: Piece, scope: Scope) -> Statement:
             Span(piece.start + start, piece.end),
         )
     use(tree, casts[0], casts[0].this)
-    made = data_type(casts[0].args["to"], scope.session.catalog.session.types)
+    made = data_type(casts[0].args["to"], scope.session.catalog.user_types)
     return CreateType(name, UserType(name, made), *options)
 
 

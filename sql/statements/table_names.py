@@ -6,21 +6,34 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, UnknownName
+from fuseline.errors import FuselineError, InvalidQuery, UnknownName
+from fuseline.plan.changes.catalog_objects import ObjectName
 
-from ..binding.scope import SCHEMAS
+from ..binding.scope import Scope
 from ..parsing.pieces import span_of
 from ..parsing.unread import use
 
 
-def table_name(node: exp.Expr) -> str:
+def table_name(node: exp.Expr, scope: Scope) -> str:
+    """Return the name of a table or view that should be there."""
     assert isinstance(node, exp.Table)
-    schema = tuple(part.name.lower() for part in node.parts[:-1])
-    if schema and schema not in SCHEMAS:
+    found = scope.session.catalog.qualified([part.name for part in node.parts])
+    if found is None:
         shown = ".".join(part.name for part in node.parts[:-1])
-        raise UnknownName(f'There is no schema "{shown}": all tables are in main.', span_of(node))
+        raise UnknownName(f'There is no schema "{shown}".', span_of(node))
     use(node, *node.parts)
-    return node.name
+    return found
+
+
+def new_name(node: exp.Expr, scope: Scope, temporary: bool = False) -> ObjectName:
+    """Return the name of a table or view that is to be made."""
+    assert isinstance(node, exp.Table)
+    use(node, *node.parts)
+    try:
+        return scope.session.catalog.new_name([part.name for part in node.parts], temporary)
+    except FuselineError as error:
+        error.at(span_of(node))
+        raise
 
 
 def identifiers(elements: Sequence[exp.Expr]) -> list[str]:

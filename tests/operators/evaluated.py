@@ -19,6 +19,7 @@ from fuseline.plan.statistics import TableStatistics
 from fuseline.plan.types import DataType, from_arrow, to_arrow
 from fuseline.sql import plan_sql
 from tests.compare import Ordering, difference, run_duckdb
+from tests.unplaced_tables import UnplacedTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Rows:
         return TableStatistics(self.arrow.num_rows, {})
 
 
-class OneTable:
+class OneTable(UnplacedTables):
     """A catalog with the table `t`."""
 
     timezone = "UTC"

@@ -38,6 +38,7 @@ from fuseline.planner.pipelines import fuse as fusion
 from fuseline.planner.rewrite import Fixpoint, Rule
 from fuseline.settings import FuseChoice
 from fuseline.sql import plan_sql
+from tests.unplaced_tables import UnplacedTables
 
 PRICE = decimal(15, 2)
 
@@ -112,7 +113,7 @@ def rows(count: int = 40) -> dict[str, pa.Table]:
 
 
 @dataclass
-class Tables:
+class Tables(UnplacedTables):
     """A catalog of tables by name, without views and files."""
 
     by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})

@@ -11,6 +11,7 @@ from fuseline.plan.node import walk
 from fuseline.plan.statements import Query
 from fuseline.sql import plan_sql
 from tests.plan.columns import COLUMNS
+from tests.unplaced_tables import UnplacedTables
 
 
 class Typed:
@@ -20,7 +21,7 @@ class Typed:
     fields = tuple((name, column.type) for name, column in COLUMNS.items())
 
 
-class OneTable:
+class OneTable(UnplacedTables):
     timezone = "UTC"
     session = SessionObjects()
 

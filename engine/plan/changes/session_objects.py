@@ -1,4 +1,4 @@
-"""What a connection keeps beside tables and views: prepared statements, variables, macros and Python functions."""
+"""What a connection keeps beside its databases: prepared statements, variables and Python functions; and macros and types, which databases keep."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import TypeAlias
 
 from ..expr import Literal
 from ..types import DataType
@@ -40,22 +39,10 @@ class UserType:
 
 @dataclass
 class SessionObjects:
-    """By names in lower case; macros, functions and types are part of transactions."""
+    """By names in lower case; functions are part of transactions."""
 
     prepared: dict[str, StoredText] = field(default_factory=dict)
     variables: dict[str, Literal] = field(default_factory=dict)
-    macros: dict[str, Macro] = field(default_factory=dict)
     functions: dict[str, PythonFunction] = field(default_factory=dict)
-    types: dict[str, UserType] = field(default_factory=dict)
     seeds: Random = field(default_factory=Random)  # of random() and samples
     began: datetime | None = None  # the transaction, if one is open
-
-    def named(self) -> Named:
-        """Return what a transaction that is rolled back puts in its place again."""
-        return dict(self.macros), dict(self.functions), dict(self.types)
-
-    def restore(self, named: Named) -> None:
-        self.macros, self.functions, self.types = named
-
-
-Named: TypeAlias = tuple[dict[str, Macro], dict[str, PythonFunction], dict[str, UserType]]

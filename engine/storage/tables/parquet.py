@@ -77,6 +77,7 @@ class ParquetTable:
         default_factory=dict, repr=False
     )  # where files differ
     rows: tuple[int, int] | None = None  # of a part: the first, and the one behind the last
+    has_checksums: bool = False  # of pages, which are looked at when they are read
     _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
 
     @classmethod

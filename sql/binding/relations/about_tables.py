@@ -21,8 +21,12 @@ from ..named_queries import BoundQuery
 from ..scope import Cte, Scope
 
 SHOWN = {
-    "tables": "select table_name as name from information_schema.tables where table_schema = current_schema() order by name",
+    "tables": "select table_name as name from information_schema.tables "
+    "where (table_catalog = current_database() and table_schema in (current_schema(), 'main')) or table_catalog = 'temp' order by name",
     "databases": "select database_name from duckdb_databases() where not internal order by 1",
+    "all tables": "select database_name as database, schema_name as schema, table_name as name, "
+    "list(column_name order by column_index) as column_names, list(data_type order by column_index) as column_types, "
+    "database_name = 'temp' as temporary from duckdb_columns() where not internal group by all order by all",
     "schemas": "select database_name, schema_name from duckdb_schemas() where database_name = current_database() order by all",
 }
 _TIMES = (Kind.TIME, Kind.TIMESTAMPTZ)
@@ -110,7 +114,8 @@ def _described(target: exp.Expr, scope: Scope) -> Logical:
     plan = scope.changed(session=session).bind_query(_whole(target))
     rules = NO_RULES
     if isinstance(target, exp.Table):
-        rules = rules_of(scope.session.catalog.table(target.name))
+        located = scope.session.catalog.located([part.name for part in target.parts])
+        rules = rules_of(scope.session.catalog.table(located) if located else None)
     rows = [described(c.name, c.type, rules) for c in plan.columns]
     table = scope.session.catalog.snapshot("describe", DESCRIPTION, rows)
     made = tuple(new_column(name, VARCHAR) for name in DESCRIPTION)

@@ -342,6 +342,7 @@ def reader(
             metadata=table.footers[part.file],
             read_dictionary=[table.name_in(s, part.file) for s in sources if s in dictionaries],
             coerce_int96_timestamp_unit=INT96_UNIT,
+            page_checksum_verification=table.has_checksums,
             **options,
         ) as found,
     ):

@@ -1,0 +1,163 @@
+"""What a commit's changes are as JSON, and the objects that they make; nothing in a log is carried out or unpickled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import FileError, FuselineError
+from ..plan.changes.catalog_objects import ObjectKey, SchemaObject, View
+from ..plan.changes.session_objects import Macro, UserType
+from ..plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
+from ..plan.types import DataType, Kind
+from .rows_files import NAME, InlineRows, RowsFile
+from .stored_table import RowsPlace, StoredTable
+
+Stored = StoredTable | View | Macro | UserType | SchemaObject
+Objects = dict[ObjectKey, Stored]
+Record = Mapping[str, Any]
+
+
+def record_of(key: ObjectKey, entry: Stored | None) -> Record:
+    """Return what a log keeps of an object, or of its end."""
+    place = {"schema": key.schema}
+    match entry:
+        case None:
+            return {"drop": key.kind, **place, "name": key.name}
+        case SchemaObject(name=name):
+            return {"new schema": name}
+        case View(name=name, text=text, columns=columns):
+            return {"view": str(name), **place, "text": text, "columns": columns}
+        case UserType(name=name, type=data_type):
+            return {"type": str(name), **place, "of": _type_record(data_type)}
+        case Macro():
+            return {
+                "macro": str(entry.name),
+                **place,
+                "text": entry.text,
+                "parameters": entry.parameters,
+                "defaults": dict(entry.defaults),
+                "is_table": entry.is_table,
+            }
+        case StoredTable():
+            return {
+                "table": str(entry.name),
+                **place,
+                "columns": [(name, _type_record(t)) for name, t in entry.fields],
+                "rules": _rules_record(entry.table_rules),
+                "files": entry.files,
+                "rows": [(part.count, part.text()) for part in entry.tail],
+            }
+
+
+def appended_record(key: ObjectKey, parts: tuple[InlineRows, ...]) -> Record:
+    """Return what a log keeps of rows behind those of a table."""
+    rows = [(part.count, part.text()) for part in parts]
+    return {"append": key.name, "schema": key.schema, "rows": rows}
+
+
+def carry_out(changes: list[Record], objects: Objects, place: RowsPlace) -> None:
+    """Change objects, whose keys have no database, as a commit says; raises `FileError` for what is no change."""
+    try:
+        for change in changes:
+            _carry_out(change, objects, place)
+    except (KeyError, TypeError, ValueError, AttributeError, FuselineError) as error:
+        raise FileError(
+            f'The catalog of "{place.data.parent}" has a change that cannot be read ({type(error).__name__}: {error}): '
+            "restore it from a backup."
+        ) from error
+
+
+def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
+    schema = str(change.get("schema", ""))
+    match change:
+        case {"new schema": str(name)}:
+            objects[ObjectKey("", "schema", name.lower(), "")] = SchemaObject(name)
+        case {"drop": ("relation" | "macro" | "type" | "schema") as kind, "name": str(name)}:
+            del objects[ObjectKey("", kind, schema, name)]
+        case {"view": str(name), "text": str(text), "columns": list(columns)}:
+            objects[_key("relation", schema, name)] = View(name, text, tuple(map(str, columns)))
+        case {"type": str(name), "of": dict(kind)}:
+            objects[_key("type", schema, name)] = UserType(name, _type_of(kind))
+        case {"macro": str(name), "text": str(text), "parameters": list(parameters)}:
+            defaults = {str(k): str(v) for k, v in change["defaults"].items()}
+            macro = Macro(
+                name, text, tuple(map(str, parameters)), defaults, bool(change["is_table"])
+            )
+            objects[_key("macro", schema, name)] = macro
+        case {"table": str(name), "columns": list(columns)}:
+            fields = tuple((str(column), _type_of(kind)) for column, kind in columns)
+            files = tuple(_file(*parts) for parts in change["files"])
+            table = StoredTable(name, fields, _rules_of(change["rules"]), place, files)
+            objects[_key("relation", schema, name)] = table.changed(tail=_tail(change))
+        case {"append": str(name)}:
+            table = objects[_key("relation", schema, name)]  # type: ignore[assignment]
+            objects[_key("relation", schema, name)] = table.changed(
+                tail=(*table.tail, *_tail(change))
+            )
+        case _:
+            raise ValueError(str(change)[:100])
+
+
+def _key(kind: Any, schema: str, name: str) -> ObjectKey:
+    return ObjectKey("", kind, schema, name.lower())
+
+
+def _tail(change: Record) -> tuple[InlineRows, ...]:
+    return tuple(InlineRows(int(count), str(text)) for count, text in change["rows"])
+
+
+def _file(name: str, size: int, rows: int, checksum: int) -> RowsFile:
+    if not NAME.fullmatch(name):
+        raise ValueError(name)
+    return RowsFile(name, int(size), int(rows), int(checksum))
+
+
+def _type_record(data_type: DataType) -> Record:
+    """Return a type by those of its fields that are set."""
+    found: dict[str, Any] = {}
+    for part in dataclasses.fields(data_type):
+        value = getattr(data_type, part.name)
+        if isinstance(value, Kind):
+            found[part.name] = value.name
+        elif isinstance(value, tuple):
+            parts = [_type_record(v) if isinstance(v, DataType) else str(v) for v in value]
+            found |= {part.name: parts} if parts else {}
+        elif value:
+            found[part.name] = value
+    return found
+
+
+def _type_of(record: Record) -> DataType:
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        if name == "kind":
+            found[name] = Kind[value]
+        elif isinstance(value, list):
+            found[name] = tuple(v if isinstance(v, str) else _type_of(v) for v in value)
+        else:
+            found[name] = value
+    return DataType(**found)
+
+
+def _rules_record(rules: TableRules) -> Record:
+    return {
+        "not_null": sorted(rules.not_null),
+        "defaults": [(name, e.text, e.shown) for name, e in rules.defaults],
+        "checks": [(e.text, e.shown) for e in rules.checks],
+        "keys": [(key.columns, key.primary) for key in rules.keys],
+    }
+
+
+def _rules_of(record: Record) -> TableRules:
+    return TableRules(
+        frozenset(map(str, record["not_null"])),
+        tuple(
+            (str(name), StoredExpression(text, shown)) for name, text, shown in record["defaults"]
+        ),
+        tuple(StoredExpression(text, shown) for text, shown in record["checks"]),
+        tuple(
+            UniqueKey(tuple(map(str, names)), bool(primary)) for names, primary in record["keys"]
+        ),
+    )

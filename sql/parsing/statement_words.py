@@ -1,0 +1,94 @@
+"""The words of a statement that has a grammar of its own, read one after the other."""
+
+from __future__ import annotations
+
+from sqlglot import Token, TokenType
+
+from fuseline.errors import ParseError, Span
+
+from .pieces import Piece
+from .tokens import tokenize
+
+
+class StatementWords:
+    """The tokens of a statement, and how many of them have been read."""
+
+    def __init__(self, piece: Piece, form: str) -> None:
+        """`form` is how the statement is written, for errors."""
+        self.piece, self._form = piece, form
+        self.tokens = tokenize(piece)
+        self.read = 0
+
+    def accepts(self, *words: str) -> bool:
+        """Read words that stand here; False, with nothing read, where others do."""
+        there = self.tokens[self.read : self.read + len(words)]
+        if [self._word(token) for token in there] != list(words):
+            return False
+        self.read += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Read words; raises `ParseError` where others stand here."""
+        if not self.accepts(*words):
+            raise self.error()
+
+    def name(self) -> str:
+        """Read a name, which may stand in quotes."""
+        token = self._next()
+        word = self._word(token)
+        is_word = word[:1].isalpha() or word[:1] == "_"
+        if token.token_type is not TokenType.IDENTIFIER and not is_word:
+            self.read -= 1
+            raise self.error()
+        return token.text
+
+    def dotted_name(self) -> tuple[str, ...]:
+        """Read a name with those of what it is in before it."""
+        parts = [self.name()]
+        while self.accepts("."):
+            parts.append(self.name())
+        return tuple(parts)
+
+    def is_text(self) -> bool:
+        """Whether a text in quotes stands here."""
+        return self.read < len(self.tokens) and self._token().token_type is TokenType.STRING
+
+    def text(self) -> str:
+        """Read a text in quotes."""
+        if not self.is_text():
+            raise self.error()
+        return self._next().text
+
+    def end(self) -> None:
+        """Raise `ParseError` where the statement goes on."""
+        if self.read < len(self.tokens):
+            raise self.error()
+
+    def error(self) -> ParseError:
+        """Return the error for what stands here."""
+        if self.read < len(self.tokens):
+            token = self._token()
+            start, end = self.piece.start + token.start, self.piece.start + token.end + 1
+        else:
+            start = end = self.piece.end
+        return ParseError(f"Syntax error: the statement is written {self._form}.", Span(start, end))
+
+    def place(self) -> Span:
+        """Return the place of what was read last."""
+        token = self.tokens[self.read - 1]
+        return Span(self.piece.start + token.start, self.piece.start + token.end + 1)
+
+    def _token(self) -> Token:
+        return self.tokens[self.read]
+
+    def _next(self) -> Token:
+        if self.read >= len(self.tokens):
+            raise self.error()
+        self.read += 1
+        return self.tokens[self.read - 1]
+
+    @staticmethod
+    def _word(token: Token) -> str:
+        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+            return ""
+        return token.text.upper()

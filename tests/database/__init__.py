@@ -1,0 +1,1 @@
+"""Databases in folders: that they last, whole, and who may open them."""

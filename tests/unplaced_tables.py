@@ -1,0 +1,26 @@
+"""What binding asks of a catalog about schemas, for one of a test that has a few tables and no schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
+
+HERE = SchemaPlace(MEMORY)
+
+
+class UnplacedTables:
+    """The methods of a catalog whose tables are all in memory.main."""
+
+    user_types: Mapping[str, Any] = {}
+
+    def table(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def macro(self, name: str) -> None:
+        return None
+
+    def located(self, parts: Sequence[str], home: SchemaPlace | None = None) -> ObjectName | None:
+        found = len(parts) == 1 and self.table(parts[0]) is not None
+        return ObjectName(parts[0], HERE) if found else None
