@@ -19,13 +19,6 @@ NAMES = {
     "UNION stays refused": """
         union_extract union_tag union_value
     """,
-    "the type JSON is to come": """
-        array_to_json from_json from_json_strict json_array json_array_length json_contains json_deep_merge json_exists
-        json_extract json_extract_path json_extract_path_text json_extract_string json_insert json_keys
-        json_merge_patch json_merge_patch_diff json_normalize json_object json_pretty json_quote json_remove
-        json_replace json_set json_strip_nulls json_structure json_transform json_transform_strict json_type json_valid
-        json_value row_to_json to_json
-    """,
     "aggregates that make a MAP are to come": """
         histogram histogram_exact
     """,

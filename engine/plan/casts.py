@@ -13,7 +13,7 @@ from .coercion import castable, common, common_pair
 from .expr import Call, Cast, Expr, Literal
 from .literals import BeyondPython, convert
 from .temporal import zones
-from .types import BOOLEAN, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, DataType, Kind
+from .types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, DataType, Kind
 
 
 def condition(expr: Expr) -> Expr:
@@ -109,7 +109,7 @@ def literal_types(args: Sequence[Expr], text: bool = False) -> list[DataType]:
 
 
 def is_text_literal(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type.kind is Kind.VARCHAR
+    return isinstance(expr, Literal) and expr.type == VARCHAR
 
 
 def _is_integer_literal(expr: Expr) -> bool:
@@ -194,6 +194,11 @@ def _zoned(expr: Expr, target: DataType, safe: bool, span: Span | None) -> Expr 
         return None
     if zoned not in (source.kind, target.kind) or not castable(source, target):
         return None
+    if expr.type == JSON:  # whose texts are in quotes
+        strings = Call(f"json_transform{'' if safe else '_strict'}", (expr,), VARCHAR, span)
+        return cast(strings, target, safe=safe, span=span)
+    if target == JSON:
+        return Call("to_json", (cast(expr, VARCHAR),), JSON, span)
     name = zones.session()
     zone = Literal(name, VARCHAR)
     if source.kind is Kind.VARCHAR:

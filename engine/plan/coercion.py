@@ -22,6 +22,7 @@ from .types import (
     INTEGER,
     INTEGER_BITS,
     INTERVAL,
+    JSON,
     MAX_DECIMAL_DIGITS,
     NULL,
     SMALLINT,
@@ -72,6 +73,7 @@ TYPE_NAMES: dict[str, DataType] = {
     **dict.fromkeys(("varchar", "text", "string", "char", "bpchar", "nvarchar"), VARCHAR),
     **dict.fromkeys(("blob", "bytea", "binary", "varbinary"), BLOB),
     **dict.fromkeys(("uuid", "guid"), UUID),
+    "json": JSON,
 }
 _DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
@@ -136,7 +138,7 @@ def as_decimal(data_type: DataType) -> DataType:
 
 def implicit(source: DataType, target: DataType) -> bool:
     """Whether a function that takes `target` accepts a `source` argument: widening only."""
-    if source == target or source.kind is Kind.NULL:
+    if source == target or source.kind is Kind.NULL or (source, target) == (JSON, VARCHAR):
         return True
     if target.is_nested:
         return _alike(source, target, implicit)
@@ -196,6 +198,8 @@ def common_pair(left: DataType, right: DataType) -> DataType | None:
     As `compared_pair`, but decimals that need more than 38 digits together round to fewer digits after the point, as in
     DuckDB; beside integers they keep them.
     """
+    if JSON in (left, right):
+        return JSON  # which holds values of each type
     shared = compared_pair(left, right)
     whole = left.is_whole or right.is_whole
     if shared is None or whole or not loses_digits(left, right):
@@ -210,6 +214,9 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
         return left
     if left.kind is Kind.NULL:
         return right
+    for document, other in ((left, right), (right, left)):
+        if document == JSON:
+            return JSON if other == VARCHAR else other
     if left.is_nested:
         return _nested_pair(left, right)
     if left.is_enum or right.is_enum:  # as texts, also of two ENUMs
@@ -269,7 +276,7 @@ def castable(source: DataType, target: DataType) -> bool:
     """Whether CAST from `source` to `target` exists (its values may still fail)."""
     if source == target or Kind.NULL in (source.kind, target.kind):
         return True
-    if target.holds(Kind.MAP) and source.kind is Kind.VARCHAR:
+    if target.holds(Kind.MAP) and source == VARCHAR:
         return False  # no text is read as a map
     if Kind.VARCHAR in (source.kind, target.kind):
         return True

@@ -12,6 +12,7 @@ from .all_values import is_null_constant
 from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
 from .composed.enum_values import ENUM_VALUES
+from .composed.json_calls import JSON_CALLS
 from .composed.nested_values import NESTED_VALUES, list_aggregate, named_aggregate
 from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
@@ -213,6 +214,7 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **DERIVED_TEXTS,
     **NESTED_VALUES,
     **ENUM_VALUES,
+    **JSON_CALLS,
     **{
         row.name.removeprefix("list_of_"): (_renamed(row.name), 1, 3, row.signature)
         for row in SERIES

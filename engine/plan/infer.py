@@ -301,7 +301,7 @@ def between(operand: Expr, low: Expr, high: Expr, span: Span | None = None) -> E
 
 
 def _has_text_column(args: Sequence[Expr]) -> bool:
-    return any(a.type.kind is Kind.VARCHAR and not isinstance(a, Literal) for a in args)
+    return any(a.type == VARCHAR and not isinstance(a, Literal) for a in args)
 
 
 def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
@@ -340,8 +340,8 @@ def aggregate(
     if row.means is not None:
         typed = _read(args, targets, span)
 
-        def of(name: str, *given: Expr | float | None, distinct: bool = distinct) -> Expr:
-            exprs = [e if isinstance(e, Expr) else Literal(e, DOUBLE) for e in given]
+        def of(name: str, *given: Expr | float | str | None, distinct: bool = distinct) -> Expr:
+            exprs = [e if isinstance(e, Expr) else literal(e) for e in given]
             if name == "case":
                 return case(exprs[:1], exprs[1:2], exprs[2], span)
             if name.startswith("as "):

@@ -13,10 +13,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
-from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
+from ..errors import ConversionError, Located, OutOfRange, Span, TypeMismatch, check_text
 from .calendar import EPOCH
 from .coercion import castable
 from .expr import Interval, Literal, Value, physical
+from .json import documents
 from .temporal import ticks
 from .text.interval_reading import parse_interval
 from .text.number_text import (
@@ -39,6 +40,7 @@ from .types import (
     HUGEINT,
     INTEGER,
     INTERVAL,
+    JSON,
     MAX_DECIMAL_DIGITS,
     NULL,
     SMALLINT,
@@ -223,6 +225,8 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         return convert(source.names[value], VARCHAR, target, span)
     if {source.kind, target.kind} & {Kind.BLOB, Kind.UUID} and not castable(source, target):
         raise ConversionError(f"A {source} cannot become a {target}: cast it to text before.", span)
+    if JSON in (source, target):
+        return _json(value, source, target, span)
     if source.is_ranked or (target.is_ranked and target.kind is not Kind.UUID):
         raise BeyondPython
     if target.kind is Kind.NULL:  # of an operator whose other side is NULL
@@ -235,6 +239,14 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         shown = f"'{value}'" if isinstance(value, str) else str(value)
         hint = _HINTS.get(target.kind, "") if target != HUGEINT else _DIGITS_OF_HUGEINT
         raise ConversionError(f"{shown} cannot be read as {target}{hint}.", span) from None
+
+
+def _json(value: Value, source: DataType, target: DataType, span: Span | None) -> Value:
+    if not isinstance(value, str) or {source, target} != {JSON, VARCHAR}:
+        raise BeyondPython
+    with Located(span):
+        documents.read(value)
+    return value
 
 
 _DIGITS_OF_HUGEINT = f": it has {MAX_DECIMAL_DIGITS} digits here, and DOUBLE holds more, rounded"

@@ -67,8 +67,8 @@ class DataType:
 
     `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them; a
     MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those.
-    `name` is set for OTHER, and for HUGEINT and ENUM: types of their own wherever types choose what happens, and to all that
-    only holds or computes values a DECIMAL(38,0), and an unsigned integer that is the place of a value among the `names`.
+    `name` is set for OTHER, and for HUGEINT, JSON and ENUM: types of their own wherever types choose what happens, and to all that
+    only holds, compares or computes values a DECIMAL(38,0), VARCHAR, and an unsigned integer that is the place of a value among the `names`.
     """
 
     kind: Kind
@@ -239,6 +239,7 @@ VARCHAR = DataType(Kind.VARCHAR)
 BLOB = DataType(Kind.BLOB)
 UUID = DataType(Kind.UUID)
 HUGEINT = DataType(Kind.DECIMAL, MAX_DECIMAL_DIGITS, 0, "HUGEINT")  # of SUM over integers
+JSON = DataType(Kind.VARCHAR, name="JSON")  # text that is JSON
 
 
 def room_for(data_type: DataType) -> str:
@@ -355,6 +356,8 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return decimal(max(arrow.precision, arrow.scale), arrow.scale)
     if t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow):
         return VARCHAR
+    if getattr(arrow, "extension_name", "") == "arrow.json":
+        return JSON
     if is_bytes(arrow):
         return BLOB
     if t.is_date(arrow):

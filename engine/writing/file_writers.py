@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ..database.rows_files import ROW_GROUP_ROWS
 from ..plan.types import DataType
+from .stored_types import stored_schema
 from .text_lines import CsvLines, json_bytes, json_lines
 
 Options = Mapping[str, object]
@@ -42,7 +43,7 @@ def writer_of(
     """
     with ExitStack() as stack:
         if form == "parquet":
-            yield from _parquet(file, schema, options, stack)
+            yield from _parquet(file, stored_schema(schema, types), options, stack)
         elif form == "arrow":
             yield from _arrow(file, schema, options, stack)
         else:
@@ -68,7 +69,7 @@ def _parquet(
     )
     stack.enter_context(writer)
     rows = cast("int", options.get("row_group_size", ROW_GROUP_ROWS))
-    groups = _RowGroups(writer, rows, cast("int | None", options.get("row_group_bytes")))
+    groups = _RowGroups(writer, schema, rows, cast("int | None", options.get("row_group_bytes")))
     yield groups
     groups.end()
 
@@ -96,9 +97,11 @@ def _compressed(file: BinaryIO, codec: str) -> Iterator[BinaryIO]:
 class _RowGroups:
     """Rows gathered until they are a row group of Parquet."""
 
-    def __init__(self, writer: pq.ParquetWriter, rows: int, most: int | None = None) -> None:
+    def __init__(
+        self, writer: pq.ParquetWriter, schema: pa.Schema, rows: int, most: int | None = None
+    ) -> None:
         """`most` bytes wait at a time; then they are a smaller row group."""
-        self._writer, self._rows, self._most = writer, rows, most
+        self._writer, self._schema, self._rows, self._most = writer, schema, rows, most
         self._waiting: list[pa.Table] = []
 
     @property
@@ -106,7 +109,7 @@ class _RowGroups:
         return sum(table.nbytes for table in self._waiting)
 
     def write(self, table: pa.Table) -> None:
-        self._waiting.append(table)
+        self._waiting.append(table if table.schema == self._schema else table.cast(self._schema))
         rows = sum(t.num_rows for t in self._waiting)
         if rows >= self._rows:
             whole = rows - rows % self._rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..plan.types import VARCHAR, DataType, Kind
+from ..plan.types import JSON, VARCHAR, DataType, Kind
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}  # fmt: skip
 _CONTROL = "".join(map(chr, range(32)))
@@ -80,6 +80,8 @@ def _json_values(column: pa.ChunkedArray, data_type: DataType) -> pa.ChunkedArra
             column = pc.replace_substring_regex(column, f"^{text}$", name)
         return column
     if data_type.is_numeric or data_type.kind in (Kind.BOOLEAN, Kind.NULL):
+        return column
+    if data_type == JSON or data_type.is_nested:  # of which the plan has made JSON
         return column
     for sign, escaped in _ESCAPES.items():
         column = pc.replace_substring(column, sign, escaped)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from ..errors import InvalidQuery, Unsupported, suggestion
 from ..plan import infer
 from ..plan.casts import cast
+from ..plan.composed.json_calls import value_of
 from ..plan.distinct_names import distinct_names
 from ..plan.expr import Column, ColumnRef, Expr, Literal, SortKey, new_column
 from ..plan.logical import Logical, Project, Sort
 from ..plan.statements import CopyTo
-from ..plan.types import INTEGER, TIMESTAMP, VARCHAR, DataType, Kind
+from ..plan.types import INTEGER, JSON, TIMESTAMP, VARCHAR, DataType, Kind
 
 _MOMENTS = (
     Kind.TIMESTAMP,
@@ -81,6 +82,8 @@ def _forced(copy: CopyTo, names: list[str]) -> Sequence[str]:
 def _written(column: Column, copy: CopyTo) -> Expr:
     """Return a column as a format holds it."""
     value, kind = ColumnRef(column), column.type.kind
+    if copy.format == "json" and (column.type.is_nested or column.type == JSON):
+        return infer.call("to_json", [value_of(value)])
     if column.type.is_nested and copy.format != "parquet":
         raise Unsupported(
             f'The column "{column.name}" is a {column.type}, which {copy.format} files are not written with: write Parquet, or cast it to VARCHAR.'

@@ -1,4 +1,4 @@
-"""Lists and structs: [1, 2], {'a': 1}, x[1], x[2:3], s.a."""
+"""Lists, structs and what is taken out of them and of JSON: [1, 2], {'a': 1}, x[1], x[2:3], s.a, j -> 'a'."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.plan import infer
+from fuseline.plan.composed.json_calls import at_path
 from fuseline.plan.composed.nested_values import cut, element, field, list_value, struct_pack
 from fuseline.plan.expr import Expr, Literal
-from fuseline.plan.types import BIGINT
+from fuseline.plan.types import BIGINT, JSON
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -96,6 +97,21 @@ def _map(node: exp.Expr, scope: Scope) -> Expr:
     return infer.call("map_of_lists", [list_value(keys, place), list_value(values, place)], place)
 
 
+def _arrow(name: str) -> Callable[[exp.Expr, Scope], Expr]:
+    """J -> path and j ->> path."""
+
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        sides = [scope.bind(node.this), scope.bind(node.expression)]
+        return at_path(name, sides, span_of(node))
+
+    return handler
+
+
+def _json(node: exp.Expr, scope: Scope) -> Expr:
+    """JSON '{}', for which sqlglot has a class."""
+    return infer.cast(scope.bind(node.this), JSON, span=span_of(node))
+
+
 HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
     exp.Array: _list,
     exp.Struct: _struct,
@@ -104,4 +120,7 @@ HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
     exp.GenerateSeries: _series,
     exp.Map: _map,
     exp.ToMap: _map,
+    exp.JSONExtract: _arrow("json_extract"),
+    exp.JSONExtractScalar: _arrow("json_extract_string"),
+    exp.ParseJSON: _json,
 }

@@ -18,6 +18,7 @@ from fuseline.errors import (
     suggestion,
 )
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
+from fuseline.plan.composed.json_calls import ENTRY_TABLES
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
@@ -35,9 +36,11 @@ from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
 from .relations.about_tables import bind_about
+from .relations.bind_entries import bind_entries
 from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
 from .relations.bind_unpivot import bind_unpivot
+from .relations.unique_names import unique_names
 from .scope import Cte, Relation, Scope, Session, Source
 
 _MAX_VIEW_DEPTH = 100
@@ -156,22 +159,6 @@ def _renamed(
 
 def _unique_names(columns: Sequence[Column]) -> list[tuple[str, Column]]:
     return list(zip(unique_names([c.name for c in columns]), columns, strict=True))
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """Return `names` with _1, _2 ... behind those that came before, as DuckDB names the columns of a subquery."""
-    if len({name.lower() for name in names}) == len(names):
-        return list(names)
-    taken: set[str] = set()
-    result = []
-    for name in names:
-        new, count = name, 0
-        while new.lower() in taken:
-            count += 1
-            new = f"{name}_{count}"
-        taken.add(new.lower())
-        result.append(new)
-    return result
 
 
 def _bind_name(node: exp.Table, around: Scope) -> Source:
@@ -335,11 +322,20 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
     table = file_function(name, function, around)
     if table is not None:
         return _of_table(table, node, name, around)
+    entries = bind_entries(name, function, around)
+    if entries is not None:
+        return named(*entries, node, name.lower())
     catalog = around.session.catalog
     made = catalog.table_function(name)
     if made is None:
         known = ", ".join(
-            [*TABLE_FUNCTIONS, "range", "generate_series", *catalog.table_functions()]
+            [
+                *TABLE_FUNCTIONS,
+                "range",
+                "generate_series",
+                *ENTRY_TABLES,
+                *catalog.table_functions(),
+            ]
         )
         raise Unsupported(
             f"The table function {name.lower()} is not supported; there are {known}.",

@@ -234,7 +234,6 @@ _RENAMED = {
 _MISSING = {
     "TIMETZ": "TIME WITH TIME ZONE",
     "BIT": "BIT",
-    "JSON": "JSON",
     "UINT128": "UHUGEINT",
     "UNION": "UNION",
 }

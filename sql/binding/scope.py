@@ -29,7 +29,7 @@ from fuseline.plan.changes.catalog_objects import SchemaPlace
 from fuseline.plan.composed.nested_values import field as field_of
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical
-from fuseline.plan.types import DataType, Kind
+from fuseline.plan.types import JSON, DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.parse import parse
@@ -221,7 +221,7 @@ class Scope:
         """Return s.a.b where s is a column, and not a table."""
         for count in range(len(names) - 1, 0, -1):
             found = self._find(names[:count], span)
-            if found is not None and found.type.kind is Kind.STRUCT:
+            if found is not None and (found.type.kind is Kind.STRUCT or found.type == JSON):
                 return reduce(lambda s, name: field_of(s, name, span), names[count:], found)
         return None
 

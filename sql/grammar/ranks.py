@@ -10,12 +10,14 @@ operands are those of `&` and `|`; prefix `~` begins an operand of `&` and holds
 - Signs without a blank between them are one operator, as in PostgreSQL: `a *~b` asks for an operator `*~`.  Only `+` and `-` at the end
   of such a run are operators of their own, unless one of `~ ! @ % ^ & |` is in the run: `a*-b`, but not `a%-b`.
 
-Comparisons lie lower still: `a = b * ~c` is `a = (b * (~c))`.
+Comparisons lie lower still: `a = b * ~c` is `a = (b * (~c))`, and below those and IS lies `->`: `j -> 'a' = 'b'` is `j -> ('a' = 'b')`.  Where
+names and constants alone stand between it and a `->>`, it ranks as that: `j -> 'a' ->> 'b' = 'c'` is `((j -> 'a') ->> 'b') = 'c'`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Protocol, TypeVar
 
@@ -41,6 +43,9 @@ class OperatorSource(Protocol[Node]):
 
     def combine(self, symbol: str, left: Node, right: Node) -> Node: ...
 
+    def leads_to_text(self) -> bool:
+        """Whether `leads_to_text` says so of what is behind the sign that comes next."""
+
 
 def climb(source: OperatorSource[Node], weakest: int = ANY) -> Node:
     """Read an expression of operators that rank `weakest` at least; those of one rank are read from left to right."""
@@ -52,12 +57,31 @@ def climb(source: OperatorSource[Node], weakest: int = ANY) -> Node:
     while True:
         symbol = source.sign()
         rank = RANKS.get(symbol, -1)
+        if symbol == "->" and not source.leads_to_text():
+            rank = -1
         if rank >= SUMS and source.sign(1) == "~":
             rank = ANY
         if rank < weakest:
             return left
         source.take_sign()
         left = source.combine(symbol, left, climb(source, rank + 1))
+
+
+def leads_to_text(tokens: Iterable[tuple[str, bool]]) -> bool:
+    """Whether behind an arrow `->` the operator `->>` follows its operand; of each token its text, and whether it is a name or constant."""
+    depth = 0
+    for text, is_operand in tokens:
+        if text in ("(", "[", "{"):
+            depth += 1
+        elif text in (")", "]", "}"):
+            depth -= 1
+            if depth < 0:
+                return False
+        elif not depth and text == "->>":
+            return True
+        elif not (depth or is_operand or text in ("->", ".", "::")):
+            return False
+    return False
 
 
 def unknown_operator(run: str, known: AbstractSet[str]) -> str:

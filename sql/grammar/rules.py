@@ -74,8 +74,8 @@ join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
 side        <- ('left' / 'right' / 'full') 'outer'? / 'inner' / 'semi' / 'anti'
 
 exprs       <- expr (',' expr)* ','?
-expr        <- logical (('and' / 'or' / '->' / ':=' / '=>') logical)*
-logical     <- 'not'* compared
+expr        <- logical (('and' / 'or' / ':=' / '=>') logical)*
+logical     <- 'not'* compared ('->' compared)*
 compared    <- matched (compare / distinct)* (tested behind*)?
 compare     <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'+ compared / matched)
 distinct    <- 'is' 'not'? 'distinct' 'from' matched

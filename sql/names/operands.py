@@ -200,7 +200,7 @@ def type_text(reader: Reader) -> str:
     word = reader.take()
     if word.kind != "word":
         raise Unreadable("a type")
-    name = GRAMMAR_TYPES.get(word.lower, word.text)
+    name = GRAMMAR_TYPES.get(word.lower, quoted(word.text) if word.lower == "json" else word.text)
     if word.lower == "double" and reader.accept("precision"):
         name = "DOUBLE"
     elif word.lower in ("character", "char", "nchar"):

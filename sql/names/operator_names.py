@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from fuseline.sql.grammar.ranks import climb
+from fuseline.sql.grammar.ranks import climb, leads_to_text
 from fuseline.sql.names.reader import words
 
 from .operands import operand
@@ -25,6 +25,7 @@ _COMPARISONS = {
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _LIKE = {"like": "~~", "~~": "~~", "ilike": "~~*", "~~*": "~~*", "glob": "~~~"}
 _NOT_LIKE = {"!~~": "~~", "!~~*": "~~*"}
+_OPERANDS = ("word", "quoted", "text", "escaped", "dollar", "number")
 _WITH_ESCAPE = {"~~": "like_escape", "~~*": "ilike_escape"}
 
 
@@ -64,7 +65,10 @@ class OperatorReader(Reader):
     def _negation(self) -> Shown:
         if self.accept("not"):
             return Shown(f"(NOT {self._negation().text})")
-        return self._tests()
+        left = self._tests()
+        while self.accept("->"):
+            left = Shown(f"({left.text} -> {self._tests().text})")
+        return left
 
     def _tests(self) -> Shown:
         """IS [NOT] NULL, UNKNOWN, TRUE, FALSE, DISTINCT FROM."""
@@ -181,6 +185,10 @@ class OperatorReader(Reader):
 
     def combine(self, symbol: str, left: Shown, right: Shown) -> Shown:
         return Shown(f"({left.text} {symbol} {right.text})")
+
+    def leads_to_text(self) -> bool:
+        behind = self.tokens[self.place + 1 :]
+        return leads_to_text((word.lower or word.text, word.kind in _OPERANDS) for word in behind)
 
     def operand(self) -> Shown:
         left = self._prefix()

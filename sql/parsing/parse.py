@@ -27,11 +27,12 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import ParseError, Span, Unsupported
 from fuseline.plan.derived import is_of_lists
-from fuseline.sql.grammar.ranks import SUMS, climb
+from fuseline.sql.grammar.ranks import SUMS, climb, leads_to_text
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.drawn_calls import DRAWN_CALLS
 from fuseline.sql.parsing.dropped import dropped
 from fuseline.sql.parsing.methods import with_methods
+from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
@@ -60,6 +61,7 @@ _SIGNS = frozenset(
     if text in _BINARY or text in "<>~"
 )
 _BEHIND_LIMIT = (TokenType.R_PAREN, TokenType.OFFSET, SENTINEL_NONE.token_type)  # LIMIT 10 %
+_OPERANDS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 _PIVOTS = (TokenType.PIVOT, TokenType.UNPIVOT)
 _BEHIND_PIVOT = (
     *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
@@ -92,10 +94,22 @@ class Parser(DuckDBParser):
         if kind is not TokenType.CARET_AT
     }
 
-    FUNCTIONS: ClassVar = {  # those of lists and bytes as calls by their own names, with the arguments that are written
+    FUNCTIONS: ClassVar = {  # those of lists, bytes and JSON as calls by their own names, with the arguments that are written
         name: make
         for name, make in {**DuckDBParser.FUNCTIONS, **DRAWN_CALLS}.items()
-        if not is_of_lists(name) and name not in ("ARRAY_AGG", "ENCODE", "DECODE")
+        if not is_of_lists(name)
+        and name not in ("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON")
+        and not name.startswith("JSON")
+    }
+    FUNCTION_PARSERS: ClassVar = {
+        name: parse
+        for name, parse in DuckDBParser.FUNCTION_PARSERS.items()
+        if not name.startswith("JSON")
+    }
+    COLUMN_OPERATORS: ClassVar = {  # which bind as they rank
+        kind: parse
+        for kind, parse in DuckDBParser.COLUMN_OPERATORS.items()
+        if kind not in (TokenType.ARROW, TokenType.DARROW)
     }
     LAMBDAS: ClassVar = {  # without `x -> y`, which is an operator of JSON
         kind: make for kind, make in DuckDBParser.LAMBDAS.items() if kind is not TokenType.ARROW
@@ -207,6 +221,22 @@ class Parser(DuckDBParser):
             node.set("this", this)  # without sqlglot's parentheses, which hide a chain
         return node
 
+    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+        """Parse comparisons, and those with `->` between them, which binds weaker than they do."""
+        node = super()._parse_equality(parse_is)
+        while parse_is and self._match(TokenType.ARROW):
+            side = super()._parse_equality(parse_is)
+            if isinstance(side, exp.Comprehension):  # [x -> 'a' for x in l]
+                inner = self.expression(exp.JSONExtract(this=node, expression=side.this))
+                side.set("this", inner)
+                return side
+            node = self.expression(exp.JSONExtract(this=node, expression=side))
+        return node
+
+    def leads_to_text(self) -> bool:
+        behind = self._tokens[self._index + 1 :]
+        return leads_to_text((token.text, token.token_type in _OPERANDS) for token in behind)
+
     def _parse_bitwise(self) -> exp.Expr | None:
         return climb(self)
 
@@ -291,7 +321,7 @@ def parse(piece: Piece) -> Tree:
     if root is None:
         raise ParseError("There is no statement here.", Span(piece.start, piece.end))
     tree = tree_of(root)
-    _place(tree.nodes, piece.start, tokens)
+    give_places(tree.nodes, piece.start, tokens)
     if tree.chain is not None:
         message = "Comparisons are not chained: combine them with AND, or put one in parentheses."
         raise ParseError(message, span_of(tree.chain))
@@ -360,34 +390,3 @@ def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: P
         return ParseError(f"{name.text}() {said}.", Span(piece.start + name.start, span.end))
     shown = piece.text[span.start : span.end]
     return ParseError(f'The syntax at or near "{shown}" is not supported.', span)
-
-
-def _parameter_places(tokens: list[Token]) -> dict[str, tuple[int, int]]:
-    """Return where each parameter stands first, since sqlglot forgets it."""
-    places: dict[str, tuple[int, int]] = {}
-    for sign, name in itertools.pairwise(tokens):
-        if sign.token_type in (TokenType.PARAMETER, TokenType.COLON):
-            places.setdefault(name.text, (sign.start, name.end))
-    return places
-
-
-def _place(nodes: Sequence[exp.Expr], shift: int, tokens: list[Token]) -> None:
-    """Give every node the places of its first and last token; sqlglot keeps them on names and literals alone."""
-    if any(isinstance(node, exp.Placeholder) for node in nodes):
-        parameters = _parameter_places(tokens)
-        for node in nodes:
-            if isinstance(node, exp.Placeholder) and node.name in parameters:
-                node.meta["start"], node.meta["end"] = parameters[node.name]
-    for node in reversed(nodes):  # children come before their parents
-        meta = node.meta
-        if "start" in meta:
-            _extend(meta, meta["start"] + shift, meta["end"] + shift + 1)
-        if node.parent is not None and "first" in meta:
-            _extend(node.parent.meta, meta["first"], meta["last"])
-
-
-def _extend(meta: dict[str, int], first: int, last: int) -> None:
-    if "first" not in meta or first < meta["first"]:
-        meta["first"] = first
-    if "last" not in meta or last > meta["last"]:
-        meta["last"] = last

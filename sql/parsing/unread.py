@@ -77,6 +77,7 @@ _IDLE: dict[type[exp.Expr], str] = {
     exp.Drop: "cascade restrict",
     exp.Greatest: "ignore_nulls",
     exp.Least: "ignore_nulls",
+    exp.ParseJSON: "is_literal",
     exp.Pivot: "using columns pivot_column_naming",
     exp.RegexpExtract: "null_if_pos_overflow",
     exp.RegexpReplace: "single_replace",

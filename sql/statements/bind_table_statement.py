@@ -25,7 +25,7 @@ from fuseline.plan.statements import (
 )
 from fuseline.sql.parsing.pieces import span_of
 
-from ..binding.bind_table import unique_names
+from ..binding.relations.unique_names import unique_names
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.unread import use, use_all

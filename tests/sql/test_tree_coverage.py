@@ -53,6 +53,7 @@ _ONE_SCHEMA = "all tables are in one schema, and another name than its own is re
 _ALWAYS = "sqlglot sets it for its other dialects, at every such call of DuckDB's"
 _NULLS_AS_DUCKDB = "it says how NULLs are skipped, and DuckDB has no other way"
 CANNOT_MATTER: dict[Pair, str] = {
+    ("ParseJSON", "is_literal"): _ALWAYS,
     ("AlterColumn", "drop"): "that nothing else is there says so too",
     ("CTE", "materialized"): "when an entry is computed changes no answer",
     ("Column", "catalog"): _ONE_SCHEMA,

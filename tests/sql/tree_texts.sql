@@ -185,3 +185,5 @@ select * from t asof left join u using (i)
 select * from t positional join u
 with recursive r as (select i from t union all select i + 1 from r where i < 5) select i from r
 with recursive r as (select i from t union select i + 1 from r where i < 5) select i from r
+select '{"a":1}'::json -> 'a', '{"a":{"b":1}}' -> 'a' ->> 'b', (to_json(s) -> '$') = '"x"', json '[1]', json_extract('[1]', ['$[0]']), json_object('a', i) from t
+select t.i, e.value from t, json_each(to_json([t.i])) e

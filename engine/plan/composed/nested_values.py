@@ -9,7 +9,9 @@ from .. import infer
 from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal
 from ..functions import aggregate_name
 from ..functions.lists import element_type
-from ..types import BIGINT, NULL, VARCHAR, Kind, list_of, struct_of
+from ..json.json_paths import quoted_key
+from ..types import BIGINT, JSON, NULL, VARCHAR, Kind, list_of, struct_of
+from .json_calls import at_path
 from .lambdas import LAMBDAS, parameter
 
 
@@ -29,7 +31,9 @@ def struct_pack(names: Sequence[str], args: Sequence[Expr], span: Span | None) -
 
 
 def field(struct: Expr, name: str, span: Span | None) -> Expr:
-    """Return s.name, whatever its case; of a struct that is NULL, NULL."""
+    """Return s.name, whatever its case; of a struct that is NULL, NULL, and of JSON what it has by that key."""
+    if struct.type == JSON:
+        return Call("json_extract", (struct, Literal(f"$.{quoted_key(name)}", VARCHAR)), JSON, span)
     if struct.type.kind is not Kind.STRUCT:
         raise TypeMismatch(f'{struct.type} has no field "{name}": a STRUCT has fields.', span)
     folded = [known.lower() for known in struct.type.names]
@@ -42,8 +46,10 @@ def field(struct: Expr, name: str, span: Span | None) -> Expr:
 
 
 def element(args: Sequence[Expr], span: Span | None) -> Expr:
-    """Return x[i]: of a list an element, of a text a character, of a struct the field of that name."""
+    """Return x[i]: of a list an element, of a text a character, of a struct the field of that name, of JSON what is there."""
     value, place = args
+    if value.type == JSON:
+        return at_path("json_extract", args, span)
     if value.type.kind is Kind.STRUCT:
         if not isinstance(place, Literal) or not isinstance(place.value, str):
             raise InvalidQuery(

@@ -15,6 +15,7 @@ from .aggregates import AGGREGATES
 from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
+from .json_functions import JSON_FUNCTIONS
 from .lists import LISTS, SERIES, STRUCTS
 from .maps import MAPS
 from .numeric import NUMERIC
@@ -58,6 +59,7 @@ SCALAR: Mapping[str, FunctionRow] = {
         *SERIES,
         *STRUCTS,
         *MAPS,
+        *JSON_FUNCTIONS,
     )
 }
 NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.negated}

@@ -1,6 +1,6 @@
 """Aggregates that are expressions over sums, counts and moments: what is made of these is fused, streamed and merged as they are.
 
-`of` calls an aggregate or scalar function by its name; `of("case", condition, a, b)` chooses, and `of("as TYPE", x)` casts.
+`of` calls an aggregate or scalar function by its name, of expressions and of constants; `of("case", condition, a, b)` chooses, and `of("as TYPE", x)` casts.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from ..types import DOUBLE, HUGEINT, UINTEGER, DataType, Kind, decimal
-from .row import FunctionRow, Means
+from ..types import DOUBLE, HUGEINT, JSON, UINTEGER, DataType, Kind, decimal
+from .row import FunctionRow, Means, Resolve
 from .signatures import Resolved, fixed
 
 if TYPE_CHECKING:
@@ -133,6 +133,39 @@ def _weighted(of: Means, value: Expr, weight: Expr) -> Expr:
     return of("div", of("sum", of("mul", value, weight)), of("sum", counted))
 
 
+def _member(of: Means, value: Expr) -> Expr:
+    zoned = value.type.kind is Kind.TIMESTAMPTZ
+    return of("json_member", of("as VARCHAR", value) if zoned else value)
+
+
+def _group_array(of: Means, value: Expr) -> Expr:
+    return _enclosed(of, _member(of, value), "[]")
+
+
+def _group_object(of: Means, key: Expr, value: Expr) -> Expr:
+    pair = of("json_pair", of("as VARCHAR", key), _member(of, value))
+    return _enclosed(of, pair, "{}")
+
+
+def _enclosed(of: Means, member: Expr, signs: str) -> Expr:
+    listed = of("string_agg", member, ",")
+    return of("json_enclosed", listed, signs)
+
+
+def _group_structure(of: Means, value: Expr) -> Expr:
+    structure = of("json_structure", _group_array(of, value))
+    return of("json_extract", structure, "$[0]")
+
+
+def _json_of(count: int) -> Resolve:
+    """So many values of any types."""
+
+    def resolve(types: Sequence[DataType]) -> Resolved:
+        return (tuple(types), JSON) if len(types) == count else None
+
+    return resolve
+
+
 def _integers(types: Sequence[DataType]) -> Resolved:
     """A sum of integers or decimals alone."""
     if len(types) != 1 or not (types[0].is_whole or types[0].is_decimal):
@@ -190,6 +223,12 @@ COMBINED = (
     _pair("regr_slope", _slope),
     _pair("regr_intercept", _intercept),
     _pair("regr_r2", _r2),
+    # As macros of DuckDB: of no rows NULL
+    _row("json_group_array", _group_array, "json_group_array(any)", resolve=_json_of(1)),
+    _row("json_group_object", _group_object, "json_group_object(any, any)", resolve=_json_of(2)),
+    _row(
+        "json_group_structure", _group_structure, "json_group_structure(JSON)", resolve=_json_of(1)
+    ),
     # Exact is allowed
     _row(
         "approx_quantile",

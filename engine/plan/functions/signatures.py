@@ -11,8 +11,10 @@ from ..types import (
     DOUBLE,
     INT64_DECIMAL_DIGITS,
     INTEGER,
+    JSON,
     MAX_DECIMAL_DIGITS,
     NULL,
+    VARCHAR,
     DataType,
     Kind,
     decimal,
@@ -98,11 +100,11 @@ def comparison(types: Sequence[DataType]) -> Resolved:
 
 
 def compared(types: Sequence[DataType]) -> DataType | None:
-    """Return the type in which values are compared: the common type, VARCHAR giving way to any other."""
+    """Return the type in which values are compared: the common type, VARCHAR giving way to any other, JSON to all but VARCHAR."""
     others = [t for t in types if t.kind is not Kind.VARCHAR]
     shared = common(others, compared_pair)
     if shared is not None and shared.kind is Kind.NULL and len(others) < len(types):
-        return next(t for t in types if t.kind is Kind.VARCHAR)
+        return JSON if JSON in types else VARCHAR
     return shared
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from ...plan.copies import fresh
-from ...plan.expr import TRUE, ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
+from ...plan.expr import TRUE, Call, ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
@@ -25,7 +25,7 @@ from ...plan.logical import (
 from ...plan.node import walk
 from ...plan.window.window_node import Window
 from ..check import made_by
-from ..rewrite import has_subquery, narrow, swapped
+from ..rewrite import has_subquery, narrow, pass_on, swapped
 from ..subqueries.subquery_joins import Attachment, filter_by, unnested
 from .simplify import simplify
 
@@ -115,8 +115,13 @@ class _Decorrelation:
 
 
 def _beside_lists(node: Join) -> Logical | None:
-    """Join(x, Unnest(l, one row), inner or left) -> Unnest(l, x)."""
+    """Join(x, Unnest(l, one row), inner or left) -> Unnest(l, x), also below a Project of fields of the elements."""
     right = node.right
+    if isinstance(right, Project) and all(_is_field(e) for _, e in right.items):
+        below = _beside_lists(dataclasses.replace(node, right=right.input, condition=None))
+        if below is None or node.condition not in (None, TRUE):
+            return None
+        return Project(below, (*pass_on(node.left.columns), *right.items))
     if not isinstance(right, Unnest) or right.input != Values((), ((),)):
         return None
     plan = dataclasses.replace(right, input=node.left, outer=node.kind is JoinKind.LEFT)
@@ -124,6 +129,15 @@ def _beside_lists(node: Join) -> Logical | None:
         return plan if node.condition is None else Filter(plan, node.condition)
     alone = node.kind is JoinKind.LEFT and node.condition in (None, TRUE)
     return plan if alone else None
+
+
+def _is_field(expr: Expr) -> bool:
+    """Whether an expression is a field of a struct, which is NULL where that is."""
+    return (
+        isinstance(expr, Call)
+        and expr.function == "struct_field"
+        and isinstance(expr.args[0], ColumnRef)
+    )
 
 
 def _as_union(node: Values) -> Logical:

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
 from ...plan.coercion import enum_of
-from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import (
     TIMESTAMP,
     VARCHAR,
@@ -56,8 +55,6 @@ def type_in_file(
     """
     if pa.types.is_binary(field.type) and options.get("binary_as_string"):
         return VARCHAR
-    if _holds_16_bytes(field.type):
-        return type_of(_with_uuids(footer, field))
     if not pa.types.is_timestamp(field.type) or field.type.tz is not None:
         return type_of(field.type)
     return (
@@ -67,20 +64,12 @@ def type_in_file(
     )
 
 
-def _holds_16_bytes(arrow: pa.DataType) -> bool:
-    if pa.types.is_nested(arrow):
-        return any(_holds_16_bytes(arrow.field(i).type) for i in range(arrow.num_fields))
-    return bool(arrow == pa.binary(UUID_BYTES))
-
-
-def _with_uuids(footer: pq.FileMetaData, field: pa.Field) -> pa.DataType:
-    """Return the type of a column with the UUIDs that a file's own schema names, and that in Arrow are bytes."""
-    position = 0
-    for other in footer.schema.to_arrow_schema():
-        if other.equals(field):
-            break
-        position += _leaves(other.type)
-    leaves = (footer.schema.column(position + i) for i in range(_leaves(field.type)))
+def with_logical_types(schema: pa.Schema, footer: pq.FileMetaData) -> pa.Schema:
+    """Return the schema of a file with the UUIDs and JSON that its own schema names, and that in Arrow are bytes and text."""
+    kinds = [footer.schema.column(i).logical_type.type for i in range(len(footer.schema))]
+    if not {"JSON", "UUID"} & {*kinds}:
+        return schema
+    left = iter(kinds)
 
     def named(arrow: pa.DataType) -> pa.DataType:
         if pa.types.is_struct(arrow):
@@ -88,16 +77,11 @@ def _with_uuids(footer: pq.FileMetaData, field: pa.Field) -> pa.DataType:
         if pa.types.is_map(arrow):
             return pa.map_(named(arrow.key_type), named(arrow.item_type))
         if pa.types.is_nested(arrow):
-            return pa.list_(named(arrow.value_type))
-        return pa.uuid() if next(leaves).logical_type.type == "UUID" else arrow
+            return pa.list_(arrow.value_field.with_type(named(arrow.value_type)))
+        kind = next(left, "")
+        return pa.uuid() if kind == "UUID" else pa.json_(pa.string()) if kind == "JSON" else arrow
 
-    return named(field.type)
-
-
-def _leaves(arrow: pa.DataType) -> int:
-    if not pa.types.is_nested(arrow):
-        return 1
-    return sum(_leaves(arrow.field(i).type) for i in range(arrow.num_fields))
+    return pa.schema([field.with_type(named(field.type)) for field in schema])
 
 
 def is_int96(footer: pq.FileMetaData, name: str) -> bool:

@@ -14,7 +14,7 @@ from ...plan.types import VARCHAR, DataType
 from ..file_identity import FileIdentity
 from .footers import unreadable
 from .hive import FileConstant, partition_columns
-from .other_types import type_in_file
+from .other_types import type_in_file, with_logical_types
 
 OPTIONS = (
     "hive_partitioning",
@@ -60,7 +60,7 @@ def schemas_of(
     schemas = []
     for file, footer in zip(files, footers, strict=True):
         try:
-            schemas.append(footer.schema.to_arrow_schema())
+            schemas.append(with_logical_types(footer.schema.to_arrow_schema(), footer))
         except (OSError, ValueError, pa.ArrowException) as error:
             raise unreadable(file.path, error) from error
     return schemas

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     kernels_arithmetic,
+    kernels_casts,
     kernels_dates,
     kernels_formats,
     kernels_intervals,
@@ -12,6 +13,7 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
+from .json import JSON_KERNELS
 from .nested import NESTED_KERNELS
 from .values import VALUE_KERNELS
 from .vectors import Kernel
@@ -27,4 +29,6 @@ KERNELS: dict[str, Kernel] = {
     **kernels_formats.KERNELS,
     **kernels_intervals.KERNELS,
     **NESTED_KERNELS,
+    **JSON_KERNELS,
+    **kernels_casts.KERNELS,
 }

@@ -11,9 +11,19 @@ import pyarrow.compute as pc
 from ....errors import ConversionError, OutOfRange
 from ....plan.coercion import castable
 from ....plan.temporal import ticks
-from ....plan.types import DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
+from ....plan.types import (
+    DIGITS,
+    HUGEINT,
+    JSON,
+    MAX_DECIMAL_DIGITS,
+    VARCHAR,
+    DataType,
+    Kind,
+    list_of,
+)
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
+from .json.json_columns import cast_json, transform
 from .kernels_arithmetic import bounds
 from .kernels_doubles import doubles
 from .kernels_numeric import half_away
@@ -21,7 +31,7 @@ from .kernels_parse import parsed
 from .kernels_print import printed
 from .nested import nested_casts
 from .values import byte_strings, enums, uuids
-from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
+from .vectors import WIDE, Array, Kernel, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
 
@@ -40,6 +50,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         return cast(_as_row(vector), target, safe).first()
     if source.is_enum:
         return cast(Vector(VARCHAR, enums.texts_of(vector)), target, safe)
+    if JSON in (source, target):
+        return cast_json(vector, target, safe, cast)
     if source.is_nested or target.is_nested:
         return _nested(vector, target, safe)
     if Kind.UUID in (source.kind, target.kind):
@@ -102,6 +114,8 @@ def _nested(vector: Vector, target: DataType, safe: bool) -> Vector:
 
     if target.kind is Kind.VARCHAR:
         return Vector(VARCHAR, nested_casts.texts(vector.data, vector.type, inside))
+    if vector.type == VARCHAR and target == list_of(JSON):
+        return cast(cast(vector, JSON, safe), target, safe)
     if vector.type.kind is Kind.VARCHAR:
         made = nested_casts.read(vector.data, target, safe, inside)
     else:
@@ -222,3 +236,9 @@ def _from_float(data: Array, target: DataType) -> Converted:
     low, high = target.integer_range
     wrong = ~((values >= float(low)) & (values < float(high + 1)))
     return np.where(wrong, 0.0, values).astype(dtype_of(target)), wrong
+
+
+KERNELS: dict[str, Kernel] = {  # which cast what values of JSON have inside
+    "json_transform": transform(cast, strict=False),
+    "json_transform_strict": transform(cast, strict=True),
+}

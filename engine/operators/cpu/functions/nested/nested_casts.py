@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from .....errors import ConversionError
 from .....plan.coercion import matching_fields
-from .....plan.types import VARCHAR, DataType, Kind
+from .....plan.types import JSON, VARCHAR, DataType, Kind
 from ... import table as tables
 from ...nested_arrays import Lists, Mask, fields_of, list_array, struct_array
 from ..vectors import Vector
@@ -47,7 +47,7 @@ def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
     if source.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
         is_map = source.kind is Kind.MAP
-        show = _entries if is_map else _shown
+        show = _entries if is_map else _as_it_is if source.children[0] == JSON else _shown
         shown = show(lists.elements, source.children[0], cast)
         joined = pc.binary_join(
             list_array(lists.lengths, shown, lists.valid, pa.list_(pa.string())), ", "
@@ -60,6 +60,11 @@ def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
         parts += ["{" if not parts else ", ", f"'{key}': ", _shown(inside, kind, cast)]
     made = pc.binary_join_element_wise(*parts, "}", "")
     return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.string()))
+
+
+def _as_it_is(array: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
+    """Return JSON without quotes around it."""
+    return pc.fill_null(tables.decode(array), "NULL")
 
 
 def _entries(array: pa.Array, kind: DataType, cast: Cast) -> pa.Array:

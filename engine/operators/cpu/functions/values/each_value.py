@@ -25,7 +25,7 @@ from ..vectors import (
     wide_limbs,
 )
 
-PythonValue: TypeAlias = str | bytes | int | float | bool | None
+PythonValue: TypeAlias = str | bytes | int | float | bool | Sequence[object] | None
 ValueFunction: TypeAlias = Callable[..., PythonValue]
 LOOKS = 1000  # values between two looks at whether the query is to stop
 
@@ -78,11 +78,14 @@ def _distinct(vectors: Sequence[Vector]) -> tuple[Array, Array]:
 
 def _codes(vector: Vector) -> Array:
     if isinstance(vector.data, pa.Array):
-        return tables.to_numpy(pc.dictionary_encode(vector.data).indices).astype(np.int64)
+        codes = pc.dictionary_encode(vector.data)
+        filled = pc.fill_null(codes.indices, len(codes.dictionary))
+        return tables.to_numpy(filled).astype(np.int64)
     data = vector.data
     if data.dtype.kind == "f":  # whose -0.0 is another value for some
         data = data.view(np.int32 if data.itemsize == 4 else np.int64)
-    return np.unique(data, return_inverse=True)[1].astype(np.int64)
+    found = np.unique(data, return_inverse=True)[1].astype(np.int64)
+    return found if vector.valid is None else np.where(vector.valid, found + 1, 0)
 
 
 def python_value(vector: Vector) -> PythonValue:
@@ -92,7 +95,7 @@ def python_value(vector: Vector) -> PythonValue:
     if isinstance(vector.data, str):
         return vector.data
     if isinstance(vector.data, pa.Scalar):
-        return bytes(vector.data.as_py())
+        return vector.data.as_py()
     return wide.to_int(vector.data) if vector.data.dtype == WIDE else vector.data.item()
 
 
@@ -115,7 +118,7 @@ def _column(values: list[PythonValue], data_type: DataType) -> Vector:
     known = np.array([v is not None for v in values])
     filled = [0 if v is None else v for v in values]
     if data_type.is_wide_decimal:
-        data = np.array([wide_limbs(int(v)) for v in filled], WIDE)
+        data = np.array([wide_limbs(int(v)) for v in filled], WIDE)  # type: ignore[arg-type]
     else:
         data = np.array(filled, dtype_of(data_type))
     return Vector(data_type, data, None if known.all() else known)

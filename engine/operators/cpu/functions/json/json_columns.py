@@ -1,0 +1,202 @@
+"""Values of JSON as values of other types, a column at a time, by DuckDB's rules of what may become what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .....errors import ConversionError, shown
+from .....plan.expr import Call
+from .....plan.json.documents import Digits, RepeatedKeys, count_of, is_container, read, text_of
+from .....plan.types import (
+    BIGINT,
+    DOUBLE,
+    JSON,
+    VARCHAR,
+    DataType,
+    Kind,
+)
+from ... import table as tables
+from ...nested_arrays import Ints, Mask, list_array, struct_array
+from ..nested.over_arrays import over_arrays
+from ..vectors import Kernel, Vector
+from .json_texts import json_texts, of_each
+
+CastVector = Callable[
+    [Vector, DataType, bool], Vector
+]  # values, their type, whether others are NULL
+_WORD = range(-(1 << 63), 1 << 63)
+
+
+@dataclass(frozen=True)
+class ColumnMaker:
+    """What happens to values that are none of their type: they are NULL, or with `strict` an error.
+
+    An object has all fields of a STRUCT then; with `closed` it has no others, and none twice.
+    """
+
+    cast: CastVector
+    strict: bool
+    closed: bool = False
+
+    def of_texts(self, texts: pa.Array, kind: DataType) -> pa.Array:
+        """Return texts of JSON as values of a type; each text is read once."""
+        codes = pc.dictionary_encode(tables.decode(texts))
+        values = [None if t is None else read(t) for t in codes.dictionary.to_pylist()]
+        places = tables.to_numpy(pc.fill_null(codes.indices, -1)).astype(np.int64)
+        return tables.take_array(self.column(values, kind), places)
+
+    def column(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        """Return values as a physical array; null is NULL in each type."""
+        match kind.kind:
+            case Kind.NULL:
+                return pa.nulls(len(values))
+            case Kind.LIST:
+                return self._lists(values, kind)
+            case Kind.STRUCT:
+                return self._structs(values, kind)
+            case Kind.MAP:
+                return self._maps(values, kind)
+            case Kind.VARCHAR:
+                show = text_of if kind == JSON else _string
+                return pa.array([None if v is None else show(v) for v in values], pa.string())
+        return self._scalars(values, kind)
+
+    def _scalars(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        """Numbers and truth values are cast as they are, texts and numbers that no type of Arrow holds as text."""
+        parts: list[tuple[list[object], pa.DataType, DataType]] = [
+            ([None] * len(values), pa.int64(), BIGINT),
+            ([None] * len(values), pa.float64(), DOUBLE),
+            ([None] * len(values), pa.string(), VARCHAR),
+        ]
+        whole, real, text = (part[0] for part in parts)
+        of_numbers = kind.is_numeric or kind.kind is Kind.BOOLEAN
+        for place, value in enumerate(values):
+            if isinstance(value, str):
+                text[place] = value
+            elif value is None:
+                continue
+            elif is_container(value) or not of_numbers:
+                self._wrong(value, kind)
+            elif isinstance(value, float):
+                real[place] = value
+            elif isinstance(value, int) and value in _WORD:
+                whole[place] = int(value)
+            elif kind.is_float:
+                real[place] = float(value.text if isinstance(value, Digits) else value)  # type: ignore[arg-type]
+            else:
+                text[place] = text_of(value)
+        found = pa.nulls(len(values), tables.physical_type(kind))
+        for some, arrow, source in parts:
+            if any(v is not None for v in some):
+                given = Vector.from_arrow(pa.array(some, arrow), source)
+                cast = self.cast(given, kind, not self.strict).to_arrow(len(some))
+                found = pc.coalesce(found, cast)
+        return found
+
+    def _wrong(self, value: object, kind: DataType) -> None:
+        if self.strict:
+            raise ConversionError(f"The JSON {shown(text_of(value))} is no value of {kind}.")
+
+    def _of(self, values: Sequence[object], allowed: type, kind: DataType) -> list[object]:
+        """Return those values that are of a Python type, and None for others."""
+        for value in values:
+            if value is not None and not isinstance(value, allowed):
+                self._wrong(value, kind)
+        return [v if isinstance(v, allowed) else None for v in values]
+
+    def _lists(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        lists = self._of(values, list, kind)
+        lengths, valid = _lengths(lists)
+        inside = [e for v in lists if isinstance(v, list) for e in v]
+        elements = self.column(inside, kind.children[0])
+        return list_array(lengths, elements, valid, tables.physical_type(kind))
+
+    def _structs(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        objects = self._of(values, dict, kind)
+        if self.strict:
+            for each in objects:
+                if isinstance(each, dict):
+                    self._check_keys(each, kind)
+        fields = [
+            self.column([v.get(name) if isinstance(v, dict) else None for v in objects], child)
+            for name, child in zip(kind.names, kind.children, strict=True)
+        ]
+        valid = np.array([v is not None for v in values], bool)  # what is no object has fields
+        return struct_array(fields, valid, tables.physical_type(kind))
+
+    def _check_keys(self, value: dict[str, object], kind: DataType) -> None:
+        for name in kind.names:
+            if name not in value:
+                raise ConversionError(
+                    f'The object {shown(text_of(value))} has no key "{name}", which {kind} has.'
+                )
+        if self.closed and len(value) > len(kind.names):
+            unknown = next(key for key in value if key not in kind.names)
+            raise ConversionError(
+                f'The object {shown(text_of(value))} has a key "{unknown}", which {kind} has not.'
+            )
+        if isinstance(value, RepeatedKeys):
+            raise ConversionError(f"The object {shown(text_of(value))} has a key twice.")
+
+    def _maps(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        objects = self._of(values, dict, kind)
+        lengths, valid = _lengths(objects)
+        pairs = [pair for v in objects if isinstance(v, dict) for pair in v.items()]
+        entry = tables.physical_type(kind).value_type
+        key, value = kind.children[0].children
+        keys = self.column([k for k, _ in pairs], key)
+        if keys.null_count or any(isinstance(v, RepeatedKeys) for v in objects):
+            raise ConversionError("The keys of a map are not NULL and differ from each other.")
+        parts = [keys, self.column([v for _, v in pairs], value)]
+        named = [part.cast(field.type) for part, field in zip(parts, entry, strict=True)]
+        entries = struct_array(named, None, entry)
+        return list_array(lengths, entries, valid, tables.physical_type(kind))
+
+
+def _lengths(values: Sequence[object]) -> tuple[Ints, Mask]:
+    """Return how many elements or pairs each value has, and which are not NULL."""
+    lengths = [len(v) if isinstance(v, list) else count_of(v) for v in values]
+    return np.array(lengths, np.int64), np.array([v is not None for v in values], bool)
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else text_of(value)
+
+
+def cast_json(vector: Vector, target: DataType, safe: bool, cast: CastVector) -> Vector:
+    """Cast a column from or to JSON: text is JSON where it can be read, and other values become it as `to_json` writes them."""
+    source = vector.type
+    if (source, target) == (JSON, VARCHAR):
+        return Vector(VARCHAR, vector.data)
+    if source == JSON:
+        maker = ColumnMaker(cast, strict=not safe, closed=True)
+        return Vector.from_arrow(maker.of_texts(vector.data, target), target)
+    array = vector.to_arrow(vector.length)
+    if source == VARCHAR:
+        return Vector(JSON, of_each(array, lambda text: _checked(text, safe)))
+    texts = json_texts(array, source)
+    return Vector(JSON, pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())))
+
+
+def _checked(text: str, safe: bool) -> str | None:
+    try:
+        read(text)
+    except ConversionError:
+        if safe:
+            return None
+        raise
+    return text
+
+
+def transform(cast: CastVector, *, strict: bool) -> Kernel:
+    """Return the kernel of json_transform, or of its strict form."""
+
+    def kernel(call: Call, args: list[pa.Array]) -> pa.Array:
+        return ColumnMaker(cast, strict).of_texts(args[0], call.type)
+
+    return over_arrays(kernel)

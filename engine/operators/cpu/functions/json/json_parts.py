@@ -1,0 +1,144 @@
+"""What a value of JSON has at a path, what it is, and what it has inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .....errors import ExecutionError
+from .....plan.functions.json_functions import SEVERAL
+from .....plan.json.documents import (
+    is_container,
+    is_json,
+    kind_of,
+    pretty_text,
+    read,
+    text_of,
+)
+from .....plan.json.json_paths import MISSING, compiled, find, find_all, values_of
+from ..values.each_value import PythonValue, ValueFunction
+
+OfValue = Callable[[object], PythonValue]
+
+
+def _string(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return text_of(value)
+
+
+def _scalar(value: object) -> str | None:
+    return None if value is None or is_container(value) else text_of(value)
+
+
+def _keys(value: object) -> list[str]:
+    return [key for key, _ in value.items()] if isinstance(value, dict) else []
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, list) else 0
+
+
+_OF_VALUES: dict[str, tuple[OfValue, PythonValue]] = {  # and what there is where nothing is
+    "json_extract": (text_of, None),
+    "json_extract_string": (_string, None),
+    "json_value": (_scalar, None),
+    "json_exists": (lambda value: True, False),
+    "json_type": (kind_of, None),
+    "json_keys": (_keys, None),
+    "json_array_length": (_length, None),
+}
+
+
+def _at_path(of_value: OfValue, nothing: PythonValue) -> ValueFunction:
+    def at_path(text: str, path: str | int = "") -> PythonValue:
+        known = compiled(path)
+        if known.has_wildcard:
+            raise ExecutionError("A JSON path with wildcards has to be a constant.")
+        found = find(read(text), known)
+        return nothing if found is MISSING else of_value(found)
+
+    return at_path
+
+
+def _at_paths(of_value: OfValue, nothing: PythonValue) -> ValueFunction:
+    def at_paths(text: str, paths: str | Sequence[str]) -> PythonValue:
+        value = read(text)
+        if isinstance(paths, str):
+            return [of_value(found) for found in find_all(value, compiled(paths))]
+        places = (find(value, compiled(path)) for path in paths)
+        return [nothing if found is MISSING else of_value(found) for found in places]
+
+    return at_paths
+
+
+def contains(whole: object, part: object) -> bool:
+    """Whether a value, or one inside of it, has all that another has."""
+    if _has(whole, part):
+        return True
+    return any(contains(inside, part) for inside in values_of(whole))
+
+
+def _has(whole: object, part: object) -> bool:
+    if isinstance(whole, list) and isinstance(part, list):
+        return all(any(_has(mine, theirs) for mine in whole) for theirs in part)
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return all(key in whole and _has(whole[key], inside) for key, inside in part.items())
+    return not is_container(whole) and not is_container(part) and same(whole, part)
+
+
+def same(left: object, right: object) -> bool:
+    """Whether two values are of one type and alike."""
+    return kind_of(left) == kind_of(right) and left == right
+
+
+class JsonShape:
+    """What values in one place are: their type, or what elements or keys they have."""
+
+    def __init__(self) -> None:
+        self.kinds: set[str] = set()
+        self.elements: JsonShape | None = None
+        self.fields: dict[str, JsonShape] = {}
+
+    def add(self, value: object) -> None:
+        kind = kind_of(value)
+        self.kinds.add(kind)
+        if isinstance(value, list):
+            self.elements = self.elements or JsonShape()
+            for inside in value:
+                self.elements.add(inside)
+        elif isinstance(value, dict):
+            for key, inside in value.items():
+                self.fields.setdefault(key, JsonShape()).add(inside)
+
+    def structure(self) -> object:
+        kinds = self.kinds - {"NULL"}
+        if not kinds:
+            return "NULL"
+        if kinds <= _NUMBERS:
+            return "DOUBLE" if "DOUBLE" in kinds else "HUGEINT" if len(kinds) > 1 else min(kinds)
+        if len(kinds) > 1:
+            return "JSON"
+        if self.elements is not None:
+            return [self.elements.structure()]
+        if kinds == {"OBJECT"}:
+            return {key: field.structure() for key, field in self.fields.items()} or "JSON"
+        return min(kinds)
+
+
+_NUMBERS = frozenset(("UBIGINT", "BIGINT", "DOUBLE"))
+
+
+def _structure(text: str) -> str:
+    shape = JsonShape()
+    shape.add(read(text))
+    return text_of(shape.structure())
+
+
+FUNCTIONS: dict[str, ValueFunction] = {
+    **{name: _at_path(*known) for name, known in _OF_VALUES.items()},
+    **{f"{name}{SEVERAL}": _at_paths(*known) for name, known in _OF_VALUES.items()},
+    "json_valid": is_json,
+    "json_contains": lambda text, part: contains(read(text), read(part)),
+    "json_structure": _structure,
+    "json_pretty": lambda text: pretty_text(read(text)),
+}

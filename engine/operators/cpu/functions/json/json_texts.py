@@ -1,0 +1,155 @@
+"""Values of any type as JSON, a column at a time: to_json and what makes arrays and objects of several values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .....errors import ExecutionError
+from .....plan.expr import Call
+from .....plan.json.documents import float_text, read, string_text, text_of
+from .....plan.types import JSON, DataType, Kind
+from ... import table as tables
+from ...nested_arrays import Lists, fields_of, list_array
+from ..kernels_print import printed
+from ..nested.over_arrays import over_arrays
+from ..values.byte_strings import text_of as text_of_bytes
+from ..vectors import Kernel, Vector
+
+_NULL = pa.scalar("null", pa.string())
+_DIGITS_OF_DOUBLE = 15  # of a DECIMAL that is written as a number of that type
+
+
+def json_texts(array: pa.Array, kind: DataType) -> pa.Array:
+    """Return the values of a physical array as JSON, of which NULL is null."""
+    if pa.types.is_null(array.type):
+        return pa.repeat(_NULL, len(array))
+    if kind.kind is Kind.LIST:
+        inside = json_texts(Lists.of(array).elements, kind.children[0])
+        return _or_null(_listed(array, inside, "[", "]"))
+    if kind.kind is Kind.MAP:
+        keys, values = fields_of(Lists.of(array).elements)
+        types = kind.children[0].children
+        pairs = _joined(_key_texts(keys, types[0]), ":", json_texts(values, types[1]))
+        return _or_null(_listed(array, pairs, "{", "}"))
+    if kind.kind is Kind.STRUCT:
+        parts: list[object] = []
+        for name, inside, child in zip(kind.names, fields_of(array), kind.children, strict=True):
+            parts += [f"{',' if parts else '{'}{string_text(name)}:", json_texts(inside, child)]
+        made = _joined(*parts, "}")
+        return pc.if_else(array.is_valid(), made, _NULL)
+    return _or_null(_of_scalars(array, kind))
+
+
+def _joined(*parts: object) -> pa.Array:
+    """Join texts of each row, some of which may have offsets of 64 bits."""
+    if any(isinstance(p, pa.Array) and pa.types.is_large_string(p.type) for p in parts):
+        wide = pa.large_string()
+        parts = tuple(
+            p.cast(wide) if isinstance(p, pa.Array) else pa.scalar(p, wide) for p in parts
+        )
+        return pc.binary_join_element_wise(*parts, pa.scalar("", wide))
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def _listed(array: pa.Array, inside: pa.Array, opening: str, closing: str) -> pa.Array:
+    lists = Lists.of(array)
+    texts = list_array(lists.lengths, inside, lists.valid, pa.list_(pa.string()))
+    return _joined(opening, pc.binary_join(texts, ","), closing)
+
+
+def _or_null(texts: pa.Array) -> pa.Array:
+    return pc.fill_null(texts, _NULL)
+
+
+def _of_scalars(array: pa.Array, kind: DataType) -> pa.Array:
+    """Return texts, NULL where a value is."""
+    if kind == JSON:
+        return of_each(array, lambda text: text_of(read(text)))
+    if kind.kind is Kind.VARCHAR:
+        return of_each(array, string_text)
+    if kind.kind is Kind.BLOB:
+        return of_each(array, lambda value: string_text(text_of_bytes(value)))
+    vector = Vector.from_arrow(array, kind)
+    if kind.is_float:
+        return of_each(tables.from_numpy(vector.data, vector.valid, array.type), float_text)
+    texts = printed(vector)
+    if kind.is_whole or kind.kind is Kind.BOOLEAN:
+        return texts
+    if kind.is_decimal:
+        short = kind.precision <= _DIGITS_OF_DOUBLE
+        return of_each(texts, lambda text: float_text(float(text))) if short else texts
+    return _joined('"', texts, '"')
+
+
+def _key_texts(array: pa.Array, kind: DataType) -> pa.Array:
+    """Return the keys of maps as JSON's, which are text."""
+    texts = _or_null(_of_scalars(array, kind)) if not kind.is_nested else json_texts(array, kind)
+    if kind.kind is Kind.VARCHAR and kind != JSON:
+        return texts
+    return of_each(texts, lambda text: text if text.startswith('"') else string_text(text))
+
+
+def of_each(array: pa.Array, function: Callable[..., str | None]) -> pa.Array:
+    """Apply a function to the distinct values that are not NULL."""
+    codes = pc.dictionary_encode(tables.decode(array))
+    values = [None if v is None else function(v) for v in codes.dictionary.to_pylist()]
+    places = tables.to_numpy(pc.fill_null(codes.indices, -1)).astype(np.int64)
+    return tables.take_array(pa.array(values, pa.string()), places)
+
+
+def _to_json(call: Call, args: list[pa.Array]) -> pa.Array:
+    (array,) = args
+    return pc.if_else(
+        array.is_valid(), json_texts(array, call.args[0].type), pa.scalar(None, pa.string())
+    )
+
+
+def _texts_of(call: Call, args: Sequence[pa.Array]) -> list[pa.Array]:
+    return [json_texts(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
+
+
+def _array(call: Call, args: list[pa.Array]) -> pa.Array:
+    if not args:
+        return pa.array(["[]"])
+    return _joined("[", pc.binary_join_element_wise(*_texts_of(call, args), ","), "]")
+
+
+def _object(call: Call, args: list[pa.Array]) -> pa.Array:
+    if not args:
+        return pa.array(["{}"])
+    if any(key.null_count for key in args[::2]):
+        raise ExecutionError("A key of an object of JSON is not NULL.")
+    texts = _texts_of(call, args)
+    pairs = [_joined(key, ":", value) for key, value in zip(texts[::2], texts[1::2], strict=True)]
+    return _joined("{", pc.binary_join_element_wise(*pairs, ","), "}")
+
+
+def _member(call: Call, args: list[pa.Array]) -> pa.Array:
+    return json_texts(args[0], call.args[0].type)
+
+
+def _pair(call: Call, args: list[pa.Array]) -> pa.Array:
+    if args[0].null_count:
+        raise ExecutionError("A key of json_group_object() is not NULL.")
+    return _joined(of_each(args[0], string_text), ":", args[1])
+
+
+def _enclosed(call: Call, args: list[pa.Array]) -> pa.Array:
+    text, signs = args
+    return _joined(pc.utf8_slice_codeunits(signs, 0, 1), text, pc.utf8_slice_codeunits(signs, 1, 2))
+
+
+KERNELS: dict[str, Kernel] = {
+    "to_json": over_arrays(_to_json),
+    "array_to_json": over_arrays(_to_json),
+    "row_to_json": over_arrays(_to_json),
+    "json_array": over_arrays(_array),
+    "json_member": over_arrays(_member),
+    "json_pair": over_arrays(_pair),
+    "json_enclosed": over_arrays(_enclosed),
+    "json_object": over_arrays(_object),
+}

@@ -1,0 +1,42 @@
+"""Where the nodes of sqlglot's tree begin and end in the text."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from sqlglot import Token, TokenType, exp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _parameter_places(tokens: list[Token]) -> dict[str, tuple[int, int]]:
+    """Return where each parameter stands first, since sqlglot forgets it."""
+    places: dict[str, tuple[int, int]] = {}
+    for sign, name in itertools.pairwise(tokens):
+        if sign.token_type in (TokenType.PARAMETER, TokenType.COLON):
+            places.setdefault(name.text, (sign.start, name.end))
+    return places
+
+
+def give_places(nodes: Sequence[exp.Expr], shift: int, tokens: list[Token]) -> None:
+    """Give every node the places of its first and last token; sqlglot keeps them on names and literals alone."""
+    if any(isinstance(node, exp.Placeholder) for node in nodes):
+        parameters = _parameter_places(tokens)
+        for node in nodes:
+            if isinstance(node, exp.Placeholder) and node.name in parameters:
+                node.meta["start"], node.meta["end"] = parameters[node.name]
+    for node in reversed(nodes):  # children come before their parents
+        meta = node.meta
+        if "start" in meta:
+            _extend(meta, meta["start"] + shift, meta["end"] + shift + 1)
+        if node.parent is not None and "first" in meta:
+            _extend(node.parent.meta, meta["first"], meta["last"])
+
+
+def _extend(meta: dict[str, int], first: int, last: int) -> None:
+    if "first" not in meta or first < meta["first"]:
+        meta["first"] = first
+    if "last" not in meta or last > meta["last"]:
+        meta["last"] = last
