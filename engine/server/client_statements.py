@@ -16,6 +16,7 @@ from ..frame.batches import Batches
 from ..plan.changes.catalog_objects import MEMORY
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
+from ..plan_cache import CachedPlan
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
 from .flight_sql_messages import CommandStatementIngest, TableDefinitionOptions
@@ -27,6 +28,8 @@ from .turns import ServerLimits, Turns
 if TYPE_CHECKING:
     from ..connection import Connection
     from ..frame.frame import Frame
+    from ..plan.logical import Logical
+    from ..running import QueryRunner
 
 ROWS_AT_A_TIME = 65_536
 MESSAGE_BYTES = 4 << 20  # of rows that are sent together; clients of Go take at most 16 MiB
@@ -113,7 +116,7 @@ class Statements:
         """Plan a text and return the handle of its answer, with its columns."""
         self._turn(call, stop)
         frame = served.run(stop, lambda connection: connection.sql(text, params))
-        columns = arrow_schema([(c.name, c.type) for c in frame.plan.columns])
+        columns = _columns_of(frame.plan)
         return self.answers.add(call.client, PlannedAnswer(served, frame, columns)), columns
 
     def schema_of(
@@ -121,7 +124,7 @@ class Statements:
     ) -> pa.Schema:
         """Return the columns of a text's answer, without carrying out anything; raises `InvalidQuery` where only that would tell."""
         self._turn(call, stop)
-        _, columns = served.run(stop, lambda connection: described(connection, text))
+        _, columns = served.run(stop, lambda _: described(served.runner, text))
         if columns is None:
             raise InvalidQuery("Only a single query tells its columns before it is run.")
         return columns
@@ -131,7 +134,7 @@ class Statements:
     ) -> tuple[bytes, Prepared]:
         """Plan a text as far as its parameters let, and keep it."""
         self._turn(call, stop)
-        asked, columns = served.run(stop, lambda connection: described(connection, text))
+        asked, columns = served.run(stop, lambda _: described(served.runner, text))
         prepared = Prepared(served, text, asked.names, columns)
         return self.prepared.add(call.client, prepared), prepared
 
@@ -254,18 +257,24 @@ class Statements:
                 call.waits_since = None
 
 
-def described(connection: Connection, text: str) -> tuple[AskedParameters, pa.Schema | None]:
-    """Return the parameters of a text, and the columns of its rows where it is one query that can be planned without them."""
+def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schema | None]:
+    """Return the parameters of a text, and the columns of its rows where it is one query that can be planned without them.
+
+    A query without parameters is in the plan cache from then on, where its run finds it.
+    """
     from ..sql import plan_sql, split
 
-    asked = AskedParameters()
+    asked, plans, version = AskedParameters(), runner.plans, runner.catalog.version
+    known = plans.find_text(text, None)
+    if known is not None and not known.stale_tables():
+        return asked, _columns_of(known.source)
     pieces_of_text = list(split(text))
     if not pieces_of_text:
         raise InvalidQuery("There is no statement in the text.")
     if len(pieces_of_text) > 1:
         return asked, None
     try:
-        bound = partial(next, plan_sql(text, connection.catalog, asked))
+        bound = partial(next, plan_sql(text, runner.catalog, asked))
         statement = deeply_for(text, partial(anywhere, bound))
     except FuselineError:
         if not asked:
@@ -273,7 +282,13 @@ def described(connection: Connection, text: str) -> tuple[AskedParameters, pa.Sc
         return asked, None  # its parameters have to be of some type
     if not isinstance(statement, Query):
         return asked, None
-    return asked, arrow_schema([(c.name, c.type) for c in statement.plan.columns])
+    if not asked and statement.is_kept:
+        plans.keep_text(text, None, CachedPlan(statement.plan, text), version)
+    return asked, _columns_of(statement.plan)
+
+
+def _columns_of(plan: Logical) -> pa.Schema:
+    return arrow_schema([(c.name, c.type) for c in plan.columns])
 
 
 def _stored(
