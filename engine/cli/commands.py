@@ -189,6 +189,9 @@ def cluster(
 
 @command
 def serve(
+    database: Annotated[
+        str, typer.Argument(help="a folder that connect() keeps tables in")
+    ] = ":memory:",
     table: Annotated[
         list[str] | None,
         typer.Option(help="a table as name=path of Parquet, CSV, JSON or Arrow; may be repeated"),
@@ -214,7 +217,6 @@ def serve(
     set: Annotated[
         list[str] | None, typer.Option(help="a setting as name=value, as memory_limit=4GB")
     ] = None,
-    device: DeviceOption = Device.auto,
 ) -> None:
     """Serve tables over Arrow Flight SQL, to ADBC, JDBC and others, until Ctrl-C or SIGTERM."""
     from .serve_command import ServeOptions, run_server
@@ -222,7 +224,15 @@ def serve(
     secrets = (token_file, users_file, tls_cert, tls_key)
     run_server(
         ServeOptions(
-            host, port, writable, table or (), allow or (), secrets, limit or (), set or (), device
+            database,
+            host,
+            port,
+            writable,
+            table or (),
+            allow or (),
+            secrets,
+            limit or (),
+            set or (),
         )
     )
 

@@ -20,6 +20,7 @@ from ..settings import server_secrets
 class ServeOptions:
     """The options as they were written; `secrets` are the files of tokens, users, certificate and key."""
 
+    database: str
     host: str
     port: int
     writable: bool
@@ -28,7 +29,6 @@ class ServeOptions:
     secrets: tuple[Path | None, Path | None, Path | None, Path | None]
     limits: Sequence[str]
     settings: Sequence[str]
-    device: str
 
 
 def run_server(options: ServeOptions) -> None:
@@ -44,12 +44,13 @@ def run_server(options: ServeOptions) -> None:
             options.port,
             tuple(options.tables),
             tuple(options.allowed),
+            options.database,
             options.writable,
             known_tokens,
             passwords,
             certificate,
             key,
-            {"device": str(options.device), **dict(_named(options.settings, "--set"))},
+            dict(_named(options.settings, "--set")),
             limits,
         )
     )

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import FuselineError, InvalidQuery, UnknownName
-from ..plan.changes.catalog_objects import MEMORY
 from ..settings import Settings
 from .flight_sql_messages import (
     OptionError,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 UNKNOWN_OPTION, WRONG_VALUE = 1, 2
 FREE = ("timezone", "deterministic", "recursion_limit")
 CAPPED = ("memory_limit", "statement_timeout", "threads")  # at most what the server has
-PLACES = {"catalog": MEMORY, "schema": "main"}  # which have one value
+PLACES = ("catalog", "schema")  # where names without one are looked up
 
 
 class Sessions:
@@ -85,7 +84,9 @@ class Sessions:
             model.permissions.read_only, is_own=True, takes_changes=takes_changes
         )
         settings = model.connection.settings
-        return ServedConnection(model.shared, settings, permissions, model)
+        made = ServedConnection(model.shared, settings, permissions, model, model.home)
+        made.connection.catalog.current = model.connection.catalog.current
+        return made
 
     @staticmethod
     def _kept(handles: Handles[ServedConnection], client: str, served: ServedConnection) -> bytes:
@@ -110,6 +111,9 @@ def set_options(
         name = option.key.lower()
         value = option.value or SessionOptionValue()
         try:
+            if name in PLACES:
+                _use(served, name, _python_value(value))
+                continue
             settings = _with_option(settings, first, name, _python_value(value))
         except UnknownName:
             refused.append(RefusedOption(option.key, OptionError(UNKNOWN_OPTION)))
@@ -123,15 +127,24 @@ def set_options(
 def options_of(served: ServedConnection) -> tuple[SessionOption, ...]:
     """Return all options of a session with their values."""
     settings = served.connection.settings
-    named: dict[str, object] = {**PLACES, **{n: getattr(settings, n) for n in (*FREE, *CAPPED)}}
+    named = dict(zip(PLACES, served.connection.catalog.here(), strict=True))
+    named |= {name: getattr(settings, name) for name in (*FREE, *CAPPED)}
     return tuple(SessionOption(name, _wire_value(value)) for name, value in named.items())
 
 
+def _use(served: ServedConnection, name: str, value: object) -> None:
+    """Look names up in another catalog or schema from now on; raises `InvalidQuery` where there is none."""
+    served.refresh()
+    catalog = served.connection.catalog
+    catalog.refresh()
+    parts = [str(value)] if name == "catalog" else [catalog.here().database, str(value)]
+    try:
+        catalog.use(parts)
+    except UnknownName as error:
+        raise InvalidQuery(error.message) from None
+
+
 def _with_option(settings: Settings, first: Settings, name: str, value: object) -> Settings:
-    if name in PLACES:
-        if value not in (None, PLACES[name]):
-            raise InvalidQuery(f'There is one {name}, "{PLACES[name]}".')
-        return settings
     if name not in (*FREE, *CAPPED):
         raise UnknownName(f'A session has no option "{name}".')
     if value is None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from ..deep import deeply_for
 from ..errors import FuselineError, InvalidQuery, MemoryLimitError, Unsupported
 from ..frame.batches import Batches
-from ..plan.changes.catalog_objects import MEMORY
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
 from ..plan_cache import CachedPlan
@@ -21,7 +20,7 @@ from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
 from .flight_sql_messages import CommandStatementIngest, TableDefinitionOptions
 from .handles import Handles
-from .metadata_answers import DB_SCHEMA, arrow_schema
+from .metadata_answers import arrow_schema
 from .shared_tables import ServedConnection
 from .turns import ServerLimits, Turns
 
@@ -190,18 +189,17 @@ class Statements:
         reader: pa.RecordBatchReader,
     ) -> int:
         """Store rows in a table, which may be made for them; returns how many."""
-        if asked.catalog not in (None, "", MEMORY) or asked.schema not in (None, "", DB_SCHEMA):
-            raise InvalidQuery(f'There is one catalog and one schema: "{MEMORY}"."{DB_SCHEMA}".')
         if asked.temporary:
             raise Unsupported("Tables of one client alone are not supported: leave temporary away.")
         served.runner.check_writable()
         rows = read_rows(reader, served.connection.settings.memory_limit, "memory_limit")
         options = asked.table_definition_options or TableDefinitionOptions()
+        place = [part for part in (asked.catalog, asked.schema, asked.table) if part]
         self._turn(call, stop)  # a client that sends slowly takes none
 
         def work(connection: Connection) -> int:
             served.runner.check_changes()
-            return _stored(connection, asked.table, options, rows)
+            return _stored(connection, place, options, rows)
 
         return served.run(stop, work)
 
@@ -292,16 +290,18 @@ def _columns_of(plan: Logical) -> pa.Schema:
 
 
 def _stored(
-    connection: Connection, name: str, options: TableDefinitionOptions, rows: pa.Table
+    connection: Connection, place: list[str], options: TableDefinitionOptions, rows: pa.Table
 ) -> int:
+    """Store rows in a table, given by its name and perhaps schema and catalog."""
     catalog = connection.catalog
-    is_there = catalog.table(name) is not None or catalog.view(name) is not None
+    name = place[-1] if place else ""
+    is_there = catalog.located(place) is not None if place else False
     if not is_there and options.if_not_exist == NO_TABLE:
         raise catalog.unknown(name)
     if is_there and options.if_exists not in (APPEND, REPLACE):
         raise InvalidQuery(f'There is a table or view "{name}" already.')
     given = f"__ingested_{name}"
-    into = quoted_name(name)
+    into = ".".join(map(quoted_name, place))
     if is_there and options.if_exists == APPEND:
         names = ", ".join(map(quoted_name, rows.column_names))
         text = f"INSERT INTO {into} ({names}) SELECT * FROM {quoted_name(given)}"

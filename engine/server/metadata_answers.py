@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..catalog import View
 from ..frame.exported import exported_schema
 from ..metadata.objects import Fields, Here, never_null
-from ..plan.changes.catalog_objects import MEMORY
+from ..plan.changes.catalog_objects import TEMP, SchemaPlace
 from ..plan.changes.table_rules import rules_of
 from ..plan.types import Kind, to_arrow
 from .flight_sql_messages import (
@@ -32,7 +32,6 @@ from .type_info import TYPE_INFO, type_info
 if TYPE_CHECKING:
     from .shared_tables import ServedConnection
 
-DB_SCHEMA = "main"
 TABLE_TYPES = ("TABLE", "VIEW")
 
 
@@ -96,10 +95,12 @@ def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
         case CommandGetXdbcTypeInfo(data_type=number):
             return type_info(number)
         case CommandGetCatalogs():
-            rows: list[tuple[Any, ...]] = [(MEMORY,)]
+            names = {place.database for place in _places(_here(served))}
+            rows: list[tuple[Any, ...]] = [(name,) for name in sorted(names)]
         case CommandGetDbSchemas(catalog=catalog, db_schema_filter_pattern=pattern):
-            found = _is_here(catalog) and matcher(pattern)(DB_SCHEMA)
-            rows = [(MEMORY, DB_SCHEMA)] if found else []
+            matches = matcher(pattern)
+            found = [p for p in _places(_here(served)) if catalog in (None, p.database)]
+            rows = [(p.database, p.schema) for p in sorted(found) if matches(p.schema)]
         case CommandGetTableTypes():
             rows = [(kind,) for kind in TABLE_TYPES]
         case CommandGetTables():
@@ -131,23 +132,28 @@ def arrow_schema(columns: Fields, never: Collection[str] = ()) -> pa.Schema:
 
 def _here(served: ServedConnection) -> Here:
     served.refresh()
+    served.connection.catalog.refresh()
     return Here(served.connection.catalog, served.connection.settings)
 
 
-def _is_here(catalog: str | None) -> bool:
-    """Whether a question is about the one catalog, by its name or without one."""
-    return catalog in (None, MEMORY)
+def _places(here: Here) -> list[SchemaPlace]:
+    """Return all schemas as they are spelled; that of temporary objects only where there are some."""
+    catalog = here.catalog
+    used = {key.database for key, _ in catalog.objects("relation")}
+    return [catalog.spelled(p) for p in catalog.places() if p.database != TEMP or TEMP in used]
 
 
 def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
-    if not (_is_here(asked.catalog) and matcher(asked.db_schema_filter_pattern)(DB_SCHEMA)):
-        return
+    in_schema = matcher(asked.db_schema_filter_pattern)
     matches = matcher(asked.table_name_filter_pattern)
     for name, entry in here.entries():
         kind = "VIEW" if isinstance(entry, View) else "TABLE"
-        if not matches(name) or (asked.table_types and kind not in asked.table_types):
+        database, schema = name.place
+        if asked.catalog not in (None, database) or not (in_schema(schema) and matches(name)):
             continue
-        row = (MEMORY, DB_SCHEMA, name, kind)
+        if asked.table_types and kind not in asked.table_types:
+            continue
+        row = (database, schema, str(name), kind)
         if not asked.include_schema:
             yield row
             continue
@@ -157,16 +163,17 @@ def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
 
 
 def _primary_keys(asked: CommandGetPrimaryKeys, here: Here) -> Iterator[tuple[Any, ...]]:
-    if not _is_here(asked.catalog) or asked.db_schema not in (None, DB_SCHEMA):
-        return
     for name, entry in here.entries():
+        database, schema = name.place
+        if asked.catalog not in (None, database) or asked.db_schema not in (None, schema):
+            continue
         if name.lower() != asked.table.lower() or isinstance(entry, View):
             continue
         for key in rules_of(entry).keys:
             if key.primary:
                 named = "_".join((name, *key.columns, "pkey"))
                 for i, column in enumerate(key.columns, 1):
-                    yield (MEMORY, DB_SCHEMA, name, column, named, i)
+                    yield (database, schema, str(name), column, named, i)
 
 
 def matcher(pattern: str | None) -> Callable[[str], bool]:

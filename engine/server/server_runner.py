@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..backends import cache_limits
 from ..errors import AccessDenied, FuselineError, Unsupported
-from ..plan.changes.database_changes import Checkpoint
+from ..plan.changes.catalog_objects import TEMP
+from ..plan.changes.database_changes import Checkpoint, CreateSchema, DropSchema
 from ..plan.statements import (
     AlterTable,
     CopyTo,
@@ -62,6 +63,8 @@ WRITES = (
     RenameView,
     Drop,
     CopyTo,
+    CreateSchema,
+    DropSchema,
 )  # all others are refused, also those that the language gets later
 
 
@@ -139,6 +142,9 @@ class ServerRunner(QueryRunner):
                 f"A server takes no {type(statement).__name__} from clients: only who starts it decides that."
             )
         self.check_writable()
+        made = statement.name if isinstance(statement, CreateTable | CreateView) else ""
+        if getattr(made, "place", ("",))[0] == TEMP:
+            raise Unsupported("Temporary tables and views are not supported on a server.")
         self.check_changes()
 
     def check_writable(self) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ..database_statements.attach import IN_MEMORY
 from ..errors import ExecutionError, FileError, InvalidQuery
 from ..settings import Settings
 from ..storage.remote.urls import is_remote
@@ -39,12 +40,13 @@ READERS = {
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """What `fuseline serve` takes; `settings` are those of all connections."""
+    """What `fuseline serve` takes; `database` is a folder that has tables, `settings` are those of all connections."""
 
     host: str = "127.0.0.1"
     port: int = 31337
     tables: tuple[str, ...] = ()  # name=path
     allowed: tuple[str, ...] = ()
+    database: str = IN_MEMORY
     writable: bool = False
     tokens: tuple[str, ...] = ()
     passwords: Mapping[str, str] = field(default_factory=dict)
@@ -129,7 +131,8 @@ def _first_connection(options: ServerOptions) -> ServedConnection:
     for name, value in chosen.items():
         if value is not None:
             settings = settings.with_option(name, value)
-    served = ServedConnection(SharedTables(), settings, Permissions(not options.writable))
+    permissions = Permissions(not options.writable)
+    served = ServedConnection(SharedTables(), settings, permissions, home=options.database)
     try:
         _read_tables(served, definitions)
     except BaseException:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ..connection import Connection
+from ..database_statements.attach import IN_MEMORY, open_home
 from ..errors import TransactionError
 from ..plan.changes.catalog_objects import ObjectKey
 from ..stopping import WAIT_SECONDS, Stop, Stoppable
@@ -71,16 +72,18 @@ class ServedConnection:
         settings: Settings,
         permissions: Permissions,
         model: ServedConnection | None = None,
+        home: str = IN_MEMORY,
     ) -> None:
-        """`model` is the connection whose column cache it uses."""
+        """`model` is the connection whose column cache it uses; `home` the folder that keeps the tables."""
         cache = None if model is None else model.connection.cache
         self.shared, self.permissions = shared, permissions
         self.calls = 0  # that are being answered
         self._seen = -1
         self._began: Names = {}
-        self.connection: Connection = Connection(
-            settings, partial(ServerRunner, permissions=permissions, cache=cache)
-        )
+        self.home = home
+        made = Connection(settings, partial(ServerRunner, permissions=permissions, cache=cache))
+        only_reads = permissions.read_only and home != IN_MEMORY
+        self.connection: Connection = open_home(made, home, only_reads)
 
     @property
     def runner(self) -> ServerRunner:
@@ -151,7 +154,7 @@ class ServedConnection:
     def _adopt(self) -> None:
         catalog = self.connection.catalog
         with catalog._lock:
-            own = {k: v for k, v in catalog._objects.items() if k.kind in NOT_SHARED}
+            own = {k: v for k, v in catalog._objects.items() if not _is_shared(catalog, k)}
             catalog._objects = {**self.shared.names, **own}  # type: ignore[dict-item]
             catalog.version += 1
         self._seen = self.shared.version
@@ -178,6 +181,7 @@ class ServedConnection:
                     raise TransactionError(
                         f'Another transaction has changed "{name.name}" meanwhile, so this one was rolled back: try again.'
                     )
+            catalog.commit()  # has a folder keep its changes, or raises
             if changed:
                 self.shared.put(after, self._began)
 
@@ -188,4 +192,11 @@ class ServedConnection:
 
 def _names(catalog: Catalog) -> Names:
     with catalog._lock:
-        return {k: v for k, v in catalog._objects.items() if k.kind not in NOT_SHARED}
+        return {k: v for k, v in catalog._objects.items() if _is_shared(catalog, k)}
+
+
+def _is_shared(catalog: Catalog, key: ObjectKey) -> bool:
+    """Whether connections get an object from each other, and not from its folder or nowhere."""
+    database = catalog.databases.get(key.database)
+    in_folder = database is not None and database.folder is not None
+    return key.kind not in NOT_SHARED and not in_folder

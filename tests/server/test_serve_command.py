@@ -27,7 +27,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process, and what it printed at its start."""
     pq.write_table(SALES, folder / "sales.parquet")
-    command = [sys.executable, "-m", "fuseline", "serve", "--device", "cpu", "--port", "0"]
+    command = [sys.executable, "-m", "fuseline", "serve", "--set", "device=cpu", "--port", "0"]
     process = subprocess.Popen(
         [*command, "--table", "sales=sales.parquet", *options],
         cwd=folder,
@@ -73,7 +73,7 @@ def test_a_wrong_option_is_one_line(
     options: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = CliRunner().invoke(app, ["serve", "--device", "cpu", *options])
+    found = CliRunner().invoke(app, ["serve", "--set", "device=cpu", *options])
     assert found.exit_code == 1
     assert message in found.stderr
     assert found.stderr.count("\n") == 1

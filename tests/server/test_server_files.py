@@ -191,7 +191,6 @@ REFUSED = [
     "reset allowed_paths",
     "pragma threads = 1",
     "attach '{r}/x.db'",
-    "install httpfs",
     "load '{r}/x.so'",
     "begin",
     "commit",
