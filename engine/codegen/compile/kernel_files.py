@@ -28,8 +28,8 @@ from .compiler import Architecture, NotCompiled, Signature
 from .native import processor
 
 FUNCTIONS = {
-    "cpu": ("", "alike_", "atomic_", "ranks_", "stack_", "udf_", "udf_checked_"),
-    "cuda": ("", "alike_", "ranks_", "udf_"),
+    "cpu": ("", "alike_", "atomic_", "ranks_", "stack_", "udf_", "udf_checked_", "udf_folds_"),
+    "cuda": ("", "alike_", "ranks_"),
 }
 PACKAGES = {
     "cpu": ("numba", "llvmlite", "numpy"),

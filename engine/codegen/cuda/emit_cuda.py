@@ -12,7 +12,6 @@ from ..listing import DOUBT, elements, legend
 from ..loop import Machine
 from ..program import Program, once
 from ..typed_values import Input
-from ..udf.function_text import definitions
 from .accumulator_layout import Layout, Place, layout
 from .emit_fold import (
     IN_REGISTERS,
@@ -81,7 +80,6 @@ def source(program: Program, description: str) -> str:
     lines += condition_function(program) if ordered else []
     if where.near is not None:
         lines += [f"{LAUNCH_BOUNDS} = {where.near.bounds}", "", ""]
-    lines += definitions(program.functions, "cuda")
     lines.append(f"def {program.name}({', '.join(n for n, _ in signature(program))}):")
     # Unsigned, or the compiler would divide to find out how often the loop runs
     body = ["thread = np.uint64(cuda.grid(1))", "threads = np.uint64(cuda.gridsize(1))"]
