@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .frame.frame import Frame
     from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
     from .frame.sql_functions import fn
-    from .frame.user_function import udf
+    from .frame.user_function import udaf, udf
     from .module_functions import (
         default_connection,
         execute,
@@ -97,6 +97,7 @@ _HOMES = {
     "max_": "frame.functions",
     "min_": "frame.functions",
     "sum_": "frame.functions",
+    "udaf": "frame.user_function",
     "udf": "frame.user_function",
     "when": "frame.functions",
     **dict.fromkeys(_ERRORS, "errors"),
@@ -131,6 +132,7 @@ __all__ = [
     "register",
     "sum_",
     "table",
+    "udaf",
     "udf",
     "when",
 ]

@@ -11,6 +11,7 @@ from ..plan import derived
 from ..plan.expr import Expr
 from ..plan.functions import aggregate_name, constants, scalar_name
 from ..plan.udf.named_functions import named_function
+from ..plan.udf.python_aggregate import PythonAggregate, python_fold
 from ..plan.udf.python_function import check_plain, python_call
 from .functions import Expression, aggregate, as_column, call
 
@@ -45,6 +46,8 @@ def _bound(function: str, args: Sequence[Expr]) -> Expr:
     python = named_function(function)
     if python is None:
         return derived.function(function, args)
+    if isinstance(python, PythonAggregate):
+        return python_fold(python, args)
     check_plain(python, "frames")
     return python_call(python, args)
 

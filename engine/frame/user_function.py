@@ -10,6 +10,8 @@ from ..errors import InvalidQuery, WrongArguments, shown
 from ..fence import fenced
 from ..plan.expr import Expr
 from ..plan.udf.declaration import checked, declared
+from ..plan.udf.declared_aggregate import declared_aggregate
+from ..plan.udf.python_aggregate import PythonAggregate, python_fold
 from ..plan.udf.python_function import PythonFunction, Way, check_plain, python_call
 from .expression_names import call_name
 from .functions import Expression, Operand, Resolve, as_column, as_expression
@@ -99,3 +101,48 @@ def _made(
         )
     way: Way = "vectorized" if vectorized else "compiled"
     return UserFunction(checked(declared(known, function, parameters, returns, way, traits)))
+
+
+@fenced
+class UserAggregate:
+    """A Python aggregate that queries call; over expressions it is one."""
+
+    def __init__(self, aggregate: PythonAggregate) -> None:
+        self.python_aggregate = aggregate
+
+    def __call__(self, *args: Operand) -> Expression:
+        """Return the aggregate of expressions, or of columns by name: it belongs into agg(...)."""
+        operands = [as_column(a) for a in args]
+
+        def bind(resolve: Resolve) -> Expr:
+            return python_fold(self.python_aggregate, [o.bind(resolve) for o in operands])
+
+        name = call_name(self.python_aggregate.name, [o.name for o in operands])
+        return Expression(bind, name)
+
+    def __repr__(self) -> str:
+        return f"<fuseline.udaf {self.python_aggregate} -> {self.python_aggregate.result}>"
+
+
+@fenced
+def udaf(
+    *parameters: object,
+    returns: object,
+    initial: object,
+    step: Callable[..., Any],
+    merge: Callable[..., Any],
+    finish: Callable[..., Any] | None = None,
+    name: str = "",
+) -> UserAggregate:
+    """Make an aggregate of Python functions, which are compiled: `finish` of the state that `step(state, value, ...)` makes row by row.
+
+    The state begins as `initial`, a number or a tuple of numbers, and keeps its types; `merge(a, b)` joins the states of two parts of a group.
+    Rows with a NULL argument are left out; of none the result is that of `initial`.  Without `finish` it is the state.
+    """
+    known = name or str(getattr(step, "__name__", "")).removesuffix("_step")
+    functions = (step, merge, finish or _itself)
+    return UserAggregate(declared_aggregate(known, parameters, returns, initial, functions))
+
+
+def _itself(state):  # type: ignore[no-untyped-def]
+    return state

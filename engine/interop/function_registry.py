@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 from ..catalog import Catalog
 from ..errors import CatalogError, UnknownName, WrongArguments, check_name, nearest, shown
 from ..fence import fenced
-from ..frame.user_function import UserFunction
+from ..frame.user_function import UserAggregate, UserFunction
 from ..plan.changes.session_objects import SessionObjects
 from ..plan.udf.declaration import checked, declared, options
+from ..plan.udf.python_aggregate import PythonAggregate
 from ..plan.udf.python_function import PythonFunction
 
 
@@ -78,13 +79,15 @@ class FunctionRegistry:
 
 def _function(
     name: str, function: Any, types: tuple[Any, Any], given: tuple[Any, Any, Any, Any]
-) -> PythonFunction:
-    if isinstance(function, UserFunction):
+) -> PythonFunction | PythonAggregate:
+    if isinstance(function, UserFunction | UserAggregate):
         if types != (None, None) or given != ("default", "default", False, "native"):
             raise WrongArguments(
                 f"{shown(function)} has its types and options from @udf: give its name alone."
             )
         check_name(name, "function")
+        if isinstance(function, UserAggregate):
+            return replace(function.python_aggregate, name=name)
         return replace(function.python_function, name=name)
     way, traits = options(*given)
     return checked(declared(name, function, *types, way, traits))

@@ -8,6 +8,7 @@ from dataclasses import fields
 from ..plan.expr import Expr
 from ..plan.node import Node, walk, walk_once
 from ..plan.physical import Physical, Pipeline
+from ..plan.udf.python_aggregate import PythonFold
 from ..plan.udf.python_function import PythonCall
 
 
@@ -23,7 +24,12 @@ def function_lines(plan: Node) -> list[str]:
     return list(found)
 
 
-def _line(call: PythonCall, in_kernel: bool) -> str:
+def _line(call: PythonCall | PythonFold, in_kernel: bool) -> str:
+    if isinstance(call, PythonFold):
+        return (
+            f"Python aggregate {call.function.name}: compiled, a loop over the values of each group on the CPU: "
+            "they are gathered first, which no kernel does"
+        )
     name = f"Python function {call.function.name}"
     if call.image is None:
         how = "over Arrow arrays" if call.function.way == "vectorized" else "row by row"
@@ -34,10 +40,10 @@ def _line(call: PythonCall, in_kernel: bool) -> str:
     return f"{name}: compiled, a loop over arrays on the CPU: its operator is in no pipeline"
 
 
-def _calls(node: Node) -> Iterator[PythonCall]:
+def _calls(node: Node) -> Iterator[PythonCall | PythonFold]:
     for field in fields(node):  # type: ignore[arg-type]
         for expr in _expressions(getattr(node, field.name)):
-            yield from (part for part in walk(expr) if isinstance(part, PythonCall))
+            yield from (part for part in walk(expr) if isinstance(part, PythonCall | PythonFold))
 
 
 def _expressions(value: object) -> Iterator[Expr]:

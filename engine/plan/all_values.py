@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .expr import Call, Cast, Expr, Literal
 from .functions import SCALAR, STRICT
+from .udf.python_aggregate import PythonFold
 from .udf.python_function import PythonCall
 
 
@@ -27,6 +28,6 @@ def never_raises(expr: Expr) -> bool:
     match expr:
         case Call(function=function) if SCALAR[function].raises:
             return False
-        case Cast(safe=False) | PythonCall():
+        case Cast(safe=False) | PythonCall() | PythonFold():
             return False
     return all(map(never_raises, expr.children))

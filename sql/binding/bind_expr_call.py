@@ -16,6 +16,7 @@ from fuseline.plan.composed.nested_values import OF_NAMED_VALUES
 from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT, NULL
+from fuseline.plan.udf.python_aggregate import python_fold
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -25,7 +26,7 @@ from .bind_lambda import bind_lambda_call, has_lambda
 from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
 from .scope import Scope
-from .udf.bind_python import bind_python, python_function
+from .udf.bind_python import bind_python, python_aggregate, python_function
 
 _CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
 _QUANTILES = ("quantile_cont", "quantile_disc")
@@ -33,7 +34,8 @@ _QUANTILES = ("quantile_cont", "quantile_disc")
 
 def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
-    if function_names.aggregate(node) is not None or function_names.window(node) is not None:
+    names = function_names
+    if names.aggregate(node) or names.window(node) or python_aggregate(node, scope):
         return bind_aggregate(node, scope)
     python = python_function(node, scope)
     if python is not None:
@@ -135,7 +137,8 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
     """Bind an aggregate with its clauses; its arguments are bound inside of it, where no other aggregate may stand."""
     place = call_span(node, scope)
     clauses = clauses_of(node)
-    if function_names.aggregate(clauses.call) is None:
+    python = python_aggregate(clauses.call, scope)
+    if function_names.aggregate(clauses.call) is None and python is None:
         if function_names.window(clauses.call) is not None:
             raise InvalidQuery("A window function needs OVER (...).", place)
         raise InvalidQuery("FILTER and WITHIN GROUP belong to aggregates.", place)
@@ -149,9 +152,10 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
 
 def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> Expr:
     """Bind the call of an aggregate, its arguments in the scope `inner`."""
+    python = python_aggregate(clauses.call, inner)
     found = function_names.aggregate(clauses.call)
-    assert found is not None
-    name, nodes = found
+    assert found is not None or python is not None
+    name, nodes = found or (clauses.call.name, list(clauses.call.expressions))
     nodes, distinct, order = without_clauses(nodes)
     args = [inner.bind(n) for n in _without_star(name, nodes, distinct, place)]
     keys = tuple(bind_sort_key(item, inner) for item in (order.expressions if order else ()))
@@ -169,6 +173,8 @@ def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> E
             clause="FILTER", allow_aggregates=inner.allow_aggregates and inner.in_window
         )
         condition = within.bind(clauses.filter)
+    if python is not None:
+        return python_fold(python, args, place, distinct=distinct, filter=condition, order=keys)
     return infer.aggregate(name, args, distinct=distinct, filter=condition, order=keys, span=place)
 
 

@@ -19,6 +19,7 @@ from fuseline.sql.binding.relations.bind_pivot import bind_pivot
 from fuseline.sql.binding.relations.bind_recursive import reads
 from fuseline.sql.binding.relations.bind_unpivot import bind_unpivot
 from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
+from fuseline.sql.binding.udf.drawing_calls import find_draw
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use, use_all
 
@@ -140,7 +141,7 @@ def _rows_of_parameters(node: exp.Values, place: Scope, targets: Sequence[DataTy
     row = _row(node.expressions[0])
     if len(node.expressions) > 1 or any(
         value.find(exp.Parameter, exp.Placeholder) not in (None, value)
-        or value.find(exp.Rand) is not None
+        or find_draw(value, place.session.catalog, exp.Rand) is not None
         or is_default(value)
         for value in row
     ):

@@ -28,7 +28,18 @@ from .compiler import Architecture, NotCompiled, Signature
 from .native import processor
 
 FUNCTIONS = {
-    "cpu": ("", "alike_", "atomic_", "ranks_", "stack_", "udf_", "udf_checked_", "udf_folds_"),
+    "cpu": (
+        "",
+        "alike_",
+        "atomic_",
+        "ranks_",
+        "stack_",
+        "udf_",
+        "udf_checked_",
+        "udf_folds_",
+        "udf_math_",
+        "udf_pass_",
+    ),
     "cuda": ("", "alike_", "ranks_"),
 }
 PACKAGES = {

@@ -1,7 +1,6 @@
-"""Python's operators and functions for compiled Python functions: they raise wherever Numba's would give another value than Python's.
+"""Python's operators for compiled Python functions: they raise wherever Numba's would give another value than Python's.
 
-Whole numbers that leave 64 bits, zeros to divide by, and results of the mathematical library that are not finite: what raises says
-nothing but that Python itself has to compute the row.
+Whole numbers that leave 64 bits, and zeros to divide by: what raises says nothing but that Python itself has to compute the row.
 """
 
 from __future__ import annotations
@@ -12,17 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.core import ir
 from numba.core import types as numba_types
-from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.ir_utils import build_definitions, mk_unique_var
 from numba.extending import intrinsic, overload
 
 types: Any = numba_types  # of which Numba's stubs know few
 LIMIT = 2.0**63
 
 
-def _as_whole(a):  # type: ignore[no-untyped-def]
+def as_whole(a):  # type: ignore[no-untyped-def]
     return np.int64(a)
 
 
@@ -46,14 +42,14 @@ def _with_overflow(name: str) -> Any:
     return operated
 
 
-def _is_whole(*kinds: Any) -> bool:
+def is_whole(*kinds: Any) -> bool:
     """Whether values are integers as Python has them; those of NumPy without a sign compute as NumPy does."""
     return all(
         isinstance(k, types.Boolean) or (isinstance(k, types.Integer) and k.signed) for k in kinds
     )
 
 
-def _stub(name: str) -> Any:
+def stub(name: str) -> Any:
     def checked(*args: Any) -> None:
         """Python's function of the name."""
 
@@ -63,11 +59,11 @@ def _stub(name: str) -> Any:
 
 def _operator(plain: Callable[..., Any], whole: Callable[..., Any]) -> Any:
     """Make an operator: `whole` for integers, else Python's, which Numba knows."""
-    made = _stub(whole.__name__)
+    made = stub(whole.__name__)
 
     @overload(made)
     def chosen(a, b):  # type: ignore[no-untyped-def]
-        if _is_whole(a, b):
+        if is_whole(a, b):
             return whole
         return plain
 
@@ -160,10 +156,22 @@ def _power_of_doubles(a, b):  # type: ignore[no-untyped-def]
     return found
 
 
+@intrinsic
+def divided_by(context, a, b):  # type: ignore[no-untyped-def]
+    """The quotient of two doubles, infinity or NaN for zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.fdiv(*given)
+
+    return types.float64(types.float64, types.float64), generate
+
+
 def _real_quotient(a, b):  # type: ignore[no-untyped-def]
-    if b == 0:
+    divisor = np.float64(b)
+    found = divided_by(np.float64(a), divisor)  # before the test, which is no branch then
+    if divisor == 0.0:
         raise ZeroDivisionError
-    return a / b
+    return found
 
 
 def _real_floor(a, b):  # type: ignore[no-untyped-def]
@@ -189,13 +197,13 @@ OPERATORS = {
     operator.lshift: _operator(lambda a, b: a << b, _shifted),
     operator.rshift: _operator(lambda a, b: a >> b, _shifted_back),
 }
-negated = _stub(operator.neg.__name__)
-size, integer, nearest = (_stub(function.__name__) for function in (abs, int, round))
+negated = stub(operator.neg.__name__)
+size, integer, nearest = (stub(function.__name__) for function in (abs, int, round))
 
 
 @overload(negated)
 def _negated(a):  # type: ignore[no-untyped-def]
-    if _is_whole(a):
+    if is_whole(a):
 
         def whole(a):  # type: ignore[no-untyped-def]
             value, over = _sub(np.int64(0), np.int64(a))
@@ -209,7 +217,7 @@ def _negated(a):  # type: ignore[no-untyped-def]
 
 @overload(size)
 def _size(a):  # type: ignore[no-untyped-def]
-    if _is_whole(a):
+    if is_whole(a):
 
         def whole(a):  # type: ignore[no-untyped-def]
             value = np.int64(a)
@@ -223,8 +231,8 @@ def _size(a):  # type: ignore[no-untyped-def]
 
 @overload(integer)
 def _integer(a):  # type: ignore[no-untyped-def]
-    if _is_whole(a):
-        return _as_whole
+    if is_whole(a):
+        return as_whole
     if isinstance(a, types.Float):
 
         def whole(a):  # type: ignore[no-untyped-def]
@@ -238,8 +246,8 @@ def _integer(a):  # type: ignore[no-untyped-def]
 
 @overload(nearest)
 def _nearest(a):  # type: ignore[no-untyped-def]
-    if _is_whole(a):
-        return _as_whole
+    if is_whole(a):
+        return as_whole
     if isinstance(a, types.Float):
 
         def whole(a):  # type: ignore[no-untyped-def]
@@ -249,144 +257,3 @@ def _nearest(a):  # type: ignore[no-untyped-def]
 
         return whole
     return None
-
-
-def is_finite(value: Any) -> Any:
-    """Whether a result is a number, or no floating-point one."""
-
-
-@overload(is_finite)
-def _is_finite(value):  # type: ignore[no-untyped-def]
-    if isinstance(value, types.Float):
-        return lambda value: math.isfinite(value)  # noqa: PLW0108 - Numba takes no other
-    return lambda value: True
-
-
-def _of_math(plain: Callable[..., Any]) -> Any:
-    """Make a function of `math` that raises where its result is no finite number: Python tells infinity from a domain error."""
-    made = _stub(plain.__name__)
-
-    @overload(made)
-    def chosen(*args):  # type: ignore[no-untyped-def]
-        if len(args) == 2:
-
-            def pair(*args):  # type: ignore[no-untyped-def]
-                found = plain(args[0], args[1])
-                if not is_finite(found):
-                    raise ValueError
-                return found
-
-            return pair
-
-        def one(*args):  # type: ignore[no-untyped-def]
-            found = plain(args[0])
-            if not is_finite(found):
-                raise ValueError
-            return found
-
-        return one
-
-    return made
-
-
-def _to_whole(plain: Callable[..., Any]) -> Any:
-    """Make a function of `math` that rounds to a whole number."""
-    made = _stub(plain.__name__)
-
-    @overload(made)
-    def chosen(a):  # type: ignore[no-untyped-def]
-        if _is_whole(a):
-            return _as_whole
-
-        def whole(a):  # type: ignore[no-untyped-def]
-            if not -LIMIT <= a < LIMIT:
-                raise OverflowError
-            return np.int64(plain(a))
-
-        return whole
-
-    return made
-
-
-def _rounds(function: Callable[..., Any]) -> bool:
-    """Whether a function makes a whole number of a fraction."""
-    try:
-        return type(function(0.5)) is int
-    except (TypeError, ValueError):  # of other arguments
-        return False
-
-
-MATH = {
-    name: (_to_whole if _rounds(function) else _of_math)(function)
-    for name, function in vars(math).items()
-    if callable(function) and not name.startswith("_")
-}
-_BUILTIN = {
-    function.__name__: made
-    for function, made in (
-        (abs, size),
-        (int, integer),
-        (round, nearest),
-        (pow, OPERATORS[operator.pow]),
-    )
-}
-REPLACED = {
-    **_BUILTIN,
-    **{f"builtins.{name}": made for name, made in _BUILTIN.items()},
-    **{f"math.{name}": made for name, made in MATH.items()},
-}
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class CheckedArithmetic(FunctionPass):
-    """Operators and functions of `math` become calls of those here, and what is raised has no text, which would take memory."""
-
-    _name = "fuseline_checked_arithmetic"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        blocks = state.func_ir.blocks
-        known = {
-            statement.target.name: statement.value.value
-            for block in blocks.values()
-            for statement in block.find_insts(ir.Assign)
-            if isinstance(statement.value, ir.Global | ir.FreeVar)
-        }
-        for block in blocks.values():
-            last = block.body[-1]
-            if isinstance(last, ir.Raise | ir.StaticRaise | ir.DynamicRaise):
-                block.body[:] = [ir.StaticRaise(ValueError, (), last.loc)]
-            body: list[Any] = []
-            for statement in block.body:
-                if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr):
-                    body += _replaced(statement, block.scope, known)
-                body.append(statement)
-            block.body[:] = body
-        state.func_ir._definitions = build_definitions(blocks)
-        return True
-
-
-def _replaced(statement: Any, scope: Any, known: dict[str, Any]) -> list[Any]:
-    """Change an expression in place; return what has to come before it."""
-    value, place = statement.value, statement.loc
-    if value.op == "getattr" and known.get(value.value.name) is math and value.attr in MATH:
-        statement.value = ir.Global(value.attr, MATH[value.attr], place)
-        return []
-    given: tuple[Any, ...]
-    match value.op:
-        case "binop":
-            made, given = OPERATORS.get(value.fn), (value.lhs, value.rhs)
-        case "inplace_binop":
-            made, given = OPERATORS.get(value.immutable_fn), (value.lhs, value.rhs)
-        case "unary" if value.fn in (operator.neg, "-"):
-            made, given = negated, (value.value,)
-        case _:
-            return []
-    if made is None:
-        return []
-    name = ir.Var(scope, mk_unique_var("$checked"), place)
-    scope.define(name.name, place) if name.name not in scope.localvars else None
-    statement.value = ir.Expr.call(name, given, (), place)
-    return [ir.Assign(ir.Global(made.__name__, made, place), name, place)]

@@ -14,7 +14,8 @@ from numba.core.untyped_passes import InlineClosureLikes
 from numba.extending import intrinsic, overload
 
 from ..udf.python_image import python_of
-from .functions_udf_checked_cpu import REPLACED, CheckedArithmetic
+from .functions_udf_math_cpu import REPLACED
+from .functions_udf_pass_cpu import CheckedArithmetic
 
 types: Any = numba_types  # of which Numba's stubs know few
 SINGLE_MAX = 3.4028234663852886e38
@@ -54,19 +55,19 @@ def attempt(context, function, arguments):  # type: ignore[no-untyped-def]
     return result(function, arguments), generate
 
 
-def whole_result(value, low, high):  # type: ignore[no-untyped-def]
+def whole_result(value: Any, low: Any, high: Any) -> Any:
     """A result as a whole number, and whether its type does not hold it."""
 
 
-def real_result(value, low, high):  # type: ignore[no-untyped-def]
+def real_result(value: Any, low: Any, high: Any) -> Any:
     """A result as a double."""
 
 
-def single_result(value, low, high):  # type: ignore[no-untyped-def]
+def single_result(value: Any, low: Any, high: Any) -> Any:
     """A result as a float of 32 bits."""
 
 
-def truth_result(value, low, high):  # type: ignore[no-untyped-def]
+def truth_result(value: Any, low: Any, high: Any) -> Any:
     """A result as a truth value."""
 
 
@@ -115,19 +116,27 @@ RESULTS = {
 GIVEN = {"whole": "np.int64", "real": "np.float64", "single": "np.float64", "truth": "bool"}
 
 
+def _argument(name: str, kind: str) -> str:
+    """An argument as Python has it, of which the compiler knows between which numbers it lies: it does so if it is not NULL."""
+    bare, *limits = kind.split(":")
+    if not limits:
+        return f"{GIVEN[bare]}({name}), "
+    low, high = (f"np.int32({limit})" for limit in limits)
+    return f"np.int64(min(max(np.int32({name}), {low}), {high})), "
+
+
 def python_function(image: str, parameters: str, result: str, low: int, high: int) -> Any:
     """Return a function of whether to call the one of an image, and of its arguments; it gives a value and whether it failed."""
     kinds = parameters.split()
     names = [f"a{i}" for i in range(len(kinds))]
-    given = "".join(f"{GIVEN[kind]}({name}), " for kind, name in zip(kinds, names, strict=True))
+    given = "".join(map(_argument, names, kinds))
     settle, zero = RESULTS[result]
     text = f"""def call({", ".join(["reached", *names])}):
     if not reached:
         return zero, False
     value, raised = attempt(inner, ({given}))
-    if raised:
-        return zero, True
-    return settle(value, {low}, {high})
+    result, beyond = settle(value, {low}, {high})
+    return result, raised | beyond
 """
     compiled = njit(error_model="python", pipeline_class=Checked)
     inner = python_of(image, compiled, REPLACED)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...plan.types import DataType, Kind
 from ...plan.udf.code_image import CodeImage
 from ...plan.udf.python_function import PythonCall
 from ..loop import Machine
+from ..ranges import IntegerRange
 
-IMPORT = {
-    target: f"from fuseline.codegen.{target}.functions_udf_{target} import failed_of, python_function, value_of"
-    for target in ("cpu", "cuda")
-}
+IMPORT = "from fuseline.codegen.cpu.functions_udf_cpu import failed_of, python_function, value_of"
 I64 = (-(2**63), 2**63 - 1)
 
 
@@ -34,18 +32,29 @@ class DeviceFunction:
         return f"{self.name} = python_function({self.image.text!r}, {kinds})"
 
 
-def definitions(functions: Iterable[DeviceFunction], target: str) -> list[str]:
+def definitions(functions: Iterable[DeviceFunction]) -> list[str]:
     """Return the lines of a kernel's file that make its Python functions."""
     lines = [function.line for function in functions]
-    return [IMPORT[target], "", *lines, "", ""] if lines else []
+    return [IMPORT, "", *lines, "", ""] if lines else []
 
 
-def device_function(call: PythonCall, name: str) -> DeviceFunction:
-    """Return the function of a call that has an image."""
+def device_function(
+    call: PythonCall, name: str, intervals: Sequence[IntegerRange | None] = ()
+) -> DeviceFunction:
+    """Return the function of a call that has an image; `intervals` hold its arguments, as far as they are known."""
     assert call.image is not None
     low, high = bounds(call.type)
-    kinds = tuple(register_kind(a.type) for a in call.args)
-    return DeviceFunction(name, call.image, kinds, register_kind(call.type), low, high)
+    kinds = [register_kind(a.type) for a in call.args]
+    for place, interval in enumerate(intervals):
+        if interval is not None and kinds[place] == "whole" and interval.fits_i32:
+            kinds[place] += between(interval)
+    return DeviceFunction(name, call.image, tuple(kinds), register_kind(call.type), low, high)
+
+
+def between(interval: IntegerRange) -> str:
+    """Return limits that tell the compiler where no sum or product overflows: powers of two, so that much the same data share a kernel."""
+    most = (1 << max(interval.magnitude, 1).bit_length()) - 1
+    return f":{-most if interval.low < 0 else 0}:{most}"
 
 
 def register_kind(data_type: DataType) -> str:

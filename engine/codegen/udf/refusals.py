@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ...plan.udf.python_aggregate import PythonFold
 from ...plan.udf.python_function import PythonCall
 from ..compile.compiler import NotCompiled
+from .fold_kernel import fold_kernel
 from .row_kernel import row_kernel
 
 _LINE = re.compile(r'<python function>", line (\d+)')
@@ -29,12 +31,17 @@ _MEANINGS = (
 MOST = 200  # characters of a message
 
 
-def refusal(call: PythonCall, directory: Path) -> str | None:
+def refusal(call: PythonCall | PythonFold, directory: Path) -> str | None:
     """Return why the compiler refuses the function of a call, as a verb and what follows it; None where it has compiled it."""
+    if isinstance(call, PythonFold):
+        kernel, first_line = fold_kernel(call, directory), 1  # of whichever of its functions
+    else:
+        kernel = row_kernel(call, directory)
+        first_line = 1 if call.image is None else call.image.first_line
     try:
-        row_kernel(call, directory).fetch()
+        kernel.fetch()
     except NotCompiled as error:
-        return shortened(str(error), 1 if call.image is None else call.image.first_line)
+        return shortened(str(error), first_line)
     return None
 
 

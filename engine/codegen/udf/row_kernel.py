@@ -9,14 +9,14 @@ from ..compile.compiler import Signature
 from ..cpu.host_kernels import HostFunction, written_kernel
 from .function_text import IMPORT, device_function, machine_of_kind
 
-_ARRAYS = {"whole": "int64", "real": "float64", "single": "float64", "truth": "bool_"}
+ARRAYS = {"whole": "int64", "real": "float64", "single": "float64", "truth": "bool_"}
 
 
 def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
     """Return the loop over a function's rows: start, end, an array each of the arguments, values and failures."""
     function = device_function(call, "function")
     names = [f"a{i}" for i in range(len(function.parameters))]
-    types = [f"[{_ARRAYS[kind]}]" for kind in function.parameters]
+    types = [f"[{ARRAYS[kind]}]" for kind in function.parameters]
     result = f"[{machine_of_kind(function.result).value}]"
     signature: Signature = [
         ("start", "int64"),
@@ -29,7 +29,7 @@ def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
     lines = [
         "import numpy as np",
         "",
-        IMPORT["cpu"],
+        IMPORT,
         "",
         function.line,
         "",

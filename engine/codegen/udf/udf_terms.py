@@ -32,7 +32,8 @@ def _called(call: PythonCall, kernel: ProgramBuilder, translate: Translate) -> V
     if call.image is None:
         raise NotFusable(f"{call.function.name} is called by Python: {call.why}")
     args = [translate(arg, kernel) for arg in call.args]
-    name = kernel.python(call.function.name, partial(device_function, call))
+    made = partial(device_function, call, intervals=[a.interval for a in args])
+    name = kernel.python(call.function.name, made)
     valid = true_and([a.valid for a in args if a.valid is not None])
     reached: Term = Number(True, Machine.BOOL)
     if call.image.has_loops:  # which may not end for rows that no one asked about

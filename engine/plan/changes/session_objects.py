@@ -9,6 +9,7 @@ from random import Random
 
 from ..expr import Literal
 from ..types import DataType
+from ..udf.python_aggregate import PythonAggregate
 from ..udf.python_function import PythonFunction
 
 
@@ -43,6 +44,6 @@ class SessionObjects:
 
     prepared: dict[str, StoredText] = field(default_factory=dict)
     variables: dict[str, Literal] = field(default_factory=dict)
-    functions: dict[str, PythonFunction] = field(default_factory=dict)
+    functions: dict[str, PythonFunction | PythonAggregate] = field(default_factory=dict)
     seeds: Random = field(default_factory=Random)  # of random() and samples
     began: datetime | None = None  # the transaction, if one is open

@@ -27,6 +27,7 @@ from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
 from ..temporal import ticks
 from ..types import Kind
+from ..udf.python_aggregate import PythonFold
 from ..udf.python_function import PythonCall
 from ..window.window_call import WHOLE, Over, WindowCall, WindowFrame
 from .uuid_text import uuid_text
@@ -125,7 +126,7 @@ class _Printer:
                 return self._case(expr), ATOM
             case InList():
                 return self._membership(expr, "in"), COMPARISON
-            case ListMap() | ListReduce() | PythonCall():
+            case ListMap() | ListReduce() | PythonCall() | PythonFold():
                 return self._with_function(expr), ATOM
             case AggregateCall():
                 return self._aggregate(expr), ATOM
@@ -180,8 +181,8 @@ class _Printer:
     def _membership(self, expr: InList, word: str) -> str:
         return f"{self.text(expr.operand, OTHER)} {word} ({self.list(expr.values)})"
 
-    def _with_function(self, expr: ListMap | ListReduce | PythonCall) -> str:
-        if isinstance(expr, PythonCall):
+    def _with_function(self, expr: ListMap | ListReduce | PythonCall | PythonFold) -> str:
+        if isinstance(expr, PythonCall | PythonFold):
             return f"{expr.function.name}({self.list(expr.args)})"
         operand, body = self.text(expr.operand), self.text(expr.body)
         if isinstance(expr, ListReduce):

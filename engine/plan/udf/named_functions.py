@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from .python_aggregate import PythonAggregate
 from .python_function import PythonFunction
 
-_NONE: Mapping[str, PythonFunction] = {}
-_named: ContextVar[Mapping[str, PythonFunction]] = ContextVar("functions", default=_NONE)
+Named = PythonFunction | PythonAggregate
+
+_NONE: Mapping[str, Named] = {}
+_named: ContextVar[Mapping[str, Named]] = ContextVar("functions", default=_NONE)
 
 
 @contextmanager
-def with_functions(functions: Mapping[str, PythonFunction]) -> Iterator[None]:
+def with_functions(functions: Mapping[str, Named]) -> Iterator[None]:
     """Have names stand for these functions inside, by names in lower case."""
     token = _named.set(functions)
     try:
@@ -22,6 +25,6 @@ def with_functions(functions: Mapping[str, PythonFunction]) -> Iterator[None]:
         _named.reset(token)
 
 
-def named_function(name: str) -> PythonFunction | None:
+def named_function(name: str) -> Named | None:
     """Return the function of a name, in any case."""
     return _named.get().get(name.lower())

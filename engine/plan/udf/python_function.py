@@ -71,17 +71,24 @@ def python_call(
         if untyped is not None:
             raise TypeMismatch(f"{function} takes no NULL without a type: cast it.", untyped.span)
         return PythonCall(function, tuple(args), function.result, drawn, span=span)
+    given = taken_arguments(str(function), function.parameters, args, span)
+    return PythonCall(function, given, function.result, drawn, span=span)
+
+
+def taken_arguments(
+    what: str, parameters: Sequence[DataType], args: Sequence[Expr], span: Span | None
+) -> tuple[Expr, ...]:
+    """Return arguments cast to the types of parameters, as far as SQL does so by itself; raises `TypeMismatch`."""
     types = literal_types(args)
-    taken = len(args) == len(function.parameters) and all(
-        _takes(a, t, p) for a, t, p in zip(args, types, function.parameters, strict=True)
+    taken = len(args) == len(parameters) and all(
+        _takes(a, t, p) for a, t, p in zip(args, types, parameters, strict=True)
     )
     if not taken:
         raise TypeMismatch(
-            f"{function} does not take ({', '.join(map(str, types))}): cast the arguments to types that it takes.",
+            f"{what} does not take ({', '.join(map(str, types))}): cast the arguments to types that it takes.",
             span,
         )
-    given = tuple(coerce(a, p) for a, p in zip(args, function.parameters, strict=True))
-    return PythonCall(function, given, function.result, drawn, span=span)
+    return tuple(coerce(a, p) for a, p in zip(args, parameters, strict=True))
 
 
 def _takes(arg: Expr, given: DataType, parameter: DataType) -> bool:
@@ -96,12 +103,6 @@ def _takes(arg: Expr, given: DataType, parameter: DataType) -> bool:
 def has_python(expr: Expr) -> bool:
     """Whether an expression calls a Python function, which is called for no row that does not get to it."""
     return any(isinstance(part, PythonCall) for part in walk(expr))
-
-
-def runs_python(expr: Expr) -> bool:
-    """Whether an expression calls a function that is not compiled, or for some rows alone, which no kernel does."""
-    calls = [part for part in walk(expr) if isinstance(part, PythonCall)]
-    return any(call.image is None for call in calls)
 
 
 def check_plain(function: PythonFunction, where: str) -> None:

@@ -12,10 +12,11 @@ from ..logical import Logical
 from ..node import transform_up, walk
 from .code_image import CodeImage, NotCompilable, image_of
 from .declaration import unfit_type
+from .python_aggregate import PythonFold
 from .python_function import PythonCall, PythonFunction
 
 # Returns why the compiler refuses the function of a call, which has an image
-Refusal = Callable[[PythonCall], str | None]
+Refusal = Callable[[PythonCall | PythonFold], str | None]
 Images = tuple[CodeImage | str, ...]
 
 
@@ -27,6 +28,8 @@ class SettledPlan:
     refusal: Refusal
 
     def call(self, expr: Expr) -> Expr | None:
+        if isinstance(expr, PythonFold):
+            return self._fold(expr)
         if not isinstance(expr, PythonCall):
             return None
         image, why = _image(expr.function)
@@ -40,6 +43,19 @@ class SettledPlan:
                 "write vectorized=True, with which Python runs it over arrays."
             )
             error.at(expr.span)
+            raise error
+        return made
+
+    def _fold(self, fold: PythonFold) -> Expr:
+        found = [_image(function) for function in fold.function.functions]
+        images = tuple(image for image, _ in found if image is not None)
+        made = replace(fold, images=images)
+        why = next((why for image, why in found if image is None), None) or self.refusal(made)
+        if why is not None:
+            error = Unsupported(
+                f"The Python aggregate {fold.function.name} {why}: it has to compile."
+            )
+            error.at(fold.span)
             raise error
         return made
 
@@ -65,6 +81,8 @@ def functions_of(plan: Logical) -> tuple[PythonFunction, ...]:
                 for each in walk(expr):
                     if isinstance(each, PythonCall):
                         found.setdefault(each.function)
+                    elif isinstance(each, PythonFold):
+                        found |= dict.fromkeys(each.function.functions)
     return tuple(found)
 
 

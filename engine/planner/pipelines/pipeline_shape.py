@@ -26,7 +26,7 @@ from ...plan.physical import (
     Stored,
 )
 from ...plan.types import BOOLEAN, DataType, Kind
-from ...plan.udf.python_function import runs_python
+from ...plan.udf.python_aggregate import runs_apart
 from ..estimates.chain_estimate import ChainEstimates
 
 SCANS = ParquetScan | MemoryScan
@@ -129,9 +129,9 @@ def is_link(node: Physical) -> bool:
         case ParquetScan() | MemoryScan():
             return True
         case FilterRows(predicate=predicate):
-            return not runs_python(predicate)
+            return not runs_apart(predicate)
         case ComputeColumns(items=items):
-            return not any(runs_python(expr) for _, expr in items)
+            return not any(runs_apart(expr) for _, expr in items)
         case HashJoin() | NestedLoopJoin():
             return outside(node) is None
     return False

@@ -10,6 +10,7 @@ from fuseline.plan.derived import is_spelled
 from fuseline.plan.expr import Expr, Literal
 from fuseline.plan.functions import aggregate_name, window_name
 from fuseline.plan.types import BIGINT
+from fuseline.plan.udf.python_aggregate import PythonAggregate
 from fuseline.plan.udf.python_function import PythonFunction, python_call
 
 from ..draws.volatile import row_number
@@ -25,6 +26,17 @@ def is_function(name: str) -> bool:
 
 def python_function(node: exp.Expr, scope: Scope) -> PythonFunction | None:
     """Return the function that a call of no known function names."""
+    found = _named(node, scope)
+    return found if isinstance(found, PythonFunction) else None
+
+
+def python_aggregate(node: exp.Expr, scope: Scope) -> PythonAggregate | None:
+    """Return the aggregate that a call of no known function names."""
+    found = _named(node, scope)
+    return found if isinstance(found, PythonAggregate) else None
+
+
+def _named(node: exp.Expr, scope: Scope) -> PythonFunction | PythonAggregate | None:
     if not isinstance(node, exp.Anonymous):
         return None
     return scope.session.catalog.session.functions.get(node.name.lower())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from fuseline.plan.udf.python_function import PythonFunction
+
 from ..binding_catalog import BindingCatalog
 
 
@@ -16,6 +18,6 @@ def find_draw(node: exp.Expr, catalog: BindingCatalog, *kinds: type[exp.Expr]) -
 
     def draws(call: exp.Anonymous) -> bool:
         function = functions.get(call.name.lower())
-        return function is not None and function.side_effects
+        return isinstance(function, PythonFunction) and function.side_effects
 
     return next(filter(draws, node.find_all(exp.Anonymous)), None)

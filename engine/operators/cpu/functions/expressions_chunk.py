@@ -32,6 +32,7 @@ from ....plan.expr import (
 )
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
+from ....plan.udf.python_aggregate import PythonFold
 from ....plan.udf.python_function import PythonCall, has_python
 from .. import table as tables
 from ..table import Table
@@ -40,6 +41,7 @@ from .expressions_kernels import KERNELS
 from .kernels_casts import cast
 from .nested.list_aggregates import aggregated
 from .nested.over_elements import mapped, reduced
+from .udf.group_folds import folded
 from .udf.python_calls import called
 from .vectors import Array, Mask, Vector, booleans, constant, null_constant
 
@@ -184,6 +186,8 @@ def _value(expr: Expr, chunk: Chunk) -> Vector:
             return aggregated(expr, value(operand, chunk), _over_rows)
         case PythonCall():
             return called(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
+        case PythonFold():
+            return folded(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
         case ListMap():
             return mapped(expr, [value(child, chunk) for child in expr.children], _over_rows)
         case ListReduce():

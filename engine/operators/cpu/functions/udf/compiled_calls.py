@@ -19,17 +19,17 @@ from ..vectors import Array, Vector, dtype_of
 from .row_calls import arrow_values, beyond, one
 from .typed_results import typed
 
-_RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
-_TAKEN = {**_RESULTS, "single": np.float64}
+RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
+_TAKEN = {**RESULTS, "single": np.float64}
 ROWS_AT_A_TIME = 1 << 14  # between two looks at whether the query is to stop
 
 
 def of_kernel(call: PythonCall, args: Sequence[Vector], count: int) -> Vector:
     """Return the values of a function in rows without a NULL."""
     kernel = row_kernel(call, kept_in() or Path())
-    given = [_register(v, register_kind(v.type), count) for v in args]
+    given = [register(v, register_kind(v.type), count) for v in args]
     kind = register_kind(call.type)
-    values: Array = np.zeros(count, _RESULTS[kind])
+    values: Array = np.zeros(count, RESULTS[kind])
     failures = np.zeros(count, np.bool_)
     if kernel.over(given)(0, count, values, failures):
         failed = np.flatnonzero(failures)
@@ -37,7 +37,7 @@ def of_kernel(call: PythonCall, args: Sequence[Vector], count: int) -> Vector:
     return Vector(call.type, values.astype(dtype_of(call.type), copy=False))
 
 
-def _register(vector: Vector, kind: str, count: int) -> Array:
+def register(vector: Vector, kind: str, count: int) -> Array:
     data = np.asarray(vector.data)
     if data.dtype == np.uint64 and data.max(initial=0) > np.iinfo(np.int64).max:
         raise OutOfRange(

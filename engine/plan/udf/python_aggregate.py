@@ -1,0 +1,92 @@
+"""An aggregate in Python: a state, the step that a row makes of it, how states of parts merge, and what the result is.
+
+A call is an expression over lists of its arguments' values, which plans gather for each group; a compiled loop goes over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...errors import Span, Unsupported
+from .. import infer
+from ..expr import Expr, SortKey
+from ..node import walk
+from ..types import DataType
+from .code_image import CodeImage
+from .python_function import PythonCall, PythonFunction, taken_arguments
+
+State = tuple[bool | int | float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PythonAggregate:
+    """An aggregate in Python, its types and functions; `scalar`: its state is a number and no tuple."""
+
+    name: str
+    parameters: tuple[DataType, ...]
+    result: DataType
+    initial: State
+    scalar: bool
+    step: PythonFunction
+    merge: PythonFunction
+    finish: PythonFunction
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    @property
+    def functions(self) -> tuple[PythonFunction, PythonFunction, PythonFunction]:
+        return self.step, self.merge, self.finish
+
+    @property
+    def start(self) -> Any:
+        """The state before the first row, as Python has it."""
+        return self.initial[0] if self.scalar else self.initial
+
+
+@dataclass(frozen=True)
+class PythonFold(Expr):
+    """The call of an aggregate: `args` are lists of the values of its arguments in each group, NULLs included.
+
+    `images` are the code of step, merge and finish, once the plan is settled.
+    """
+
+    CHILDREN: ClassVar = ("args",)
+    function: PythonAggregate
+    args: tuple[Expr, ...]
+    type: DataType
+    images: tuple[CodeImage, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+def python_fold(
+    aggregate: PythonAggregate,
+    args: Sequence[Expr],
+    span: Span | None = None,
+    *,
+    distinct: bool = False,
+    filter: Expr | None = None,
+    order: tuple[SortKey, ...] = (),
+) -> PythonFold:
+    """Return the call of an aggregate; raises `TypeMismatch`, and `Unsupported` for DISTINCT rows of several arguments."""
+    given = taken_arguments(str(aggregate), aggregate.parameters, args, span)
+    if distinct and len(given) > 1:
+        raise Unsupported(
+            f"DISTINCT is supported in Python aggregates of one argument, and {aggregate.name} has {len(given)}.",
+            span,
+        )
+    lists = tuple(
+        infer.aggregate("list", [a], distinct=distinct, filter=filter, order=order, span=span)
+        for a in given
+    )
+    return PythonFold(aggregate, lists, aggregate.result, span=span)
+
+
+def runs_apart(expr: Expr) -> bool:
+    """Whether an expression calls a function that no kernel of a pipeline holds: one that Python runs, or an aggregate over lists."""
+    return any(
+        isinstance(part, PythonFold) or (isinstance(part, PythonCall) and part.image is None)
+        for part in walk(expr)
+    )

@@ -1,0 +1,175 @@
+"""Python aggregates: state, step, merge and finish, compiled, with Python's values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline import errors
+from fuseline.connection import Connection
+from tests.test_layout import ROOT
+
+ROWS = 200_000  # of which one group has more than are one state
+VALUES = np.arange(ROWS) / 16.0 - 77.0
+NUMBERS = pa.table(
+    {
+        "x": pa.array(VALUES),
+        "n": pa.array([None if i % 3 == 1 else i for i in range(ROWS)], pa.int64()),
+        "g": pa.array(np.where(np.arange(ROWS) < 190_000, 0, np.arange(ROWS) % 5).astype(np.int32)),
+    }
+)
+State = tuple[float, int]
+
+
+def squares(state: State, x: float) -> State:
+    return state[0] + x * x, state[1] + 1
+
+
+def joined(a: State, b: State) -> State:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def root(state: State) -> float:
+    return math.sqrt(state[0] / state[1]) if state[1] else 0.0
+
+
+RMS = fuseline.udaf(
+    "DOUBLE",
+    returns="DOUBLE",
+    initial=(0.0, 0),
+    step=squares,
+    merge=joined,
+    finish=root,
+    name="rms",
+)
+PRODUCT = fuseline.udaf(
+    "BIGINT",
+    returns="BIGINT",
+    initial=1,
+    step=lambda s, n: s * (n + 1) % 1_000_003,
+    merge=lambda a, b: a * b % 1_000_003,
+    name="product_of",
+)
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[Connection]:
+    with fuseline.connect(device="cpu") as connection:
+        connection.register("numbers", NUMBERS)
+        connection.create_function("rms", RMS)
+        connection.create_function("product_of", PRODUCT)
+        yield connection
+
+
+def test_groups_give_what_numpy_gives(numbers: Connection) -> None:
+    found = numbers.sql("select g, rms(x) from numbers group by g order by g")
+    groups = NUMBERS["g"].to_numpy()
+    expected = [(g, math.sqrt((VALUES[groups == g] ** 2).mean())) for g in range(5)]
+    assert [g for g, _ in found.fetchall()] == [g for g, _ in expected]
+    assert np.allclose([r for _, r in found.fetchall()], [r for _, r in expected], rtol=1e-12)
+    frame = numbers.table("numbers").group_by("g").agg(r=RMS("x"), s=fuseline.fn.rms("x")).sort("g")
+    assert frame.select("r").fetchall() == frame.select("s").fetchall()
+    assert frame.select("g", "r").fetchall() == found.fetchall()
+    assert "Python aggregate rms: compiled, a loop over the values of each group" in found.explain()
+
+
+def test_all_rows_and_none(numbers: Connection) -> None:
+    (found,) = numbers.sql("select rms(x), product_of(n) from numbers").fetchall()
+    expected = 1
+    for n in NUMBERS["n"].to_pylist():
+        expected = expected if n is None else expected * (n + 1) % 1_000_003
+    assert math.isclose(found[0], math.sqrt((VALUES**2).mean()), rel_tol=1e-12)
+    assert found[1] == expected
+    assert numbers.sql("select rms(x), product_of(n) from numbers where x > 1e9").fetchall() == [
+        (0.0, 1)
+    ]
+    assert numbers.sql("select rms(null), rms(3)").fetchall() == [(0.0, 3.0)]
+    assert numbers.sql("select g, rms(x) from numbers where false group by g").fetchall() == []
+
+
+def test_clauses_of_aggregates(numbers: Connection) -> None:
+    query = "select rms(x) filter (x = 3), rms(distinct x) filter (x = 3 or x = 3), rms(x order by x desc) filter (x = 4) from numbers"
+    assert numbers.sql(query).fetchall() == [(3.0, 3.0, 4.0)]
+    having = "select g from numbers group by g having rms(x) < 9000 and count(*) > 1 order by rms(x) desc limit 1"
+    assert numbers.sql(having).fetchall() == [(0,)]
+    for text in (
+        "rms(x) over ()",
+        "rms(rms(x))",
+        "rms()",
+        "rms(x, x)",
+        "rms(date '2020-01-01')",
+        "rms(*)",
+    ):
+        with pytest.raises(errors.FuselineError):
+            numbers.sql(f"select {text} from numbers").fetchall()
+    with pytest.raises(errors.InvalidQuery, match="WHERE"):
+        numbers.sql("select 1 from numbers where rms(x) > 1")
+
+
+def test_whole_states_have_any_size_in_python(numbers: Connection) -> None:
+    added = fuseline.udaf(
+        "BIGINT",
+        returns="DOUBLE",
+        initial=0,
+        step=lambda s, n: s + n * n * n,
+        merge=lambda a, b: a + b,
+        finish=lambda s: s / 1e10,
+        name="added",
+    )
+    numbers.create_function("added", added)
+    expected = sum(n**3 for n in NUMBERS["n"].to_pylist() if n is not None) / 1e10
+    assert expected * 1e10 > 2**63
+    assert numbers.sql("select added(n) from numbers").fetchall() == [(expected,)]
+    numbers.create_function(
+        "as_tiny",
+        fuseline.udaf(
+            "BIGINT",
+            returns="TINYINT",
+            initial=0,
+            step=max_of,
+            merge=max_of,
+            name="as_tiny",
+        ),
+    )
+    assert numbers.sql("select as_tiny(n) from numbers where n < 128").fetchall() == [(126,)]
+    with pytest.raises(errors.OutOfRange, match='"as_tiny"'):
+        numbers.sql("select as_tiny(n) from numbers").fetchall()
+
+
+def as_text(state: float) -> str:
+    return f"{state}"
+
+
+def max_of(a: int, b: int) -> int:
+    return max(a, b)
+
+
+def test_what_it_raises_and_what_does_not_compile(numbers: Connection) -> None:
+    def made(name: str, **parts: Any) -> None:
+        given = {"initial": 0.0, "step": lambda s, x: s + x, "merge": lambda a, b: a + b, **parts}
+        numbers.create_function(name, fuseline.udaf("DOUBLE", returns="DOUBLE", name=name, **given))
+
+    made("inverse_of", finish=lambda s: 1 / s)
+    assert numbers.sql("select inverse_of(x) from numbers where x = 2").fetchall() == [(0.5,)]
+    with pytest.raises(errors.ExecutionError, match='"inverse_of" raised ZeroDivisionError'):
+        numbers.sql("select inverse_of(x) from numbers where x = 1e9").fetchall()
+    made("textual", finish=as_text)
+    with pytest.raises(errors.Unsupported, match="textual"):
+        numbers.sql("select textual(x) from numbers").fetchall()
+    with pytest.raises(errors.Unsupported, match="state of listed"):
+        made("listed", initial=[1])
+    with pytest.raises(errors.Unsupported, match="vectorized"):
+        fuseline.udaf(
+            "VARCHAR", returns="BIGINT", initial=0, step=max_of, merge=max_of, name="texts"
+        )
+
+
+def test_the_page_has_what_an_aggregate_takes() -> None:
+    text = (ROOT / "docs/udf.md").read_text()
+    assert all(f"{word}=" in text for word in ("initial", "step", "merge", "finish", "returns"))
