@@ -187,7 +187,7 @@ FORMATS: dict[str, Callable[[Any], Any]] = {
     "arrow": lambda f: f.to_arrow().column_names,
     "pandas": lambda f: list(f.to_pandas().columns),
     "json": lambda f: list(json.loads(json_text(f.to_arrow()))[0]),
-    "html": lambda f: f._repr_html_().count("<th>"),
+    "html": lambda f: f._repr_html_().count("<th "),
 }
 
 

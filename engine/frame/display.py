@@ -1,18 +1,16 @@
-"""Results for people: a terminal table, an HTML table, and the JSON and CSV of the command line."""
+"""Results for people: a terminal table, and the JSON and CSV of the command line."""
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DataType
 from .cursor import ROWS_AT_A_TIME
-from .python_values import Row, has_values_beyond, interval_text, python_values
+from .python_values import Row, cell, has_values_beyond, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,68 +22,45 @@ WIDEST = 1_000_000  # characters of a line that goes to a pipe or file
 def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) -> None:
     """Print names, types and at most `rows` rows; says so when `table` holds more.
 
-    No value is cut: one that is too wide for the terminal goes on in the next line, and a pipe or file gets wide lines.
+    In a terminal what does not fit is left out in the middle; a pipe or file gets wide lines, with whole values.
     """
-    from rich import box
     from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
 
-    grid = Table(box=box.ROUNDED, header_style="bold")
-    for name, data_type in zip(table.column_names, types, strict=True):
-        justify: Any = "right" if data_type.is_numeric else "left"
-        grid.add_column(Text(f"{name}\n{str(data_type).lower()}"), justify=justify, overflow="fold")
-    shown = table if rows is None else table.slice(0, rows)
-    for row in _rows(shown):
-        grid.add_row(*(Text(cell(v), style="dim" if v is None else "") for v in row))
+    from .fitted_table import TableLayout, fitted
+
     console = Console()
-    if not console.is_terminal:
-        wide = console.options.update(max_width=WIDEST)
-        console.width = max(console.width, Measurement.get(console, wide, grid).maximum)
-    console.print(grid)
+    shown = table if rows is None else table.slice(0, rows)
+    note = None
     if rows is not None and table.num_rows > rows:
-        console.print(f"the first {rows} rows; there are more", style="dim")
-
-
-def html_table(table: pa.Table, types: Sequence[DataType], rows: int) -> str:
-    """Return the first `rows` rows as an HTML table, all text escaped."""
-    heads = "".join(
-        f"<th>{html.escape(n)}<br><small>{html.escape(str(t))}</small></th>"
-        for n, t in zip(table.column_names, types, strict=True)
-    )
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell(v))}</td>" for v in row) + "</tr>"
-        for row in _rows(table.slice(0, rows))
-    )
-    more = f"<p>the first {rows} rows; there are more</p>" if table.num_rows > rows else ""
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-
-def cell(value: object) -> str:
-    """Return one value as SQL shows it."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return interval_text(*value)
-    if isinstance(value, datetime) and value.microsecond:
-        return str(value).rstrip("0")
-    return str(value)
+        note = f"the first {rows} rows; there are more"
+    layout = TableLayout(console.width if console.is_terminal else None)
+    if not console.is_terminal:
+        console.width = WIDEST
+    console.print(fitted(table.column_names, types, rows_of(shown), layout, note))
 
 
 def json_lines(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """Give the lines of a JSON array of objects, one a row; decimals have all their digits, names that repeat a number."""
-    keys = [json.dumps(n) for n in distinct_names(list(names))]
     before = "["
+    for text in json_objects(names, rows_of_batches(batches)):
+        yield f"{before}{text}"
+        before = ",\n "
+    yield "[]\n" if before == "[" else "]\n"
+
+
+def json_objects(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    """Give each row as an object of JSON in one line."""
+    keys = [json.dumps(n) for n in distinct_names(list(names))]
+    for row in rows:
+        pairs = (f"{k}: {_json(v)}" for k, v in zip(keys, row, strict=True))
+        yield f"{{{', '.join(pairs)}}}"
+
+
+def rows_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """Give the rows of batches as Python values, some at a time."""
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
-            for row in _rows(batch.slice(start, ROWS_AT_A_TIME)):
-                pairs = (f"{k}: {_json(v)}" for k, v in zip(keys, row, strict=True))
-                yield f"{before}{{{', '.join(pairs)}}}"
-                before = ",\n "
-    yield "[]\n" if before == "[" else "]\n"
+            yield from rows_of(batch.slice(start, ROWS_AT_A_TIME))
 
 
 def _json(value: object) -> str:
@@ -111,5 +86,5 @@ def csv_columns(table: pa.Table) -> pa.Table:
     return table
 
 
-def _rows(table: pa.Table | pa.RecordBatch) -> list[Row]:
+def rows_of(table: pa.Table | pa.RecordBatch) -> list[Row]:
     return list(zip(*map(python_values, table.columns), strict=True))

@@ -27,6 +27,7 @@ from .file_methods import FileMethods
 from .functions import Expression, Operand, as_column, count, sort_key
 from .group_by import GroupBy
 from .joins import How, join_plans, set_operation
+from .notebook_methods import NotebookMethods
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -46,7 +47,7 @@ Columns = str | Expression | Sequence[str | Expression]  # what a method takes a
 
 
 @fenced
-class Frame(FileMethods):
+class Frame(FileMethods, NotebookMethods):
     """A query that has not run: of `connection.sql`, of a table, or of the methods below.
 
     Column names are case-insensitive.  Where a method takes expressions, a string names a column, and a list of them is
@@ -321,11 +322,6 @@ class Frame(FileMethods):
         raise InvalidQuery(
             "A frame is no array, which would lose its columns' names: use to_pandas(), to_polars(), to_arrow() or fetchall()."
         )
-
-    def _repr_html_(self) -> str:
-        from .display import html_table
-
-        return html_table(self._preview(SHOWN_ROWS), self._types, SHOWN_ROWS)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name} {c.type}" for c in self._plan.columns)
