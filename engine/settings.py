@@ -126,10 +126,12 @@ class Settings:
             object.__setattr__(self, "threads", usable_cores())
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+    def from_environment(
+        cls, environment: Mapping[str, str] | None = None, defaults: Settings | None = None
+    ) -> Settings:
         """Return the defaults with what `FUSELINE_*` variables say; raises as `with_option` does."""
         variables = os.environ if environment is None else environment
-        settings = cls()
+        settings = defaults or cls()
         for name in cls.names():
             value = variables.get(PREFIX + name.upper())
             if value:

@@ -27,7 +27,9 @@ from .binding.parameters import Parameters
 from .binding.scope import Scope, Session
 from .binding.udf.bind_python import is_function
 from .names.reader import quoted
+from .parsing.keywords import RESERVED
 from .parsing.pieces import Piece, first_word, split
+from .parsing.statement_end import ends_statement, relations, unfinished
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
 
@@ -35,7 +37,19 @@ if TYPE_CHECKING:
     from fuseline.frame.frame import Frame
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
-__all__ = ["first_word", "is_function", "plan_sql", "quoted", "split", "starts_query"]
+__all__ = [
+    "RESERVED",
+    "Piece",
+    "ends_statement",
+    "first_word",
+    "is_function",
+    "plan_sql",
+    "quoted",
+    "relations",
+    "split",
+    "starts_query",
+    "unfinished",
+]
 
 
 def plan_sql(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from fuseline.cli import configuration
+from fuseline.errors import FuselineError
 
 COMMAND = [sys.executable, "-c", "from fuseline.cli import main; main()"]
 
@@ -68,9 +72,8 @@ def test_shell_takes_statements_over_several_lines(file: Path) -> None:
     done = run(
         "shell", "--device", "cpu", stdin=f"select max(a)\nfrom '{file}';\nselect x;\n.quit\n"
     )
-    printed = done.stdout.decode()
-    assert "2" in printed
-    assert "UnknownName" in printed
+    assert "2" in done.stdout.decode()
+    assert "UnknownName" in done.stderr.decode()
 
 
 def test_the_shell_reads_a_pipe_without_prompts() -> None:
@@ -83,10 +86,10 @@ def test_the_shell_reads_a_pipe_without_prompts() -> None:
 
 
 def test_the_shell_names_its_commands() -> None:
-    printed = run("shell", "--device", "cpu", stdin=".help\n.nosuch\nexit\nselect 77;\n").stdout
-    assert b".tables" in printed
-    assert b'There is no command ".nosuch"' in printed
-    assert b"77" not in printed
+    done = run("shell", "--device", "cpu", stdin=".help\n.nosuch\nexit\nselect 77;\n")
+    assert b".tables" in done.stdout
+    assert b'There is no command ".nosuch"' in done.stderr
+    assert b"77" not in done.stdout
 
 
 def test_sql_from_standard_input() -> None:
@@ -115,3 +118,90 @@ def test_doctor_runs_a_query_and_names_the_extra() -> None:
     printed = run("doctor").stdout.decode()
     assert "cpu: answers queries" in printed
     assert "not installed" not in printed or "'fuseline[cuda13]'" in printed
+
+
+def test_files_say_settings_and_how_the_shell_begins(tmp_path: Path) -> None:
+    own, here = tmp_path / "config" / "fuseline", tmp_path / "here"
+    own.mkdir(parents=True)
+    here.mkdir()
+    (own / "fuseline.toml").write_text(
+        'threads = 3\nexternal_access = false\n[shell]\nmode = "csv"\n'
+    )
+    (here / "fuseline.toml").write_text(
+        'threads = 2\nmax_memory = "1GB"\n[shell]\nheaders = false\n'
+    )
+    asked = "select value from duckdb_settings() where name in ('threads', 'memory_limit', 'external_access', 'device') order by name;"
+    environment = {
+        **os.environ,
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "FUSELINE_DEVICE": "cpu",
+    }
+
+    def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*COMMAND, *arguments, "shell", "-c", asked]
+        return subprocess.run(
+            command,
+            cwd=here,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    assert shell().stdout.split() == ["cpu", "false", "1000000000", "2"]
+    for wrong, said in (
+        ("external_access = true", "stays so"),
+        ("cache_dir = '/tmp'", "cache_dir is chosen"),
+        ("treads = 1", 'no setting "treads"'),
+        ("[shell]\nmood = 1", "[shell] has no mood"),
+        ("[shell]\nmode = true", "mode is no True"),
+        ("=", "is no TOML"),
+    ):
+        (here / "fuseline.toml").write_text(wrong)
+        assert said in refused(here, own), wrong
+    (tmp_path / "other.toml").write_text("threads = 5\n[shell]\nmode = 'list'\n")
+    assert shell("--config", str(tmp_path / "other.toml")).stdout.split()[-1] == "5"
+
+
+def refused(here: Path, own: Path) -> str:
+    """What is said of the files of a folder and of a user."""
+    before = configuration.typer.get_app_dir
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        patch.setattr(configuration.typer, "get_app_dir", lambda _: str(own))
+        with pytest.raises(FuselineError) as error:
+            configuration.configured(None)
+    assert configuration.typer.get_app_dir is before
+    return str(error.value)
+
+
+def test_the_shell_runs_texts_and_files(tmp_path: Path) -> None:
+    script = tmp_path / "s.sql"
+    script.write_text("create table t as select 5 as a;\nselect nothing;\nselect 99;")
+    done = run(
+        "shell", "--device", "cpu", "--mode", "csv", "-f", str(script), "-c", "select 6 as six"
+    )
+    assert done.stdout.decode().split() == ["six", "6"]
+    assert b"UnknownName" in done.stderr
+    assert done.returncode == 1
+    assert run("shell", "--device", "cpu", "-f", str(tmp_path / "none")).returncode == 1
+
+
+def test_completions_of_the_command() -> None:
+    assert b"_fuseline_completion" in run("completions", "bash").stdout
+    environment = {
+        **os.environ,
+        "COMP_WORDS": "fuseline do",
+        "COMP_CWORD": "1",
+        "_FUSELINE_COMPLETE": "complete_bash",
+    }
+    found = subprocess.run(
+        [str(Path(sys.executable).parent / "fuseline")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert found.stdout.split() == ["doctor"]

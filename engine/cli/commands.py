@@ -1,4 +1,4 @@
-"""The command `fuseline`: sql, shell, explain, warmup, cluster, serve, doctor."""
+"""The command `fuseline`: sql, shell, explain, warmup, cluster, serve, doctor, completions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import typer
 
 from ..errors import FileError, FuselineError, InternalError, InvalidQuery
 from ..fence import fence
-from ..settings import debug_level
+from ..settings import Settings, debug_level
 
 if TYPE_CHECKING:
     from ..connection import Connection
-    from ..frame.batches import Batches
+    from .configuration import Configuration
 
 EXIT_FAILED, EXIT_INTERNAL, EXIT_STOPPED = 1, 70, 130  # 70 is sysexits.h's EX_SOFTWARE
+COMPLETE = "_FUSELINE_COMPLETE"  # the variable by which such a script asks
 
 
 app = typer.Typer(
@@ -41,6 +42,11 @@ class Format(StrEnum):
     csv = "csv"
     json = "json"
     arrow = "arrow"
+    jsonlines = "jsonlines"
+    markdown = "markdown"
+    line = "line"
+    tsv = "tsv"
+    html = "html"
 
 
 class Device(StrEnum):
@@ -49,6 +55,15 @@ class Device(StrEnum):
     auto = "auto"
     gpu = "gpu"
     cpu = "cpu"
+
+
+class CompletionShell(StrEnum):
+    """The shells of systems that can complete this command."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+    powershell = "powershell"
 
 
 class ExplainStage(StrEnum):
@@ -62,7 +77,11 @@ class ExplainStage(StrEnum):
     all = "all"
 
 
-DeviceOption = Annotated[Device, typer.Option(help="auto, gpu or cpu")]
+DeviceOption = Annotated[
+    Device | None,
+    typer.Option(help="auto, gpu or cpu; by default what the settings say"),
+]
+_config: list[Path] = []  # the file that --config names
 
 
 def _version(asked: bool) -> None:
@@ -94,8 +113,13 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="settings, in the place of fuseline.toml of the user and of this folder"),
+    ] = None,
 ) -> None:
     """SQL over Parquet on NVIDIA GPUs, with DuckDB's answers."""
+    _config[:] = [] if config is None else [config]
     # Bytes that are no UTF-8 are an error of the query that has them, and characters that a terminal lacks are no error
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
         if isinstance(stream, TextIOWrapper):
@@ -109,11 +133,14 @@ def sql(
         typer.Argument(help="SQL, '-' to read it from standard input; ';' separates statements"),
     ],
     format: Annotated[Format, typer.Option(help="table, csv, json or arrow")] = Format.table,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = None,
 ) -> None:
     """Run SQL and print the last result: fuseline sql "select count(*) from 'lineitem.parquet'"."""
+    from .write_results import write_result
+
     with _connect(device) as connection:
-        _run(connection, sys.stdin.read() if query == "-" else query, format)
+        text = sys.stdin.read() if query == "-" else query
+        write_result(connection.sql(text), format.value)
 
 
 @command
@@ -122,7 +149,7 @@ def explain(
     stage: Annotated[
         ExplainStage, typer.Option(help="which stage to show")
     ] = ExplainStage.physical,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = None,
 ) -> None:
     """Show how a query would run, or with --stage analyze how it ran."""
     with _connect(device) as connection:
@@ -131,14 +158,43 @@ def explain(
 
 
 @command
-def shell(device: DeviceOption = Device.auto) -> None:
-    """Read SQL from a prompt, or from a pipe; a statement ends with ';'."""
-    from .shell import run_shell
+def shell(
+    database: Annotated[
+        Path | None, typer.Argument(help="a folder; without one tables end with the shell")
+    ] = None,
+    device: DeviceOption = None,
+    command: Annotated[
+        list[str] | None, typer.Option("--command", "-c", help="run a text and leave")
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", "-f", help="run a file and leave")
+    ] = None,
+    init: Annotated[list[Path] | None, typer.Option(help="run a file at first")] = None,
+    mode: Annotated[str | None, typer.Option(help="how answers are written, as by .mode")] = None,
+    plain: Annotated[bool, typer.Option(help="a prompt without colours and completion")] = False,
+    readonly: Annotated[bool, typer.Option(help="change nothing in the database")] = False,
+) -> None:
+    """Read SQL from a prompt, or from a pipe; a statement ends with ';', .help lists commands.
 
-    with _connect(device) as connection:
-        healthy = run_shell(connection)
-    if not healthy and not sys.stdin.isatty():
+    Files and texts end with the first statement that fails, and the status is 1 then.
+    """
+    from .shell_commands import run_shell
+
+    begin_with = {**_configuration().shell, **({} if mode is None else {"mode": mode})}
+    texts = {"commands": command or (), "files": file or (), "init": init or ()}
+    connection = _connect(device, database, readonly)
+    if not run_shell(connection, begin_with=begin_with, plain=plain, **texts):
         raise typer.Exit(EXIT_FAILED)
+
+
+@command
+def completions(
+    shell: Annotated[CompletionShell, typer.Argument(help="bash, zsh, fish or powershell")],
+) -> None:
+    """Print a script that completes this command: fuseline completions bash >> ~/.bashrc."""
+    from typer.completion import get_completion_script
+
+    print(get_completion_script(prog_name="fuseline", complete_var=COMPLETE, shell=shell.value))
 
 
 @command
@@ -150,7 +206,7 @@ def warmup(
     table: Annotated[
         list[str] | None, typer.Option(help="a table as name=path of Parquet; may be repeated")
     ] = None,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = None,
 ) -> None:
     """Compile the kernels of queries ahead, a line a query; they are kept in FUSELINE_CACHE_DIR.
 
@@ -179,12 +235,12 @@ def cluster(
     ] = None,
     host: Annotated[str, typer.Option(help="the address that others reach it by")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="the scheduler's port; 0 takes a free one")] = 8786,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = None,
 ) -> None:
     """Start a Dask scheduler and workers on this machine for connect(cluster=ADDRESS), until Ctrl-C."""
     from .cluster_commands import run_cluster
 
-    run_cluster(device.value, workers, host, port)
+    run_cluster(_connection_settings(device).device, workers, host, port)
 
 
 @command
@@ -242,12 +298,12 @@ def doctor(
     cluster: Annotated[
         str | None, typer.Option(help="the address of a scheduler, whose workers are looked at too")
     ] = None,
-    device: DeviceOption = Device.auto,
+    device: DeviceOption = None,
 ) -> None:
     """Check driver, GPU, versions and memory, run a query on each device, and say what to install."""
     from .doctor import examine
 
-    if not examine(cluster, device.value):
+    if not examine(cluster, _connection_settings(device).device):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -268,48 +324,26 @@ def _read_text(file: Path) -> str:
         raise FileError(f"{file} cannot be read: {error}.") from error
 
 
+def _configuration() -> Configuration:
+    from .configuration import configured
+
+    return configured(_config[0] if _config else None)
+
+
+def _connection_settings(device: Device | None) -> Settings:
+    """Return what files, the environment and options say."""
+    settings = Settings.from_environment(defaults=_configuration().settings)
+    return settings if device is None else settings.with_option("device", device.value)
+
+
 def _connect(
-    device: Device, database: Path | None = None, read_only: bool = False, **settings: object
+    device: Device | None, database: Path | None = None, read_only: bool = False, **options: object
 ) -> Connection:
     from ..connection import connect
 
-    return connect(database, read_only, device=device.value, cluster=None, **settings)
-
-
-def _run(connection: Connection, query: str, format: Format) -> None:
-    frame = connection.sql(query)
-    if format is Format.table:
-        from ..frame.display import print_table
-
-        print_table(frame.to_arrow(), [c.type for c in frame.plan.columns], None)
-        return
-    with frame.to_batches() as batches:
-        if format is Format.json:
-            from ..frame.display import json_lines
-
-            sys.stdout.writelines(json_lines(batches.schema.names, batches))
-        else:
-            _write_binary(batches, format)
-
-
-def _write_binary(batches: Batches, format: Format) -> None:
-    """Write rows a part at a time, after the names of their columns."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    out = pa.PythonFile(sys.stdout.buffer, mode="w")
-    if format is Format.csv:
-        from ..frame.display import csv_columns
-
-        pyarrow.csv.write_csv(batches.schema.empty_table(), out)
-        headless = pyarrow.csv.WriteOptions(include_header=False)
-        for batch in batches:
-            pyarrow.csv.write_csv(csv_columns(pa.Table.from_batches([batch])), out, headless)
-    else:
-        with pa.ipc.new_stream(out, batches.schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-    sys.stdout.buffer.flush()
+    settings = _connection_settings(device)
+    chosen = {name: getattr(settings, name) for name in settings.names()}
+    return connect(database, read_only, **{**chosen, **options})
 
 
 def report(error: FuselineError) -> int:
@@ -323,4 +357,7 @@ def report(error: FuselineError) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
+    from typer.completion import completion_init
+
+    completion_init()  # answers scripts of `fuseline completions`
     app()

@@ -37,7 +37,8 @@ OTHERS = {
     "engine/observe/roofline.py": "the measured bandwidth, in cache_dir",
     "engine/observe/trace.py": "sources of kernels, shown by debug",
     "engine/cli/commands.py": "what the command line names",
-    "engine/cli/shell.py": "the history",
+    "engine/cli/configuration.py": "fuseline.toml",
+    "engine/cli/shell/": "the history, and what who types names, by the rules of the door",
     "engine/operators/host_memory.py": "limits of the control group",
     "engine/operators/cpu/memory/bandwidth.py": "the processor's name",
 }
