@@ -27,7 +27,7 @@ __all__ = ["Catalog", "TableFunction", "View", "file_paths"]
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
 
 FilesKey = tuple[str, tuple[str, ...], str]
-OpenFiles = Callable[[str, Sequence[str], Mapping[str, object], Access], "UnreadTable"]
+OpenFiles = Callable[..., "ParquetTable | UnreadTable"]  # of format, paths, options and rules
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .reading import Reading
     from .storage.tables.access import Access
     from .storage.tables.memory_table import MemoryTable
+    from .storage.tables.parquet import ParquetTable
 
 __all__ = ["Connection", "Result", "connect"]
 
@@ -373,10 +374,10 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
 
     def _open_files(
         self, form: str, paths: Sequence[str], options: Mapping[str, object], access: Access
-    ) -> UnreadTable:
-        from .file_tables.open_files import open_files
+    ) -> ParquetTable | UnreadTable:
+        from .lakes.open_lake import open_lake_or_files
 
-        return open_files(self._runner, form, paths, options, access)
+        return open_lake_or_files(self._runner, form, paths, options, access)
 
     def _recursive(self, recursion: Recursion) -> CatalogTable:
         from .storage.tables.recursive_table import RecursiveTable, Rounds

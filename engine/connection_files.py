@@ -75,6 +75,20 @@ class FileReaders:
         """
         return self._read_files("arrow", path, name, options)
 
+    def read_delta(self, path: Path, name: str | None = None, **options: object) -> Frame:
+        """Return a table of Delta Lake, by the path of its folder; options: version, timestamp.
+
+        Raises `FileError` where there is none, and `Unsupported` for what a reader of it must know and this does not.
+        """
+        return self._read_files("delta", path, name, options)
+
+    def read_iceberg(self, path: Path, name: str | None = None, **options: object) -> Frame:
+        """Return a table of Iceberg, by the path of its folder or of its metadata; options: snapshot_from_id, snapshot_from_timestamp.
+
+        Raises `FileError` where there is none, and `Unsupported` where rows are deleted by their values.
+        """
+        return self._read_files("iceberg", path, name, options)
+
     def _read_files(
         self,
         form: str,

@@ -67,6 +67,7 @@ TOP = {
     "plan_cache",
     "writing",
     "file_tables",
+    "lakes",
     "server",
     "",
 }
@@ -99,6 +100,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "duckdb": (),
     "typer": ("cli",),
     "obstore": ("storage.remote",),
+    "deltalake": ("lakes",),
+    "pyiceberg": ("lakes",),
     "ibis": ("interop.ibis_backend",),
     "sqlalchemy": ("interop.sqlalchemy_dialect",),
 }

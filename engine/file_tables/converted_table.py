@@ -166,7 +166,9 @@ def read(source: FileSource, name: str, access: Access, space: ConversionSpace) 
 
 def is_as_found(source: FileSource, access: Access) -> bool:
     """Whether the files are unchanged and may be read as when they were found."""
-    return source.rules is access.rules and are_current(source.patterns, source.files, source.rules)
+    newest = getattr(source, "is_newest", None)  # of what has versions
+    same = source.rules is access.rules and (newest is None or newest())
+    return same and are_current(source.patterns, source.files, source.rules)
 
 
 def check_columns(fields: Sequence[tuple[str, DataType]], source: FileSource) -> None:

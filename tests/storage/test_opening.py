@@ -20,6 +20,7 @@ DOOR = {
     "engine/storage/tables/access.py": "the door",
     "engine/storage/tables/files.py": "finds files by its rules",
     "engine/storage/remote/": "the door to remote files, by the same rules",
+    "engine/lakes/": "judges by the same rules what tables name",
     "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
     "engine/storage/shards.py": "reads what the door has opened",

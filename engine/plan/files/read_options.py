@@ -147,6 +147,8 @@ TABLE_FUNCTIONS = {
     "read_arrow": "arrow",
     "read_ipc": "arrow",
     "read_feather": "arrow",
+    "delta_scan": "delta",
+    "iceberg_scan": "iceberg",
     "read_text": "other",
     "read_blob": "other",
 }
@@ -170,7 +172,29 @@ _ENDINGS = {
     ".ipc": "arrow",
     ".feather": "arrow",
 }
+DELTA_OPTIONS = OptionTable(
+    "delta_scan",
+    {"version": at_least(0), "timestamp": text},
+    {},
+    frozenset(
+        [
+            "delta_file_number",
+            "file_row_number",
+            "filename",
+            "pushdown_partition_info",
+            "pushdown_filters",
+        ]
+    ),
+)
+ICEBERG_OPTIONS = OptionTable(
+    "iceberg_scan",
+    {"snapshot_from_id": number, "snapshot_from_timestamp": text},
+    {},
+    frozenset(["allow_moved_paths", "mode", "version", "version_name_format", "metadata_compression_codec", "skip_schema_inference", "filename"]),
+)  # fmt: skip
 READ_OPTIONS = {
+    "delta": DELTA_OPTIONS,
+    "iceberg": ICEBERG_OPTIONS,
     "csv": CSV_OPTIONS,
     "json": JSON_OPTIONS,
     "arrow": ARROW_OPTIONS,

@@ -1,0 +1,162 @@
+"""Delta Lake: the library `deltalake` reads the log, and says of a version which files it has, and which rows of them are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import FileError, Unsupported, install
+from ..plan.expr import Value
+from ..plan.files.remote_secret import RemoteSecret
+from ..plan.types import DataType
+from ..storage.remote.urls import is_remote
+from ..storage.tables.access import AccessRules
+from ..storage.tables.files import local_path
+from ..storage.tables.other_types import type_of
+from .lake_table import LakeFile
+
+# What a reader has to know of a table's protocol, and what is known here
+FEATURES = frozenset(["timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "typeWidening-preview", "columnMapping"])  # fmt: skip
+_AWS = {"key_id": "AWS_ACCESS_KEY_ID", "secret": "AWS_SECRET_ACCESS_KEY", "session_token": "AWS_SESSION_TOKEN", "region": "AWS_REGION"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DeltaSnapshot:
+    """A version of a table: the newest one, unless another was asked for."""
+
+    name: str
+    options: Mapping[str, object]
+    rules: AccessRules
+    version: int
+    fields: tuple[tuple[str, DataType], ...]
+    partitions: tuple[str, ...]
+    data: tuple[LakeFile, ...] = field(repr=False)
+
+    @classmethod
+    def open(
+        cls, patterns: Sequence[str], options: Mapping[str, object], rules: AccessRules
+    ) -> DeltaSnapshot:
+        """Read the log; raises `FileError`, `AccessDenied`, and `Unsupported` for what a reader must know and this does not."""
+        if len(patterns) != 1:
+            raise Unsupported("delta_scan takes one path, that of a table.")
+        path = patterns[0]
+        table = _loaded(path, options, rules)
+        _check_protocol(path, table)
+        schema = pa.schema(table.schema().to_arrow())
+        fields = tuple((f.name, type_of(f.type)) for f in schema)
+        partitions = tuple(table.metadata().partition_columns)
+        root = _root(path, rules)
+        deleted = _deleted(table)
+        data = []
+        for action in pa.table(table.get_add_actions(flatten=False)).to_pylist():
+            place = _place(root, action["path"])
+            values: dict[str, Value] = dict(action.get("partition") or {})
+            data.append(LakeFile(place, values, deleted.pop(place, None)))
+        if deleted:
+            raise FileError(
+                f'The Delta table "{path}" has deleted rows of files that it does not list.'
+            )
+        name = local_path(path)
+        return cls(name, options, rules, table.version(), fields, partitions, tuple(data))
+
+    def name_in(self, column: str, schema: pa.Schema, file: LakeFile) -> str | None:
+        return column if column in schema.names else None
+
+    def is_newest(self) -> bool:
+        if self.options:
+            return True
+        try:
+            return bool(_loaded(self.name, {}, self.rules).version() == self.version)
+        except FileError:
+            return False
+
+    def anew(self, rules: AccessRules) -> DeltaSnapshot:
+        return DeltaSnapshot.open([self.name], self.options, rules)
+
+
+def _loaded(path: str, options: Mapping[str, object], rules: AccessRules) -> Any:
+    try:
+        import deltalake
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+    except ModuleNotFoundError as error:
+        raise FileError(f"Delta tables need deltalake: {install('delta')}.") from error
+    root = _root(path, rules)
+    storage = _storage(path, rules) if is_remote(path) else None
+    version = options.get("version")
+    try:
+        table = deltalake.DeltaTable(root, version=version, storage_options=storage)
+        if "timestamp" in options:
+            table.load_as_version(str(options["timestamp"]))
+    except TableNotFoundError:
+        raise FileError(
+            f'There is no Delta table at "{local_path(path)}": check the path.'
+        ) from None
+    except (DeltaError, OSError, ValueError) as error:
+        asked = "".join(f", {name} {value}" for name, value in options.items())
+        reason = "" if is_remote(path) else f": {str(error).splitlines()[0].rstrip('.')}"
+        raise FileError(
+            f'The Delta table "{local_path(path)}"{asked} cannot be read{reason}.'
+        ) from None
+    return table
+
+
+def _root(path: str, rules: AccessRules) -> str:
+    """Return the folder of a table, which may be opened."""
+    if is_remote(path):
+        return rules.remote.judged(path).text.rstrip("/")
+    return rules.resolve(local_path(path), path)
+
+
+def _place(root: str, path: str) -> str:
+    """Return where a file of the log lies, which names it below the table, or anywhere."""
+    if path.startswith("file://"):
+        return unquote(path.removeprefix("file://"))
+    if is_remote(path):
+        return unquote(path)
+    decoded = unquote(path)
+    return decoded if decoded.startswith("/") else f"{root}/{decoded}"
+
+
+def _deleted(table: Any) -> dict[str, Any]:
+    """Return the numbers of the deleted rows of files, ascending, as deletion vectors have them."""
+    found = {}
+    for batch in table.deletion_vectors():
+        rows = pa.record_batch(batch)
+        for path, kept in zip(rows.column(0), rows.column(1), strict=True):
+            keeps = np.asarray(kept.values.to_numpy(zero_copy_only=False), bool)
+            found[_place("", path.as_py())] = np.flatnonzero(~keeps)
+    return found
+
+
+def _check_protocol(path: str, table: Any) -> None:
+    protocol = table.protocol()
+    unknown = set(protocol.reader_features or ()) - FEATURES
+    if unknown or protocol.min_reader_version > 3:
+        names = ", ".join(sorted(unknown)) or f"reader version {protocol.min_reader_version}"
+        raise Unsupported(f'The Delta table "{path}" needs {names}, which is not supported.')
+    mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mode != "none":
+        raise Unsupported(
+            f'The Delta table "{path}" maps its columns to other names in its files ({mode}), which is not supported: '
+            "write it anew without delta.columnMapping.mode."
+        )
+
+
+def _storage(path: str, rules: AccessRules) -> dict[str, str]:
+    """Return a secret in deltalake's words; without one it reads the environment itself."""
+    secret: RemoteSecret | None = rules.remote.secret_for(path)
+    if secret is None:
+        return {}
+    found = {ours: text for name, ours in _AWS.items() if (text := secret.get(name)) is not None}
+    address = secret.get("endpoint")
+    if address is not None:
+        plain = secret.options.get("use_ssl") is False or address.startswith("http://")
+        scheme = "http" if plain else "https"
+        found["AWS_ENDPOINT_URL"] = address if "://" in address else f"{scheme}://{address}"
+        found["AWS_ALLOW_HTTP"] = str(plain).lower()
+    return found
