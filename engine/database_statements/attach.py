@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..database.attached_databases import AttachedDatabase
 from ..database.open_folders import close_folder, open_folder
-from ..errors import CatalogError, InvalidQuery, WrongArguments, shown
+from ..errors import CatalogError, InvalidQuery, Unsupported, WrongArguments, shown
 from ..plan.changes.catalog_objects import MEMORY, TEMP
 from ..storage.tables.access import EVERYTHING, AccessRules
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 IN_MEMORY = ":memory:"
 DEVICES = ("auto", "cpu", "gpu")  # which connect takes in the place of a database
+_SERVER = re.compile(r"grpc(\+\w+)?://", re.IGNORECASE)
 _RESERVED = ("main", MEMORY, TEMP, "system")  # which mean other things before the name of a table
 
 
@@ -52,6 +53,10 @@ def _path(database: object, read_only: object) -> str:
     path = os.fspath(database)
     if not isinstance(path, str) or "\0" in path:
         raise WrongArguments(f"A database's path is text, not {shown(path)}.")
+    if _SERVER.match(path):
+        raise Unsupported(
+            f'"{path}" is a server\'s address, and connect() opens folders: adbc_driver_flightsql.dbapi.connect("{path}") is a client of it (docs/server.md).'
+        )
     if path in ("", IN_MEMORY):
         if read_only:
             raise WrongArguments("read_only=True goes with a folder: memory begins empty.")

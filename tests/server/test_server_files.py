@@ -191,6 +191,18 @@ REFUSED = [
     "reset allowed_paths",
     "pragma threads = 1",
     "attach '{r}/x.db'",
+    "attach ':memory:' as other",
+    "use memory",
+    "detach memory",
+    "create schema s",
+    "export database '{r}/open/out'",
+    "import database '{r}/open'",
+    "from glob('{r}/*')",
+    "from read_text('{r}/secret.csv')",
+    "from read_blob('{r}/secret.csv')",
+    "from parquet_schema('{r}/secret.parquet')",
+    "from sniff_csv('{r}/secret.csv')",
+    "describe select * from '{r}/secret.parquet'",
     "load '{r}/x.so'",
     "begin",
     "commit",
@@ -214,6 +226,32 @@ def test_a_statement_that_is_refused(text: str, places: Path, reader: ServedConn
     assert ask(reader, "select name, value from duckdb_settings()") == before
     assert len(ask(reader, "from t")) == 3
     assert not [*(places / "open").glob("out*")]
+
+
+FOR_THE_OPERATOR = [
+    "attach '{r}/x.db'",
+    "detach memory",
+    "export database '{r}/open/out'",
+    "import database '{r}/open'",
+    "set threads = 1",
+    "set allowed_paths = '/'",
+    "create secret s (type s3, key_id 'x', secret 'y')",
+    "begin",
+]
+
+
+def test_a_server_that_writes_takes_no_orders(places: Path) -> None:
+    options = serving.ServerOptions(
+        writable=True, allowed=(str(places / "open"),), settings={"device": "cpu"}
+    )
+    opened = serving._first_connection(options)
+    try:
+        for text in FOR_THE_OPERATOR:
+            with pytest.raises(FuselineError):
+                ask(opened, text.format(r=places))
+        assert ask(opened, "create table x as select 1 as a") == [{"Count": 1}]
+    finally:
+        opened.close()
 
 
 def test_a_server_that_writes_writes_where_it_may(places: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tests.server.serving_here import action, address, arrow, client, command, r
 T = pa.table({"a": range(100)})
 SECONDS = 20.0  # until something has to have happened, on a machine that is busy
 ENDLESS = "with recursive r(n) as (select 1 union all select n + 1 from r where n > 0) select max(n) from r"
-LARGE = "select r.range as n, 'some text that makes the row wider' || r.range as t from range(3000000) r"
+LARGE = "select r.range as n, 'some text that makes the row wider' || r.range as t from range(1000000) r"
 
 
 @pytest.fixture(scope="module")
