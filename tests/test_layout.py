@@ -45,7 +45,7 @@ FLOORS: dict[str, set[str]] = {
     # Frame builds logical nodes; the last ones are for its methods that show or hand over what it holds.
     "frame": GROUND | {"catalog", "fence", "reading", "observe.explain", "interop"},
     # The receipt of a run, which `runtime` writes
-    "observe.profile": GROUND | {"operators"},
+    "observe.profile": GROUND | {"operators", "observe.roofline"},
     "observe.roofline": GROUND | {"operators", "codegen"},
     "observe": OPERATE | {"observe.profile", "observe.roofline", "observe.explain"},
     "planner": GROUND | {"catalog"},

@@ -149,12 +149,23 @@ def explain(
     stage: Annotated[
         ExplainStage, typer.Option(help="which stage to show")
     ] = ExplainStage.physical,
+    analyze: Annotated[bool, typer.Option("--analyze", help="run it, as --stage analyze")] = False,
+    html: Annotated[Path | None, typer.Option(help="write what it did as a page")] = None,
+    json: Annotated[Path | None, typer.Option(help="write what it did as JSON")] = None,
+    mermaid: Annotated[Path | None, typer.Option(help="write the plan as a diagram")] = None,
     device: DeviceOption = None,
 ) -> None:
-    """Show how a query would run, or with --stage analyze how it ran."""
+    """Show how a query would run, or with --analyze how it ran: as text, or in files."""
+    from .write_results import write_profile_files
+
+    files = {"html": html, "json": json, "mermaid": mermaid}
     with _connect(device) as connection:
         _check_query(query)
-        print(connection.sql(query).explain(stage.value))
+        frame = connection.sql(query)
+        if any(files.values()):
+            write_profile_files(connection.run(frame.plan, timed=True).profile, query, files)
+        else:
+            print(frame.explain("analyze" if analyze else stage.value))
 
 
 @command

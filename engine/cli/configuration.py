@@ -22,7 +22,7 @@ from ..settings import Settings
 from ..settings_lock import check_change
 
 NAME = "fuseline.toml"
-SHELL_KEYS = {
+SHELL_KEYS: dict[str, type | tuple[type, ...]] = {
     "mode": str,
     "maxrows": (int, str),
     "maxwidth": int,
@@ -87,7 +87,6 @@ def _read(path: Path) -> dict[str, Any]:
 def _check_shell(path: Path, name: str, value: object) -> None:
     if name not in SHELL_KEYS:
         raise InvalidQuery(f"{path}: [shell] has no {name}: it takes {', '.join(SHELL_KEYS)}.")
-    if not isinstance(value, SHELL_KEYS[name]) or (
-        isinstance(value, bool) and SHELL_KEYS[name] is not bool
-    ):  # type: ignore[arg-type]
+    takes = SHELL_KEYS[name]
+    if not isinstance(value, takes) or (isinstance(value, bool) and takes is not bool):
         raise InvalidQuery(f"{path}: [shell] {name} is no {value!r}.")

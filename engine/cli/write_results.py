@@ -5,9 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ..storage.tables.access import EVERYTHING
+from ..writing.new_files import NewFiles
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from ..frame.batches import Batches
     from ..frame.frame import Frame
+    from ..observe.profile import Profile
 
 
 def write_result(frame: Frame, format: str) -> None:
@@ -49,3 +56,18 @@ def _write_binary(batches: Batches, format: str) -> None:
             for batch in batches:
                 writer.write_batch(batch)
     sys.stdout.buffer.flush()
+
+
+def write_profile_files(profile: Profile, query: str, files: Mapping[str, Path | None]) -> None:
+    """Write what a query did to each file that is named; raises `FileError`."""
+    make = {
+        "html": lambda: profile.to_html(query),
+        "json": profile.to_json,
+        "mermaid": profile.to_mermaid,
+    }
+    with NewFiles(EVERYTHING) as new:
+        for form, path in files.items():
+            if path is not None:
+                place = new.resolved(str(path))
+                with new.opened(place, str(path)) as out:
+                    out.write(make[form]().encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
@@ -128,6 +128,29 @@ class Profile:
     @property
     def devices(self) -> set[Device]:
         return {n.device for n in self.nodes}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as texts and numbers."""
+        from .profile_exports import profile_data
+
+        return profile_data(self)
+
+    def to_json(self) -> str:
+        from .profile_exports import profile_json
+
+        return profile_json(self)
+
+    def to_mermaid(self) -> str:
+        """Return the plan as a diagram for Mermaid, with rows and times."""
+        from .profile_exports import profile_mermaid
+
+        return profile_mermaid(self)
+
+    def to_html(self, query: str | None = None) -> str:
+        """Return one page with the plan, bars of time and bandwidth, and the kernels' sources; `query` is shown above."""
+        from .profile_page import profile_html
+
+        return profile_html(self, query)
 
     def of(self, node: Physical) -> NodeProfile | None:
         """Return what is known of one node of the plan."""

@@ -37,6 +37,7 @@ OTHERS = {
     "engine/operators/cpu/handwritten_kernels.py": "sources of kernels, in the package",
     "engine/observe/roofline.py": "the measured bandwidth, in cache_dir",
     "engine/observe/trace.py": "sources of kernels, shown by debug",
+    "engine/observe/profile_exports.py": "sources of kernels, shown by a profile",
     "engine/cli/commands.py": "what the command line names",
     "engine/cli/configuration.py": "fuseline.toml",
     "engine/cli/shell/": "the history, and what who types names, by the rules of the door",

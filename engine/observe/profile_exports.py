@@ -1,0 +1,130 @@
+"""A profile as data, as JSON and as a Mermaid diagram: what other programs and pages take of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..plan.physical import Pipeline
+from ..plan.text.plan_text import describe
+from .roofline import bound
+
+if TYPE_CHECKING:
+    from ..operators.context import PipelineReceipt
+    from .profile import NodeProfile, Profile
+
+LABEL = 80  # characters of a node in a diagram
+
+
+def profile_data(profile: Profile) -> dict[str, Any]:
+    """Return a profile as dictionaries and lists of texts and numbers; seconds and bytes have these units in their names.
+
+    `depth` tells the tree: a node's inputs follow it, one deeper.
+    """
+    return {
+        "planning_seconds": profile.plan_seconds,
+        "execution_seconds": profile.run_seconds,
+        "cached_plan": profile.cached_plan,
+        "timed": profile.timed,
+        "bytes_read": profile.bytes_read,
+        "spilled_bytes": dict(profile.spilled),
+        "copy_bytes_a_second": dict(profile.bandwidth),
+        "nodes": [_node(node, profile.bandwidth) for node in profile.nodes],
+        "workers": [
+            {
+                "worker": worker.worker,
+                "seconds": worker.seconds,
+                "bytes_read": worker.bytes_read,
+                "meetings": [meeting._asdict() for meeting in worker.meetings],
+            }
+            for worker in profile.workers
+        ],
+    }
+
+
+def _node(node: NodeProfile, bandwidths: Mapping[Any, float]) -> dict[str, Any]:
+    notes = [node.remark, node.node.not_fused, node.host_note if node.host_values else None]
+    found: dict[str, Any] = {
+        "depth": node.depth,
+        "name": node.name,
+        "text": node.text,
+        "device": node.device,
+        "reason": node.reason,
+        "seconds": node.seconds,
+        "rows": node.rows,
+        "bytes": node.bytes,
+        "notes": [note for note in notes if note],
+        "steps": _steps(node),
+        "kernel": None,
+    }
+    if node.receipt is not None:
+        found["kernel"] = _kernel(node.receipt, node, bandwidths)
+    return found
+
+
+def _steps(node: NodeProfile) -> list[dict[str, Any]]:
+    if not isinstance(node.node, Pipeline):
+        return []
+    listed = node.node.steps.listed()
+    return [{"depth": depth, "text": describe(step)} for depth, step, again in listed if not again]
+
+
+def _kernel(
+    receipt: PipelineReceipt, node: NodeProfile, bandwidths: Mapping[Any, float]
+) -> dict[str, Any]:
+    roof = bandwidths.get(node.device)
+    fused = receipt.fused and receipt.kernel is not None
+    return {
+        "file": str(receipt.kernel) if fused else None,
+        "not_fused": receipt.reason,
+        "origin": receipt.origin,
+        "rows": receipt.rows,
+        "bytes": receipt.bytes,
+        "seconds": receipt.seconds,
+        "bytes_a_second": receipt.bandwidth,
+        "share_of_copy": receipt.bandwidth / roof if roof and fused else None,
+        "bound_by": bound(receipt, roof, node.device) if roof and fused else None,
+        "load_seconds": receipt.load_seconds,
+        "compile_seconds": receipt.compile_seconds,
+        "chunks": receipt.chunks,
+        "operations_a_row": receipt.operations,
+        "indexes": [
+            {"file": str(b.kernel), "form": b.form, "rows": b.rows, "bytes": b.bytes}
+            for b in receipt.builds
+        ],
+    }
+
+
+def profile_json(profile: Profile) -> str:
+    """Return a profile as JSON."""
+    return json.dumps(profile_data(profile), indent=1)
+
+
+def profile_mermaid(profile: Profile) -> str:
+    """Return the plan with rows and times as a Mermaid flowchart, inputs below the nodes that read them."""
+    lines = ["flowchart BT"]
+    above: list[int] = []  # the node of each depth
+    for number, node in enumerate(profile.nodes):
+        text = node.text if len(node.text) <= LABEL else f"{node.text[: LABEL - 3]}..."
+        numbers = f"{node.rows:,} rows, {node.seconds * 1e3:,.2f} ms"
+        lines.append(f'  n{number}["{_escaped(text)}<br>{numbers}"]')
+        del above[node.depth :]
+        if above:
+            lines.append(f"  n{number} --> n{above[-1]}")
+        above.append(number)
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return a text whose signs mean nothing to Mermaid: numbers of characters in their place."""
+    return "".join(c if c.isalnum() or c in " .,_-+*/=:" else f"#{ord(c)};" for c in text)
+
+
+def source_of(file: str) -> str:
+    """Return the text of a kernel's file, or why it cannot be read."""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return f"The file cannot be read: {error}."
