@@ -16,6 +16,7 @@ from numba.extending import intrinsic, overload
 
 types: Any = numba_types  # of which Numba's stubs know few
 LIMIT = 2.0**63
+EXACT = 2**53  # up to which doubles hold each whole number
 
 
 def as_whole(a):  # type: ignore[no-untyped-def]
@@ -57,103 +58,81 @@ def stub(name: str) -> Any:
     return checked
 
 
-def _operator(plain: Callable[..., Any], whole: Callable[..., Any]) -> Any:
-    """Make an operator: `whole` for integers, else Python's, which Numba knows."""
-    made = stub(whole.__name__)
+def _operator(plain: Callable[..., Any], whole: Callable[..., Any]) -> tuple[Any, Any]:
+    """Make an operator, `whole` for integers and else `plain`: one that gives its value and whether that is none, and one that raises then."""
+    told, checked = stub(whole.__name__), stub(whole.__name__)
 
-    @overload(made)
+    @overload(told)
     def chosen(a, b):  # type: ignore[no-untyped-def]
         if is_whole(a, b):
             return whole
         return plain
 
-    return made
+    @overload(checked)
+    def raising(a, b):  # type: ignore[no-untyped-def]
+        def called(a, b):  # type: ignore[no-untyped-def]
+            value, bad = told(a, b)
+            if bad:
+                raise ArithmeticError
+            return value
+
+        return called
+
+    return told, checked
 
 
 _add, _sub, _mul = map(_with_overflow, ("sadd", "ssub", "smul"))
 
 
 def _added(a, b):  # type: ignore[no-untyped-def]
-    value, over = _add(np.int64(a), np.int64(b))
-    if over:
-        raise OverflowError
-    return value
+    return _add(np.int64(a), np.int64(b))
 
 
 def _subtracted(a, b):  # type: ignore[no-untyped-def]
-    value, over = _sub(np.int64(a), np.int64(b))
-    if over:
-        raise OverflowError
-    return value
+    return _sub(np.int64(a), np.int64(b))
 
 
 def _multiplied(a, b):  # type: ignore[no-untyped-def]
-    value, over = _mul(np.int64(a), np.int64(b))
-    if over:
-        raise OverflowError
-    return value
+    return _mul(np.int64(a), np.int64(b))
 
 
 def _divided(a, b):  # type: ignore[no-untyped-def]
     x, y = np.int64(a), np.int64(b)
-    if y == 0 or (y == -1 and x == -(2**63)):
-        raise ZeroDivisionError
-    return x // y
+    bad = (y == 0) | ((y == -1) & (x == -(2**63)))
+    return x // (np.int64(1) if bad else y), bad
 
 
 def _remained(a, b):  # type: ignore[no-untyped-def]
     x, y = np.int64(a), np.int64(b)
-    if y == 0:
-        raise ZeroDivisionError
-    return np.int64(0) if y == -1 else x % y
+    none = (y == 0) | (y == -1)
+    return np.int64(0) if none else x % (np.int64(1) if none else y), y == 0
 
 
 def _raised(a, b):  # type: ignore[no-untyped-def]
     base, left = np.int64(a), np.int64(b)
-    if left < 0:
-        raise ValueError
-    found, over, beyond = np.int64(1), False, False
+    found, bad, beyond = np.int64(1), left < 0, False
     while left > 0:
         if left & 1:
             found, lost = _mul(found, base)
-            over = over | lost | beyond
+            bad = bad | lost | beyond
         left >>= 1
         if left > 0:
             base, lost = _mul(base, base)
             beyond = beyond | lost
-    if over:
-        raise OverflowError
-    return found
+    return found, bad
 
 
 def _shifted(a, b):  # type: ignore[no-untyped-def]
     x, by = np.int64(a), np.int64(b)
-    if by < 0 or by > 62 or (x << by) >> by != x:
-        raise OverflowError
-    return x << by
+    bad = (by < 0) | (by > 62)
+    places = np.int64(0) if bad else by
+    found = x << places
+    return found, bad | ((found >> places) != x)
 
 
 def _shifted_back(a, b):  # type: ignore[no-untyped-def]
     by = np.int64(b)
-    if by < 0:
-        raise ValueError
-    return np.int64(a) >> min(by, np.int64(63))
-
-
-def _quotient(a, b):  # type: ignore[no-untyped-def]
-    x, y = np.int64(a), np.int64(b)
-    if (
-        y == 0 or abs(x) > 2**53 or abs(y) > 2**53
-    ):  # beyond which Python rounds once, and doubles twice
-        raise ZeroDivisionError
-    return np.float64(x) / np.float64(y)
-
-
-def _power_of_doubles(a, b):  # type: ignore[no-untyped-def]
-    found = np.float64(a) ** np.float64(b)
-    if not math.isfinite(found):
-        raise OverflowError
-    return found
+    return np.int64(a) >> min(max(by, np.int64(0)), np.int64(63)), by < 0
 
 
 @intrinsic
@@ -166,37 +145,46 @@ def divided_by(context, a, b):  # type: ignore[no-untyped-def]
     return types.float64(types.float64, types.float64), generate
 
 
+def _quotient(a, b):  # type: ignore[no-untyped-def]
+    """Python rounds a quotient of whole numbers once; of those beyond 53 bits doubles are rounded before."""
+    x, y = np.int64(a), np.int64(b)
+    large = (x > EXACT) | (x < -EXACT) | (y > EXACT) | (y < -EXACT)
+    return divided_by(np.float64(x), np.float64(y)), large | (y == 0)
+
+
 def _real_quotient(a, b):  # type: ignore[no-untyped-def]
     divisor = np.float64(b)
-    found = divided_by(np.float64(a), divisor)  # before the test, which is no branch then
-    if divisor == 0.0:
-        raise ZeroDivisionError
-    return found
+    return divided_by(np.float64(a), divisor), divisor == 0.0
+
+
+def _power_of_doubles(a, b):  # type: ignore[no-untyped-def]
+    found = np.float64(a) ** np.float64(b)
+    return found, not math.isfinite(found)
 
 
 def _real_floor(a, b):  # type: ignore[no-untyped-def]
-    if b == 0:
-        raise ZeroDivisionError
-    return a // b
+    bad = b == 0
+    return a // (1.0 if bad else b), bad
 
 
 def _real_remainder(a, b):  # type: ignore[no-untyped-def]
-    if b == 0:
-        raise ZeroDivisionError
-    return a % b
+    bad = b == 0
+    return a % (1.0 if bad else b), bad
 
 
-OPERATORS = {
-    operator.add: _operator(lambda a, b: a + b, _added),
-    operator.sub: _operator(lambda a, b: a - b, _subtracted),
-    operator.mul: _operator(lambda a, b: a * b, _multiplied),
+_PAIRS = {
+    operator.add: _operator(lambda a, b: (a + b, False), _added),
+    operator.sub: _operator(lambda a, b: (a - b, False), _subtracted),
+    operator.mul: _operator(lambda a, b: (a * b, False), _multiplied),
     operator.truediv: _operator(_real_quotient, _quotient),
     operator.floordiv: _operator(_real_floor, _divided),
     operator.mod: _operator(_real_remainder, _remained),
     operator.pow: _operator(_power_of_doubles, _raised),
-    operator.lshift: _operator(lambda a, b: a << b, _shifted),
-    operator.rshift: _operator(lambda a, b: a >> b, _shifted_back),
+    operator.lshift: _operator(lambda a, b: (a << b, False), _shifted),
+    operator.rshift: _operator(lambda a, b: (a >> b, False), _shifted_back),
 }
+TOLD = {sign: told for sign, (told, _) in _PAIRS.items()}
+OPERATORS = {sign: checked for sign, (_, checked) in _PAIRS.items()}
 negated = stub(operator.neg.__name__)
 size, integer, nearest = (stub(function.__name__) for function in (abs, int, round))
 

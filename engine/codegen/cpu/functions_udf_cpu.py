@@ -15,7 +15,7 @@ from numba.extending import intrinsic, overload
 
 from ..udf.python_image import python_of
 from .functions_udf_math_cpu import REPLACED
-from .functions_udf_pass_cpu import CheckedArithmetic
+from .functions_udf_pass_cpu import CheckedArithmetic, ToldArithmetic
 
 types: Any = numba_types  # of which Numba's stubs know few
 SINGLE_MAX = 3.4028234663852886e38
@@ -31,11 +31,23 @@ class Checked(CompilerBase):
         return [made]
 
 
+class Told(CompilerBase):
+    """The same for a function without loops, which gives its value and whether it failed."""
+
+    def define_pipelines(self) -> list[Any]:
+        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        made.add_pass_after(ToldArithmetic, InlineClosureLikes)
+        made.finalize()
+        return [made]
+
+
 @intrinsic
 def attempt(context, function, arguments):  # type: ignore[no-untyped-def]
     """The value of a function for a tuple of arguments, and whether it raised: then the value is zero."""
     signature = function.get_call_type(context, tuple(arguments), {})
-    if isinstance(signature.return_type, types.Optional | types.NoneType):
+    given = signature.return_type
+    last = given[0] if isinstance(given, types.BaseTuple) and len(given) else given
+    if isinstance(last, types.Optional | types.NoneType):
         raise TypingError("It may return None.")
     result = types.Tuple((signature.return_type, types.boolean))
 
@@ -125,7 +137,9 @@ def _argument(name: str, kind: str) -> str:
     return f"np.int64(min(max(np.int32({name}), {low}), {high})), "
 
 
-def python_function(image: str, parameters: str, result: str, low: int, high: int) -> Any:
+def python_function(
+    image: str, parameters: str, result: str, low: int, high: int, has_loops: bool
+) -> Any:
     """Return a function of whether to call the one of an image, and of its arguments; it gives a value and whether it failed."""
     kinds = parameters.split()
     names = [f"a{i}" for i in range(len(kinds))]
@@ -134,12 +148,14 @@ def python_function(image: str, parameters: str, result: str, low: int, high: in
     text = f"""def call({", ".join(["reached", *names])}):
     if not reached:
         return zero, False
-    value, raised = attempt(inner, ({given}))
+    found, raised = attempt(inner, ({given}))
+    value, bad = {"(found, False)" if has_loops else "found"}
     result, beyond = settle(value, {low}, {high})
-    return result, raised | beyond
+    return result, raised | bad | beyond
 """
     compiled = njit(error_model="python", pipeline_class=Checked)
-    inner = python_of(image, compiled, REPLACED)
+    told = njit(error_model="python", pipeline_class=Told)
+    inner = python_of(image, compiled, REPLACED, compiled if has_loops else told)
     namespace = {"np": np, "attempt": attempt, "inner": inner, "settle": settle, "zero": zero}
     exec(compile(text, "<python function>", "exec"), namespace)
     return njit(namespace["call"])

@@ -28,7 +28,7 @@ class DeviceFunction:
 
     @property
     def line(self) -> str:
-        kinds = f"{' '.join(self.parameters)!r}, {self.result!r}, {self.low}, {self.high}"
+        kinds = f"{' '.join(self.parameters)!r}, {self.result!r}, {self.low}, {self.high}, {self.image.has_loops}"
         return f"{self.name} = python_function({self.image.text!r}, {kinds})"
 
 

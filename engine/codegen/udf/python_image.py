@@ -16,9 +16,13 @@ from ...plan.udf.code_image import CODE_FIELDS, literal
 Compile = Callable[[FunctionType], Any]
 
 
-def python_of(image: str, compiled: Compile, replaced: Mapping[str, Any]) -> Any:
-    """Return the function of an image, each that it calls `compiled`; `replaced` are others for those of Python, by module and name."""
-    return _Making(compiled, replaced).value(literal(b64decode(image)))
+def python_of(
+    image: str, compiled: Compile, replaced: Mapping[str, Any], outermost: Compile | None = None
+) -> Any:
+    """Return the function of an image, compiled `outermost`, and each that it calls `compiled`; `replaced` are others for those of Python, by module and name."""
+    _, *parts = literal(b64decode(image))
+    made = _Making(compiled, replaced).function(*parts)
+    return (outermost or compiled)(made)
 
 
 def _template() -> None:
@@ -54,17 +58,16 @@ class _Making:
             case "array" | "scalar":
                 array = np.frombuffer(rest[2], np.dtype(rest[0])).reshape(rest[1])
                 return array if kind == "array" else array[()]
-        return self._function(*rest)
+        return self._compiled(self.function(*rest))
 
-    def _function(self, code: Any, defaults: Any, cells: Any, reads: Any) -> Any:
+    def function(self, code: Any, defaults: Any, cells: Any, reads: Any) -> FunctionType:
         known = {name: self.value(content) for name, content in reads}
-        made = FunctionType(
+        return FunctionType(
             self._code(code),
             {"__builtins__": builtins, "__name__": "<python function>", **known},
             argdefs=tuple(map(self.value, defaults)),
             closure=tuple(CellType(self.value(content)) for content in cells),
         )
-        return self._compiled(made)
 
     def _code(self, content: Any) -> CodeType:
         constants, *fields = content
