@@ -16,6 +16,7 @@ from ..storage.tables.files import paths_matching
 from ..storage.tables.live_table import LiveTable
 from . import known_names, objects
 from .objects import Here, Row, RowsOf
+from .parquet_footers import FUNCTIONS, RowsOfFooter, footers
 
 _SCHEMA = "database_name varchar, database_oid bigint, schema_name varchar, schema_oid bigint"
 _TABLE = f"{_SCHEMA}, table_name varchar, table_oid bigint"
@@ -81,6 +82,9 @@ def snapshot_functions(here: Callable[[], Here]) -> dict[str, TableFunction]:
     }
     for name, make in (("pragma_table_info", _table_info), ("pragma_show", _shown)):
         found[name] = TableFunction(partial(_of_table, name, make, here), "the name of a table")
+    for name, (fields, of_footer) in FUNCTIONS.items():
+        tell = partial(_footers, fields, of_footer)
+        found[name] = TableFunction(partial(_of_table, name, tell, here), "a path or a pattern")
     found["glob"] = TableFunction(partial(_of_table, "glob", _globbed, here), "a path or a pattern")
     return found
 
@@ -88,6 +92,13 @@ def snapshot_functions(here: Callable[[], Here]) -> dict[str, TableFunction]:
 def _globbed(here: Here, pattern: str) -> pa.Table:
     paths = paths_matching(pattern, here.catalog.access.rules)
     return table_of([("file", VARCHAR)], [(path,) for path in paths])
+
+
+def _footers(fields: Columns, of_footer: RowsOfFooter, here: Here, pattern: str) -> pa.Table:
+    rules = here.catalog.access.rules
+    return table_of(
+        fields, [row for footer in footers(pattern, rules) for row in of_footer(footer)]
+    )
 
 
 def _snapshot(name: str, make: Callable[[], pa.Table]) -> LiveTable:

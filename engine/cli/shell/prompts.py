@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...errors import redacted
 from ...settings import history_file
 from .completions import completions
 from .read_statements import LEAVE, is_complete
@@ -69,7 +70,10 @@ class PlainPrompt:
 
     def read(self, state: ShellState, continued: bool) -> str:
         try:
-            return input(CONTINUED if continued else PROMPT)
+            line = input(CONTINUED if continued else PROMPT)
+            if redacted(line) != line:
+                _forget_last_line()
+            return line
         except KeyboardInterrupt:
             print()
             raise
@@ -82,16 +86,36 @@ class PlainPrompt:
                 readline.write_history_file(self._history)
 
 
+def _forget_last_line() -> None:
+    """Take a line out of the history that has what a secret hides."""
+    with contextlib.suppress(ImportError, ValueError):
+        import readline
+
+        readline.remove_history_item(readline.get_current_history_length() - 1)
+
+
+def _file_history(path: Path) -> Any:
+    """Return a history in a file, which keeps no statement that has what a secret hides."""
+    from prompt_toolkit.history import FileHistory
+
+    class WithoutSecrets(FileHistory):
+        def store_string(self, string: str) -> None:
+            if redacted(string) == string:
+                super().store_string(string)
+
+    return WithoutSecrets(str(path))
+
+
 class ToolkitPrompt:
     """Statements of several lines, which Enter ends behind their `;`; Tab completes, Ctrl-R searches the history."""
 
     def __init__(self, history: Path) -> None:
         from prompt_toolkit import PromptSession
-        from prompt_toolkit.history import FileHistory, InMemoryHistory
+        from prompt_toolkit.history import InMemoryHistory
         from prompt_toolkit.lexers import PygmentsLexer
         from pygments.lexers.sql import SqlLexer
 
-        kept: Any = FileHistory(str(history)) if make_private(history) else InMemoryHistory()
+        kept: Any = _file_history(history) if make_private(history) else InMemoryHistory()
         self._state: ShellState | None = None
         self._session: Any = PromptSession(
             history=kept,

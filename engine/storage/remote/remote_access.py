@@ -14,7 +14,6 @@ from ...plan.files.remote_secret import TYPE_OF, RemoteSecret
 from ..file_identity import denied
 from .credentials import open_store
 from .object_stores import Patience, together
-from .plain_http import PlainHttp
 from .remote_files import RemoteFile, Store
 from .urls import Url, is_remote, url_of
 
@@ -66,6 +65,8 @@ class RemoteAccess:
         with self._lock:
             if key not in self.stores:
                 if url.is_web and self.allowed is not None:
+                    from .plain_http import PlainHttp
+
                     self.stores[key] = PlainHttp.of(url, secret, self.patience, self.judged)
                 else:
                     self.stores[key] = open_store(url, secret, self.patience)

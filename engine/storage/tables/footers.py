@@ -106,6 +106,15 @@ def _read(file: FileIdentity) -> pq.FileMetaData:
     return metadata
 
 
+def footer_of(file: FileIdentity) -> bytes:
+    """Return the footer of a file that `read_footers` has read; raises `FileError`."""
+    try:
+        with _opened_at_end(file) as source:
+            return _footer(source, file.path)[len(MAGIC) : -TAIL]
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(file.path, error) from error
+
+
 def _opened_at_end(file: FileIdentity) -> AbstractContextManager[pa.NativeFile]:
     return file.opened(from_end=True) if isinstance(file, RemoteFile) else opened(file)
 

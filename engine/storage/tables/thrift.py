@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+Fields = dict[int, Any]  # of a struct, by number
 # Types of fields
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 WIDTHS = {TRUE: 0, FALSE: 0, BYTE: 1, DOUBLE: 8, UUID: 16}
@@ -145,3 +146,44 @@ def _skip_all(data: bytes, at: int, kinds: tuple[int, ...], count: int, depth: i
             if at > len(data):
                 raise IndexError
     return at
+
+
+def decoded(data: bytes) -> Fields:
+    """Return a struct as its values by the numbers of its fields; raises `ValueError` or `IndexError` for what is none."""
+    found, _ = _struct(data, 0, 0)
+    return found
+
+
+def _struct(data: bytes, at: int, depth: int) -> tuple[Fields, int]:
+    if depth > DEEPEST:
+        raise ValueError("values are nested too deeply")
+    found: Fields = {}
+    field, kind, at = field_at(data, at, 0)
+    while kind:
+        if kind in (TRUE, FALSE):
+            found[field] = kind == TRUE
+        else:
+            found[field], at = _value(data, at, kind, depth)
+        field, kind, at = field_at(data, at, field)
+    return found, at
+
+
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind == BINARY:
+        length, at = varint(data, at)
+        return data[at : at + length], at + length
+    if kind == STRUCT:
+        return _struct(data, at, depth + 1)
+    if kind in (LIST, SET):
+        count, of, at = items(data, at)
+        values = []
+        for _ in range(count):
+            value, at = _value(data, at, of, depth + 1)
+            values.append(value)
+        return values, at
+    if kind in NUMBERS:
+        return number(data, at), skip(data, at, kind)
+    if kind in (TRUE, FALSE, BYTE):  # in lists, or of 8 bits
+        return int.from_bytes(data[at : at + 1], "little", signed=True), at + 1
+    end = skip(data, at, kind, depth)
+    return data[at:end], end

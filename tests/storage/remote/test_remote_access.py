@@ -268,3 +268,18 @@ def test_globs_are_read_as_by_the_shell(glob, yes, no) -> None:
 
     assert re.fullmatch(pattern_of(glob), yes)
     assert not re.fullmatch(pattern_of(glob), no)
+
+
+def test_the_history_of_the_shell_keeps_no_secret(tmp_path) -> None:
+    pytest.importorskip("prompt_toolkit", reason="the extra shell is not installed")
+    from fuseline.cli.shell.prompts import _file_history
+
+    kept = _file_history(tmp_path / "history")
+    for text in (
+        "select 1",
+        "create secret (type s3,\n key_id 'a', secret 'hush')",
+        "  secret 'hush')",
+    ):
+        kept.store_string(text)
+    assert "select 1" in (tmp_path / "history").read_text()
+    assert "hush" not in (tmp_path / "history").read_text()
