@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -63,6 +63,13 @@ class AskedParameters(Mapping[str, object]):
         return [str(i) for i in range(1, max(numbers, default=0) + 1)] + named
 
 
+class ParameterRows(NamedTuple):
+    """Rows of parameters, and the names of their columns, of which several may be the same."""
+
+    names: list[str]
+    values: list[tuple[Any, ...]]
+
+
 @dataclass
 class Prepared:
     """A statement that was prepared, and the parameters that were bound to it last."""
@@ -73,12 +80,12 @@ class Prepared:
     rows: pa.Schema | None
     bound: list[Any] = field(default_factory=list)
 
-    def values(self, batch_rows: Sequence[Mapping[str, object]]) -> list[Any]:
+    def values(self, rows: ParameterRows) -> list[Any]:
         """Return rows of values as the statement takes them: in order, or by name where it has names."""
-        named = [name for name in self.parameters if not name.isdigit()]
-        if named:
-            return [{name.lstrip("$"): value for name, value in row.items()} for row in batch_rows]
-        return [list(row.values()) for row in batch_rows]
+        if all(name.isdigit() for name in self.parameters):
+            return [list(row) for row in rows.values]
+        names = [name.lstrip("$") for name in rows.names]
+        return [dict(zip(names, row, strict=True)) for row in rows.values]
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class Statements:
         prepared = Prepared(served, text, asked.names, columns)
         return self.prepared.add(call.client, prepared), prepared
 
-    def bind(self, call: ServerCall, handle: bytes, rows: list[Mapping[str, object]]) -> None:
+    def bind(self, call: ServerCall, handle: bytes, rows: ParameterRows) -> None:
         """Keep parameters for the next run of a prepared statement."""
         prepared = self.prepared.get(call.client, handle)
         prepared.bound = prepared.values(rows)
@@ -172,11 +179,11 @@ class Statements:
         return served.run(stop, work)
 
     def update_again(
-        self, call: ServerCall, context: Any, handle: bytes, rows: list[Mapping[str, object]]
+        self, call: ServerCall, context: Any, handle: bytes, rows: ParameterRows
     ) -> int:
         """Carry out a prepared statement for each row of parameters, by default those that are bound."""
         prepared = self.prepared.get(call.client, handle)
-        sets = prepared.values(rows) if rows else prepared.bound
+        sets = prepared.values(rows) if rows.values else prepared.bound
         stop = self.stop_of(call, context, prepared.served)
         return self.update(call, stop, prepared.served, prepared.text, sets or None)
 

@@ -7,7 +7,7 @@ reads them.  Questions about the catalog are their own tickets.  DoPut carries o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyarrow import flight
 from ..errors import InvalidQuery, Unsupported
 from .calls import Calls, ServerCall
 from .client_sessions import Sessions
-from .client_statements import Statements, read_rows
+from .client_statements import ParameterRows, Statements, read_rows
 from .flight_errors import answered
 from .flight_sql_messages import (
     CommandPreparedStatementQuery,
@@ -212,14 +212,14 @@ class FlightService(flight.FlightServerBase):
         call.check_login()
         return call
 
-    def _parameters(self, reader: Any) -> list[Mapping[str, object]]:
+    def _parameters(self, reader: Any) -> ParameterRows:
         try:
             reader.schema  # noqa: B018 - raises where none was sent
         except (pa.ArrowInvalid, StopIteration):
-            return []
+            return ParameterRows([], [])
         rows = read_rows(reader, self.limits.parameter_bytes, "the server's limit parameter_bytes")
-        found: list[Mapping[str, object]] = rows.to_pylist()
-        return found
+        columns = [column.to_pylist() for column in rows.columns]
+        return ParameterRows(rows.column_names, [*zip(*columns, strict=True)])
 
     def _sweep(self) -> None:
         seconds = self.limits.idle_seconds

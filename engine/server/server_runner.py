@@ -136,6 +136,8 @@ class ServerRunner(QueryRunner):
                     "PREPARE, variables, macros and types belong to a session, and this client has none: let it keep cookies "
                     '("adbc.flight.sql.rpc.with_cookie_middleware" in ADBC) and set an option of its session.'
                 )
+            if not permissions.read_only:
+                self.check_changes()  # a change of tables behind it would have it run twice
             return
         if not isinstance(statement, WRITES):
             raise AccessDenied(

@@ -116,6 +116,11 @@ def test_named_parameters(connection: Any) -> None:
     ]
 
 
+def test_parameters_whose_columns_have_one_name(connection: Any) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array(["x"])], names=["p", "p"])
+    assert arrow(connection, "select ? as a, ? as b", batch).to_pylist() == [{"a": 1, "b": "x"}]
+
+
 def test_an_unknown_table_is_the_clients_mistake(connection: Any) -> None:
     with pytest.raises(adbc_driver_manager.ProgrammingError, match='no table "nope"') as error:
         arrow(connection, "select * from nope")
@@ -242,6 +247,11 @@ def test_prepared_sql_and_macros_are_of_a_session(session: Any, connection: Any)
     session.adbc_connection.set_options(**{f"{OPTION}deterministic": "true"})
     arrow(session, "create macro twice(x) as 2 * x")
     assert rows(session, "select twice(21)") == [(42,)]
+    script = (
+        "create macro thrice(x) as 3 * x; create or replace table made as select thrice(2) as x"
+    )
+    arrow(session, script)
+    assert rows(connection, "select x from made") == [(6,)]
     with pytest.raises(adbc_driver_manager.ProgrammingError, match="twice"):
         rows(connection, "select twice(21)")
 
