@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
 from fuseline.plan import infer
+from fuseline.plan.composed.ordered_joins import asof_join, positional_join
 from fuseline.plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Item, Join, Project, Scan, Values, free_columns
@@ -16,7 +17,6 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_table import bind_table, named
-from .relations.ordered_joins import asof_join, positional_join
 from .scope import Scope, Source
 
 _SIDES: dict[str, JoinKind] = {

@@ -26,11 +26,11 @@ from fuseline.plan.expr import (
 from fuseline.plan.logical import Aggregate, Item, Logical
 from fuseline.plan.node import walk
 from fuseline.plan.types import BIGINT
+from fuseline.plan.window.windowed import has_window
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_order import ordinal
-from .bind_window import has_window
 from .scope import Scope
 
 _MAX_GROUPING_SETS = 4096

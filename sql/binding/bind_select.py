@@ -12,6 +12,7 @@ from fuseline.errors import InvalidQuery, ParseError, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, SortKey, new_column
 from fuseline.plan.logical import Distinct, Filter, Item, Logical, Project
+from fuseline.plan.window.windowed import WindowRewriter, has_window
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -19,7 +20,7 @@ from .bind_from import bind_from
 from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .bind_unnest import UnnestRewriter, has_unnest
-from .bind_window import WindowRewriter, has_window, named_windows, pass_over
+from .bind_window import named_windows, pass_over
 from .draws.drawn_arguments import ArgumentRewriter
 from .draws.volatile import refuse_draws_by_row, sampled
 from .scope import Scope, Source

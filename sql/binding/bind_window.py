@@ -10,21 +10,20 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
-from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, SortKey, new_column
+from fuseline.plan.expr import Expr, Literal, SortKey
 from fuseline.plan.functions import WINDOW, scalar_name, sql_names
-from fuseline.plan.logical import Logical
-from fuseline.plan.node import walk
-from fuseline.plan.types import BIGINT
-from fuseline.plan.window.window_call import (
-    WHOLE,
-    Exclude,
-    Over,
-    Side,
-    Unit,
-    WindowCall,
-    WindowFrame,
+from fuseline.plan.window.window_call import WHOLE, Exclude, Side, Unit, WindowCall, WindowFrame
+from fuseline.plan.window.windowed import (
+    FrameBounds,
+    check_sides,
+    default_frame,
+    framed,
+    is_framed,
+    over,
+    range_bounds,
+    rows_offset,
+    without_order,
 )
-from fuseline.plan.window.window_node import Window
 
 from ..parsing.pieces import span_of
 from ..parsing.unread import use, use_all
@@ -38,20 +37,6 @@ from .bind_expr_call import (
     without_clauses,
 )
 from .scope import Scope
-
-_ORDERED_SIDES: tuple[Side, ...] = (
-    "unbounded preceding",
-    "preceding",
-    "current row",
-    "following",
-    "unbounded following",
-)
-
-
-def has_window(exprs: Sequence[Expr]) -> bool:
-    """Whether one of the expressions holds a window call, outside of subqueries."""
-    return any(isinstance(e, Over) for expr in exprs for e in walk(expr))
-
 
 # Definitions
 
@@ -127,17 +112,6 @@ def _definition(node: exp.Expr, scope: Scope, text: str | None = None) -> _Defin
 # Frames
 
 
-@dataclasses.dataclass(frozen=True)
-class _Bounds:
-    """A frame with the bound expressions of its offsets."""
-
-    frame: WindowFrame
-    start: Expr | None = None
-    end: Expr | None = None
-    key: Expr | None = None
-    descending: bool = False
-
-
 def _side(spec: exp.Expr, key: str) -> tuple[Side, exp.Expr | None]:
     value, side = spec.args.get(key), spec.args.get(f"{key}_side")
     word = str(side or "").lower()
@@ -153,9 +127,9 @@ def _side(spec: exp.Expr, key: str) -> tuple[Side, exp.Expr | None]:
 
 def _bounds(
     spec: exp.Expr | None, order: tuple[SortKey, ...], scope: Scope, around: Span | None
-) -> _Bounds:
+) -> FrameBounds:
     if spec is None:
-        return _Bounds(WindowFrame() if order else WHOLE)
+        return FrameBounds(default_frame(order))
     use(spec)
     place = span_of(spec) or around
     start, first = _side(spec, "start")
@@ -164,74 +138,22 @@ def _bounds(
     if spec.args.get("exclude") is not None:
         use(spec.args["exclude"])
         exclude = spec.args["exclude"].name.lower()
-    if start == "unbounded following" or end == "unbounded preceding":
-        which = "start with" if start == "unbounded following" else "end with"
-        wrong = start if start == "unbounded following" else end
-        raise InvalidQuery(f"A frame cannot {which} {wrong.upper()}.", place)
-    if _ORDERED_SIDES.index(end) < _ORDERED_SIDES.index(start):
-        raise InvalidQuery(
-            f"A frame that starts with {start.upper()} cannot end with {end.upper()}.", place
-        )
+    check_sides(start, end, place)
     unit = cast("Unit", str(spec.args.get("kind")).lower())
     frame = WindowFrame(unit, start, end, cast("Exclude", exclude))
     if unit == "range" and (first is not None or last is not None):
-        return _range_bounds(frame, first, last, order, scope, place)
-    if not order and unit != "rows":  # all rows are peers
-        peers: dict[Side, Side] = {"current row": "unbounded preceding"}
-        frame = dataclasses.replace(frame, start=peers.get(start, start))
-        if end == "current row":
-            frame = dataclasses.replace(frame, end="unbounded following")
-    return _Bounds(frame, _offset(first, frame, scope, place), _offset(last, frame, scope, place))
-
-
-def _offset(
-    node: exp.Expr | None, frame: WindowFrame, scope: Scope, place: Span | None
-) -> Expr | None:
-    """Return a number of rows or groups."""
-    if node is None:
-        return None
-    bound = scope.bind(node)
-    offset = infer.cast(bound, BIGINT) if bound.type != BIGINT else bound
-    value = bound.value if isinstance(bound, Literal) else 0
-    if value is None or (isinstance(value, int) and value < 0):
-        wrong = "NULL" if value is None else "negative"
-        raise InvalidQuery(
-            f"The bound of a {frame.unit.upper()} frame cannot be {wrong}.", bound.span or place
-        )
-    return offset
-
-
-def _range_bounds(
-    frame: WindowFrame,
-    first: exp.Expr | None,
-    last: exp.Expr | None,
-    order: tuple[SortKey, ...],
-    scope: Scope,
-    place: Span | None,
-) -> _Bounds:
-    """Bounds are values: the order key less or more an offset."""
-    if len(order) != 1:
-        place = span_of(first if first is not None else last) or place
-        raise InvalidQuery(
-            "A RANGE frame with an offset needs exactly one ORDER BY expression.", place
-        )
-    (key,) = order
-
-    def value(node: exp.Expr | None, side: Side) -> Expr | None:
-        if node is None:
-            return None
-        offset = scope.bind(node)
-        if isinstance(offset, Literal) and offset.value is None:
-            raise InvalidQuery("The bound of a RANGE frame cannot be NULL.", offset.span or place)
-        back = (side == "preceding") != key.descending
-        return infer.call("sub" if back else "add", [key.expr, offset], offset.span)
-
-    values = [value(first, frame.start), value(last, frame.end)]
-    typed = infer.unify([key.expr, *(v for v in values if v is not None)], key.span)
-    start = typed[1] if values[0] is not None else None
-    return _Bounds(
-        frame, start, typed[-1] if values[1] is not None else None, typed[0], key.descending
+        if len(order) != 1:
+            place = span_of(first if first is not None else last) or place
+        offsets = [
+            None if node is None or len(order) != 1 else scope.bind(node) for node in (first, last)
+        ]
+        return range_bounds(frame, offsets[0], offsets[1], order, place)
+    frame = frame if order else without_order(frame)
+    starts, ends = (
+        None if node is None else rows_offset(scope.bind(node), frame, place)
+        for node in (first, last)
     )
+    return FrameBounds(frame, starts, ends)
 
 
 # Calls
@@ -255,17 +177,10 @@ def bind_over(node: exp.Expr, scope: Scope) -> Expr:
         order = tuple(bind_sort_key(item, inner) for item in definition.order.expressions)
     bounds = _bounds(definition.spec, order, inner, place)
     call = _call(node.this, bounds, inner, place)
-    return _over(call, partition, order)
+    return over(call, partition, order)
 
 
-def _over(call: Expr, partition: tuple[Expr, ...], order: tuple[SortKey, ...]) -> Expr:
-    """Return what an aggregate stands for, with its calls over the window."""
-    if isinstance(call, WindowCall):
-        return Over(call, partition, order, call.span)
-    return call.with_children([_over(child, partition, order) for child in call.children])
-
-
-def _call(node: exp.Expr, bounds: _Bounds, scope: Scope, place: Span | None) -> Expr:
+def _call(node: exp.Expr, bounds: FrameBounds, scope: Scope, place: Span | None) -> Expr:
     clauses = clauses_of(node)
     found = function_names.window(clauses.call)
     if found is not None:
@@ -277,33 +192,13 @@ def _call(node: exp.Expr, bounds: _Bounds, scope: Scope, place: Span | None) -> 
         raise InvalidQuery("OVER belongs to aggregates and window functions.", place)
     if clauses.nulls and not isinstance(clauses.call, exp.AnyValue):  # whose NULLs sqlglot ignores
         raise InvalidQuery("IGNORE NULLS and RESPECT NULLS do not go with aggregates.", place)
-    return _framed(bound_aggregate(clauses, scope, place), bounds, place)
-
-
-def _framed(expr: Expr, bounds: _Bounds, place: Span | None) -> Expr:
-    if isinstance(expr, AggregateCall):
-        return WindowCall(
-            expr.function,
-            expr.args,
-            expr.type,
-            bounds.frame,
-            bounds.start,
-            bounds.end,
-            bounds.key,
-            expr.distinct,
-            False,
-            bounds.descending,
-            expr.filter,
-            expr.order,
-            place,
-        )
-    return expr.with_children([_framed(child, bounds, place) for child in expr.children])
+    return framed(bound_aggregate(clauses, scope, place), bounds, place)
 
 
 def _function(
     clauses: CallClauses,
     found: tuple[str, list[exp.Expr]],
-    bounds: _Bounds,
+    bounds: FrameBounds,
     scope: Scope,
     place: Span | None,
 ) -> WindowCall:
@@ -322,16 +217,16 @@ def _function(
         value = args[0].value
         if isinstance(value, int) and value <= 0:
             raise InvalidQuery("ntile() takes a number above zero.", args[0].span or place)
-    framed = bounds if order or row.reach == "frame" else _Bounds(WHOLE)
+    over_frame = bounds if order or is_framed(name) else FrameBounds(WHOLE)
     return WindowCall(
         name,
         args,
         result,
-        framed.frame,
-        framed.start,
-        framed.end,
-        framed.key,
-        descending=framed.descending,
+        over_frame.frame,
+        over_frame.start,
+        over_frame.end,
+        over_frame.key,
+        descending=over_frame.descending,
         ignore_nulls=clauses.nulls == "ignore",
         order=order,
         span=place,
@@ -342,7 +237,7 @@ def _own_order(
     name: str,
     inside: exp.Order | None,
     clauses: CallClauses,
-    bounds: _Bounds,
+    bounds: FrameBounds,
     scope: Scope,
     place: Span | None,
 ) -> tuple[SortKey, ...]:
@@ -357,42 +252,3 @@ def _own_order(
     if row.reach != "frame" and clauses.nulls == "ignore":
         raise Unsupported(f"IGNORE NULLS does not go with ORDER BY inside of {name}.", place)
     return tuple(bind_sort_key(item, scope) for item in inside.expressions)
-
-
-# Nodes
-
-
-class WindowRewriter:
-    """Rewrites expressions with window calls to expressions over the columns that compute them."""
-
-    def __init__(self, plan: Logical) -> None:
-        self.input = plan
-        self._known: dict[Over, Column] = {}
-        self._names: dict[Over, str] = {}
-
-    def name_outputs(self, outputs: Sequence[tuple[str, Expr]]) -> None:
-        """Give window calls that are outputs the names of those."""
-        for name, value in outputs:
-            if isinstance(value, Over):
-                self._names.setdefault(value, name)
-
-    def rewrite(self, expr: Expr) -> Expr:
-        if isinstance(expr, Over):
-            if expr not in self._known:
-                name = self._names.get(expr, expr.call.function)
-                self._known[expr] = new_column(name, expr.type)
-            return ColumnRef(self._known[expr], expr.span)
-        if not expr.children:
-            return expr
-        return expr.with_children([self.rewrite(child) for child in expr.children])
-
-    def plan(self) -> Logical:
-        """Return the input below one node for each partition and order; to be called after all expressions were rewritten."""
-        calls: dict[tuple[tuple[Expr, ...], tuple[SortKey, ...]], list[tuple[Column, WindowCall]]]
-        calls = {}
-        for over, column in self._known.items():
-            calls.setdefault((over.partition, over.order), []).append((column, over.call))
-        plan = self.input
-        for (partition, order), made in calls.items():
-            plan = Window(plan, partition, order, tuple(made))
-        return plan

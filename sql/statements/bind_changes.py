@@ -16,10 +16,10 @@ from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import CatalogTable, Filter, Item, Join, Logical, Project, Values
 from fuseline.plan.statements import Delete, Insert, Query, Update, WrittenRows
 from fuseline.plan.types import DataType
+from fuseline.plan.window.windowed import WindowRewriter
 
 from ..binding.bind_from import beside, bind_list
 from ..binding.bind_query import bind_values, with_entries
-from ..binding.bind_window import WindowRewriter
 from ..binding.draws.volatile import DEFAULT_OF_ROWS
 from ..binding.scope import Scope, Source
 from ..binding.select_list import select_list

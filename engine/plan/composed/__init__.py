@@ -1,4 +1,4 @@
-"""Functions that are others, put together: of dates, of texts and of the session.
+"""What is put together of other plan parts: functions of dates, texts and nested values, joins by order, samples.
 
-Imports `plan`.  `plan/derived.py` has the table of all of them; start at `derived_dates.py`.
+Imports `plan`.  `plan/derived.py` has the table of the functions; start at `derived_dates.py`.
 """

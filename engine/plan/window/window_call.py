@@ -35,6 +35,7 @@ class WindowFrame:
 
 
 WHOLE = WindowFrame("rows", "unbounded preceding", "unbounded following")
+SO_FAR = WindowFrame("rows", "unbounded preceding", "current row")
 
 
 @dataclass(frozen=True)

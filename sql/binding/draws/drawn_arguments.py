@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fuseline.plan.expr import AggregateCall, Expr
 from fuseline.plan.logical import Logical
-
-from ..bind_window import WindowRewriter
+from fuseline.plan.window.windowed import WindowRewriter
 
 
 class ArgumentRewriter:

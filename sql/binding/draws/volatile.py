@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from random import Random
+from typing import cast
 
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Unsupported
-from fuseline.plan import infer
-from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, SortKey, new_column
-from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort, free_columns
+from fuseline.plan.composed.sampling import (
+    ROW_NUMBER,
+    SEED_BITS,
+    Method,
+    drawn,
+    sample_rows,
+    sample_share,
+)
+from fuseline.plan.expr import Call, Expr, Literal
+from fuseline.plan.logical import Logical, free_columns
 from fuseline.plan.temporal import statement_time
-from fuseline.plan.types import BIGINT, DOUBLE, NULL, UUID
-from fuseline.plan.window.window_call import WHOLE, Over, WindowCall
-from fuseline.plan.window.window_node import Window
+from fuseline.plan.types import BIGINT, NULL, UUID
+from fuseline.plan.window.window_call import Over
 from fuseline.sql.parsing.pieces import span_of
 
 from ...parsing.drawn_calls import RandomUuid, TimedUuid
@@ -28,16 +35,13 @@ from ..bind_literal import plain_constant
 from ..scope import Scope
 from ..udf.drawing_calls import find_draw
 
-_ROW_NUMBER = WindowCall("row_number", (), BIGINT)
-_BLOCK = 2048  # rows of which SYSTEM takes all or none, as DuckDB
 DEFAULT_OF_ROWS = "the default of rows"  # which are numbered where they are stored
 _IN_ROWS = ("WHERE", "the arguments of an aggregate", DEFAULT_OF_ROWS)
-_SEED_BITS = 62
 
 
 def _bind_random(node: exp.Expr, scope: Scope) -> Expr:
     """random(): a DOUBLE from 0 to below 1, another one for each row and each place in the text."""
-    return _drawn(*_row_and_seed(node, scope, "random()"))
+    return drawn(*_row_and_seed(node, scope, "random()"))
 
 
 def _bind_random_uuid(node: exp.Expr, scope: Scope) -> Expr:
@@ -71,7 +75,7 @@ def row_number(node: exp.Expr, scope: Scope, what: str) -> Expr:
             f"{what} is not supported in {scope.clause}: name it in the SELECT list of a subquery.",
             place,
         )
-    return Over(_ROW_NUMBER, span=place)
+    return Over(ROW_NUMBER, span=place)
 
 
 def bind_setseed(node: exp.Expr, scope: Scope) -> Expr:
@@ -89,11 +93,7 @@ def bind_setseed(node: exp.Expr, scope: Scope) -> Expr:
 
 def _seed(scope: Scope, what: str) -> Literal:
     scope.session.passing.append(what)
-    return Literal(scope.session.catalog.session.seeds.getrandbits(_SEED_BITS), BIGINT)
-
-
-def _drawn(number: Expr, seed: Expr) -> Expr:
-    return Call("random", (number, seed), DOUBLE)
+    return Literal(scope.session.catalog.session.seeds.getrandbits(SEED_BITS), BIGINT)
 
 
 def sampled(plan: Logical, node: exp.Expr, scope: Scope) -> Logical:
@@ -113,23 +113,14 @@ def sampled(plan: Logical, node: exp.Expr, scope: Scope) -> Logical:
         seed: Expr = Literal(int(given.name), BIGINT)
     else:
         seed = _seed(scope, "SAMPLE")
-    number = new_column("row_number", BIGINT)
-    rows: Logical = Window(plan, (), (), ((number, _ROW_NUMBER),))
     if percent is not None:
-        share = _share(percent)
-        if method == "RESERVOIR":
-            kept = _share_by_draw(rows, number, seed, share)
-        else:
-            kept = Filter(rows, _below(ColumnRef(number), seed, share, method))
-    else:
-        if method == "BERNOULLI":
-            raise InvalidQuery(
-                "BERNOULLI takes a percentage: write 10%, or RESERVOIR for a number of rows.",
-                span_of(amount),
-            )
-        key = SortKey(_drawn(ColumnRef(number), seed))
-        kept = Limit(Sort(rows, (key,)), int(Decimal(amount.name)), 0)
-    return Project(kept, tuple((column, ColumnRef(column)) for column in plan.columns))
+        return sample_share(plan, _share(percent), seed, cast("Method", method))
+    if method == "BERNOULLI":
+        raise InvalidQuery(
+            "BERNOULLI takes a percentage: write 10%, or RESERVOIR for a number of rows.",
+            span_of(amount),
+        )
+    return sample_rows(plan, int(Decimal(amount.name)), seed)
 
 
 def _share(percent: exp.Expr) -> float:
@@ -137,25 +128,6 @@ def _share(percent: exp.Expr) -> float:
     if not 0 <= value <= 100:
         raise InvalidQuery("A sample has at least 0% and at most 100%.", span_of(percent))
     return value / 100
-
-
-def _below(number: Expr, seed: Expr, share: float, method: str) -> Expr:
-    """Draw for each row, or for each block of rows."""
-    if method == "SYSTEM":
-        before = infer.call("sub", [number, Literal(1, BIGINT)])
-        number = infer.cast(infer.call("int_div", [before, Literal(_BLOCK, BIGINT)]), BIGINT)
-    return infer.compare("lt", _drawn(number, seed), Literal(share, DOUBLE))
-
-
-def _share_by_draw(rows: Logical, number: Column, seed: Expr, share: float) -> Logical:
-    """Keep the nearest number of rows to a share of them: those with the smallest draws."""
-    rank, total = new_column("rank", BIGINT), new_column("count", BIGINT)
-    counted = Window(rows, (), (), ((total, WindowCall("count_star", (), BIGINT, WHOLE)),))
-    key = SortKey(_drawn(ColumnRef(number), seed))
-    ranked = Window(counted, (), (key,), ((rank, _ROW_NUMBER),))
-    most = infer.call("mul", [infer.cast(ColumnRef(total), DOUBLE), Literal(share, DOUBLE)])
-    last = infer.cast(infer.call("round", [most]), BIGINT)
-    return Filter(ranked, infer.compare("le", ColumnRef(rank), last))
 
 
 def refuse_draws_by_row(plan: Logical, node: exp.Expr, scope: Scope) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuseline.errors import InvalidQuery, Span, Unsupported
-from fuseline.plan import infer
-from fuseline.plan.copies import fresh
-from fuseline.plan.expr import (
+from ...errors import InvalidQuery, Span, Unsupported
+from .. import infer
+from ..copies import fresh
+from ..expr import (
     Call,
     Column,
     ColumnRef,
@@ -21,9 +21,9 @@ from fuseline.plan.expr import (
     new_column,
     substitute,
 )
-from fuseline.plan.functions import MIRRORED, SCALAR
-from fuseline.plan.join_kinds import JoinKind
-from fuseline.plan.logical import (
+from ..functions import MIRRORED, SCALAR
+from ..join_kinds import JoinKind
+from ..logical import (
     Common,
     CommonScan,
     Filter,
@@ -34,11 +34,10 @@ from fuseline.plan.logical import (
     Sort,
     free_columns,
 )
-from fuseline.plan.types import BIGINT
-from fuseline.plan.window.window_call import WindowCall, WindowFrame
-from fuseline.plan.window.window_node import Window
+from ..types import BIGINT
+from ..window.window_call import SO_FAR, WindowCall
+from ..window.window_node import Window
 
-_SO_FAR = WindowFrame("rows", "unbounded preceding", "current row")
 _TAKES = "An ASOF join takes equalities and one comparison by <, <=, > or >= of the two tables, combined by AND"
 
 
@@ -166,7 +165,7 @@ def _last_before(
     backwards = SCALAR[match.comparison].bound == "upper"
     order = (SortKey(ColumnRef(made[-1]), descending=backwards), SortKey(ColumnRef(place)))
     last = new_column("found", BIGINT)
-    call = WindowCall("last_value", (ColumnRef(known),), BIGINT, _SO_FAR, ignore_nulls=True)
+    call = WindowCall("last_value", (ColumnRef(known),), BIGINT, SO_FAR, ignore_nulls=True)
     partition = tuple(map(ColumnRef, made[:-1]))
     window = Window(both, partition, order, ((last, call),))
     is_left = infer.call("ne", [ColumnRef(place), zero])

@@ -1,0 +1,66 @@
+"""Samples of rows, by what random() draws for their numbers."""
+
+from __future__ import annotations
+
+from typing import Literal as OneOf
+
+from .. import infer
+from ..expr import Call, Column, ColumnRef, Expr, Literal, SortKey, new_column
+from ..logical import Filter, Limit, Logical, Project, Sort
+from ..types import BIGINT, DOUBLE
+from ..window.window_call import WHOLE, WindowCall
+from ..window.window_node import Window
+
+ROW_NUMBER = WindowCall("row_number", (), BIGINT)
+SEED_BITS = 62
+_BLOCK = 2048  # rows of which SYSTEM takes all or none, as DuckDB
+
+Method = OneOf["SYSTEM", "BERNOULLI", "RESERVOIR"]
+
+
+def drawn(number: Expr, seed: Expr) -> Expr:
+    """Return what random() is for a row of that number: a DOUBLE from 0 to below 1."""
+    return Call("random", (number, seed), DOUBLE)
+
+
+def sample_rows(plan: Logical, count: int, seed: Expr) -> Logical:
+    """Return so many rows of a plan: those with the smallest draws."""
+    rows, number = _numbered(plan)
+    kept = Limit(Sort(rows, (SortKey(drawn(ColumnRef(number), seed)),)), count, 0)
+    return _without_number(kept, plan)
+
+
+def sample_share(plan: Logical, share: float, seed: Expr, method: Method) -> Logical:
+    """Return a share of the rows of a plan, which RESERVOIR takes to the nearest number of rows."""
+    rows, number = _numbered(plan)
+    if method == "RESERVOIR":
+        return _without_number(_share_by_draw(rows, number, seed, share), plan)
+    return _without_number(Filter(rows, _below(ColumnRef(number), seed, share, method)), plan)
+
+
+def _numbered(plan: Logical) -> tuple[Logical, Column]:
+    number = new_column("row_number", BIGINT)
+    return Window(plan, (), (), ((number, ROW_NUMBER),)), number
+
+
+def _without_number(kept: Logical, plan: Logical) -> Logical:
+    return Project(kept, tuple((column, ColumnRef(column)) for column in plan.columns))
+
+
+def _below(number: Expr, seed: Expr, share: float, method: Method) -> Expr:
+    """Draw for each row, or for each block of rows."""
+    if method == "SYSTEM":
+        before = infer.call("sub", [number, Literal(1, BIGINT)])
+        number = infer.cast(infer.call("int_div", [before, Literal(_BLOCK, BIGINT)]), BIGINT)
+    return infer.compare("lt", drawn(number, seed), Literal(share, DOUBLE))
+
+
+def _share_by_draw(rows: Logical, number: Column, seed: Expr, share: float) -> Logical:
+    """Keep the nearest number of rows to a share of them: those with the smallest draws."""
+    rank, total = new_column("rank", BIGINT), new_column("count", BIGINT)
+    counted = Window(rows, (), (), ((total, WindowCall("count_star", (), BIGINT, WHOLE)),))
+    key = SortKey(drawn(ColumnRef(number), seed))
+    ranked = Window(counted, (), (key,), ((rank, ROW_NUMBER),))
+    most = infer.call("mul", [infer.cast(ColumnRef(total), DOUBLE), Literal(share, DOUBLE)])
+    last = infer.cast(infer.call("round", [most]), BIGINT)
+    return Filter(ranked, infer.compare("le", ColumnRef(rank), last))
