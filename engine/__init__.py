@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .connection import Connection, connect
     from .errors import FuselineError
     from .frame.cursor import Cursor
+    from .frame.expressions.expression import Expression, all_, exclude, numeric, of_type
     from .frame.frame import Frame
     from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
     from .frame.sql_functions import fn
@@ -87,15 +88,20 @@ _HOMES = {
     "connect": "connection",
     "Cursor": "frame.cursor",
     "FuselineError": "errors",
+    "Expression": "frame.expressions.expression",
     "Frame": "frame.frame",
+    "all_": "frame.expressions.expression",
     "avg": "frame.functions",
     "coalesce": "frame.functions",
     "col": "frame.functions",
     "count": "frame.functions",
+    "exclude": "frame.expressions.expression",
     "fn": "frame.sql_functions",
     "lit": "frame.functions",
     "max_": "frame.functions",
     "min_": "frame.functions",
+    "numeric": "frame.expressions.expression",
+    "of_type": "frame.expressions.expression",
     "sum_": "frame.functions",
     "udaf": "frame.user_function",
     "udf": "frame.user_function",
@@ -108,14 +114,17 @@ _HOMES = {
 __all__ = [
     "Connection",
     "Cursor",
+    "Expression",
     "Frame",
     "FuselineError",
+    "all_",
     "avg",
     "coalesce",
     "col",
     "connect",
     "count",
     "default_connection",
+    "exclude",
     "execute",
     "executemany",
     "fn",
@@ -124,6 +133,8 @@ __all__ = [
     "lit",
     "max_",
     "min_",
+    "numeric",
+    "of_type",
     "query",
     "read_csv",
     "read_ipc",

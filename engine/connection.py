@@ -164,14 +164,17 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
 
         `params` are the values for `?` and `$1` (a sequence) or `$name` (a dictionary).
         """
-        from .frame.frame import Frame
+        return self.sql_over({}, text, params)
 
-        self._check_open()
-        answer = run_text(self, self._runner, text, params)
-        if isinstance(answer, CachedPlan):
-            return Frame(self, answer.source, answer, answer.text)
+    def sql_over(self, tables: Mapping[str, Logical], text: str, params: Parameters) -> Frame:
+        """Do what `sql` does with plans as further tables, by their names in lower case."""
+        from .frame.frame import Frame
         from .storage.tables.memory_table import MemoryTable
 
+        self._check_open()
+        answer = run_text(self, self._runner, text, params, tables=tables)
+        if isinstance(answer, CachedPlan):
+            return Frame(self, answer.source, answer, answer.text)
         return self._scan(MemoryTable("answer", answer.table, answer.types))
 
     def cursor(self) -> Cursor:
@@ -236,9 +239,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
         self._check_open()
         return self._scan(self.table_of("df", source))
 
-    def from_arrow(self, source: object) -> Frame:
-        """Return an Arrow table, batch, reader or dataset as a Frame, without a name in SQL."""
-        return self.from_df(source)
+    from_arrow = from_df
 
     def table_of(self, name: str, source: object) -> MemoryTable:
         """Return an object of another library as a table; raises `TypeMismatch`."""
@@ -336,8 +337,8 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
             self.close()
 
     def __repr__(self) -> str:
-        tables = len(self.catalog.names())
-        state = "closed" if self._closed else f"on the {self.device}, {tables} tables"
+        on = f"on the {self.device}, {len(self.catalog.names())} tables"
+        state = "closed" if self._closed else on
         return f"<fuseline.Connection: {state}>"
 
     # Inside

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from .catalog import Catalog, file_paths
 from .db_api import HasErrors
+from .errors import WrongArguments, shown
 from .fence import fenced
 from .plan.logical import CatalogTable, Logical
 from .plan.temporal import zones
@@ -117,7 +118,10 @@ class FileReaders:
 
         self._check_open()
         read = dict(WRITE_OPTIONS[form].read(name, value) for name, value in options.items())
-        (place,) = file_paths(path)
+        places = file_paths(path)
+        if len(places) != 1:
+            raise WrongArguments(f"Rows are written to one path, not to {shown(path)}.")
+        (place,) = places
         with self.stoppable(), zones.of_session(self.settings.timezone):
             copy_to(cast("Connection", self), CopyTo(Query(plan), place, form, read))
 

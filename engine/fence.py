@@ -25,6 +25,7 @@ from .errors import (
     InvalidQuery,
     MemoryLimitError,
     WrongArguments,
+    nearest,
 )
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ PASSED = frozenset(
         "__new__",
         "__init_subclass__",
         "__class_getitem__",
+        "pipe",  # what it is given raises its own errors
     ]
 )
 # What the system says when it has no room or gives no right: no fault of a program
@@ -63,6 +65,46 @@ REFUSALS = frozenset(
     ]
     if hasattr(errno, name)
 )
+
+
+# What other dataframe libraries call an argument: a parameter that the called function has (None: whatever it has), and what to write
+KEYWORDS: dict[str, tuple[tuple[str | None, str], ...]] = {
+    "ascending": (("descending", "descending=, the opposite"),),
+    "reverse": (("descending", "descending="),),
+    "nulls_last": (("descending", "col(...).nulls_last() or .nulls_first() for a key"),),
+    "na_position": (("descending", "col(...).nulls_last() or .nulls_first() for a key"),),
+    "by": ((None, "the columns themselves as the first arguments"),),
+    "subset": ((None, "the columns themselves as the first arguments"),),
+    "columns": (
+        ("names", "the names, as in rename({old: new})"),
+        (None, "the columns themselves as the first arguments"),
+    ),
+    "axis": (
+        (None, "no axis: methods of a frame work on rows, and select, drop and rename on columns"),
+    ),
+    "inplace": ((None, "the frame that the method returns"),),
+    "keep": ((None, "sort(...) before it: the first row of each is kept"),),
+    "n": (("count", "count="),),
+    "k": (("count", "count="),),
+    "left_index": ((None, "columns: a frame has no index"),),
+    "right_index": ((None, "columns: a frame has no index"),),
+    "suffixes": (("suffix", "suffix=, for the right side"),),
+    "id_vars": (("index", "index="),),
+    "value_vars": (("on", "the columns as the first arguments"),),
+    "var_name": (("name", "name="),),
+    "variable_name": (("name", "name="),),
+    "value_name": (("value", "value="),),
+    "aggfunc": (("values", 'values=, such as sum_("price")'),),
+    "aggregate_function": (("values", 'values=, such as sum_("price")'),),
+    "frac": (("fraction", "fraction="),),
+    "random_state": (("seed", "seed="),),
+    "strict": (("safe", "safe=True for TRY_CAST"),),
+    "window": (("window_size", "window_size="),),
+    "min_periods": (("min_samples", "min_samples="),),
+    "fill_value": (("fill", "fill="),),
+    "periods": (("n", "the number of rows as the first argument"),),
+    "dtype": (("data_type", "the type as the first argument"),),
+}
 
 
 def fenced(guarded: T) -> T:
@@ -131,7 +173,7 @@ def _fenced_function(function: FunctionType) -> Callable[..., Any]:
         except FuselineError:
             raise
         except BaseException as error:
-            found = _wrong_call(error) or translated(error)
+            found = _wrong_call(error, function) or translated(error)
             if found is None:
                 raise
             raise found from error
@@ -146,12 +188,26 @@ def _fenced_function(function: FunctionType) -> Callable[..., Any]:
     return cast("Callable[..., Any]", chosen)
 
 
-def _wrong_call(error: BaseException) -> WrongArguments | None:
+def _wrong_call(error: BaseException, function: FunctionType) -> WrongArguments | None:
     """Return the error for a TypeError that the call itself raised, for the number or names of its arguments."""
     trace = error.__traceback__
     if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-        return WrongArguments(f"{error}.")
+        message = str(error).replace(function.__qualname__, function.__name__)
+        return WrongArguments(f"{message}.{_keyword_hint(message, function)}")
     return None
+
+
+def _keyword_hint(message: str, function: FunctionType) -> str:
+    """Return what to write instead of a keyword of another library, or the nearest one that there is."""
+    name = message.partition("unexpected keyword argument '")[2].partition("'")[0]
+    if not name:
+        return ""
+    code = function.__code__
+    own = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    for there, remedy in KEYWORDS.get(name, ()):
+        if there is None or there in own:
+            return f" Use {remedy}."
+    return nearest(name, own)
 
 
 def internal_error(error: BaseException) -> InternalError:

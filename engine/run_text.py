@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from .deep import deeply_for
 from .errors import FuselineError, InvalidQuery, NotByRows
 from .interop.caller_objects import CallerObjects
+from .plan.logical import Logical
 from .plan.statements import Query, Transaction
 from .plan_cache import CachedPlan, Parameters
 
@@ -29,11 +31,12 @@ def run_text(
     text: str,
     params: Parameters,
     rows: pa.Table | None = None,
+    tables: Mapping[str, Logical] | None = None,
 ) -> CachedPlan | Answer:
     """Return the last statement's rows, or for a query what is needed to run it.
 
     With `rows` the text is one INSERT ... VALUES that stores a row for each of them, and `params` are the values of the first;
-    raises `NotByRows` for others.
+    raises `NotByRows` for others.  `tables` are plans that the text may name, whatever the catalog has.
     """
     if rows is not None:
         runner.catalog.refresh()
@@ -41,10 +44,10 @@ def run_text(
     start = time.perf_counter()
     answer: CachedPlan | Answer | None = None
     runner.catalog.refresh()
-    if not runner.catalog.failed:
+    if not runner.catalog.failed and not tables:
         answer = runner.plans.find_text(text, params)
     if not isinstance(answer, CachedPlan) or answer.stale_tables():
-        caller = CallerObjects(connection, runner, sys._getframe(1))
+        caller = CallerObjects(connection, runner, sys._getframe(1), tables)
         with runner.stoppable() as stop, caller as objects:
             work = partial(_bind, connection, runner, text, params, stop, objects=objects)
             answer = deeply_for(text, work)

@@ -19,6 +19,7 @@ from fuseline.errors import FuselineError
 from fuseline.fence import PASSED
 from fuseline.frame import functions
 from fuseline.frame.cursor import Cursor
+from fuseline.frame.expressions import accessors
 from fuseline.frame.group_by import GroupBy
 
 
@@ -40,10 +41,11 @@ VALUES: list[Any] = [
     *(pa.scalar(1), pa.array([1]), pa.table({"a": [1]}), pa.int8(), col("a"), col("no"), count(), Exception("x")),
     *(datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), lambda: 1, fuseline, slice(1)),
 ]  # fmt: skip
-# What writes to the outside or ends the connection, and what takes plans, which only this package makes
+# What writes to the outside (files are refused in tests of their own) or ends the connection, and what takes plans, which only this package makes
 LEFT_OUT = {"show", "close", "interrupt", "to_cudf", "__exit__", "__init__"}
 LEFT_OUT |= {"run", "stream", "load", "forget", "physical", "kept", "gathered", "persisted"}
-LEFT_OUT |= {"dask_frame", "over", "resolve"}
+LEFT_OUT |= {"write_parquet", "write_csv", "write_json", "write_ipc", "to_parquet", "to_csv"}
+LEFT_OUT |= {"dask_frame", "resolve", "with_plan", "runs_on", "sql_over"}
 
 
 def subjects() -> dict[str, Any]:
@@ -54,18 +56,31 @@ def subjects() -> dict[str, Any]:
         "Cursor": connection.execute("select a, s from t"),
         "Expression": col("a"), "When": fuseline.when(col("a") > 1).then(1), "Then": fuseline.when(col("a") > 1),
     }  # fmt: skip
+    made |= {
+        "TextMethods": col("s").str,
+        "MomentMethods": col("a").dt,
+        "ListMethods": col("a").list,
+        "StructMethods": col("a").struct,
+    }
     made["module"] = fuseline
     return made
+
+
+def methods(owner: type) -> dict[str, Any]:
+    """Its own, and those of the classes that it is made of."""
+    made_of = owner.__mro__[::-1] if owner in (Frame, functions.Expression) else (owner,)
+    return {n: m for one in made_of if one is not object for n, m in vars(one).items()}
 
 
 def calls() -> list[tuple[str, str]]:
     owners = (
         fuseline.Connection, Frame, GroupBy, Cursor, functions.Expression, functions.When, functions.Then,
+        *(accessors.TextMethods, accessors.MomentMethods, accessors.ListMethods, accessors.StructMethods),
     )  # fmt: skip
     found = [
         (owner.__name__, name)
         for owner in owners
-        for name, member in vars(owner).items()
+        for name, member in methods(owner).items()
         if inspect.isfunction(member) and (not name.startswith("_") or name.endswith("__"))
         if name not in LEFT_OUT | PASSED and len(inspect.signature(member).parameters) > 1
     ]

@@ -30,10 +30,19 @@ def names(code: ast.AST, name: str) -> bool:
     return False
 
 
+# Where dataframe calls have some functions as methods: all are `fn.<name>` without a word more
+METHODS = (
+    "engine/frame/expressions/",
+    "engine/frame/methods/",
+    "engine/frame/group_by.py",
+    "engine/fence.py",
+)
+
+
 @pytest.mark.parametrize("name", LISTED)
 def test_each_addition_touches_the_files_that_are_listed(name: str) -> None:
     found = {str(path.relative_to(ROOT)) for path in ENGINE if names(tree(path), name)}
-    assert found == LISTED[name]
+    assert {path for path in found if not path.startswith(METHODS)} == LISTED[name]
 
 
 def test_a_file_more_would_be_noticed() -> None:

@@ -38,3 +38,11 @@ def open_files(
         )
 
     return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, runner)
+
+
+def form_of(source: object) -> str | None:
+    """Return the format of a table's files; None for what is no such source, or keeps no options to open it by again."""
+    for form, kind in _SOURCES.items():
+        if isinstance(source, kind):
+            return form if hasattr(source, "options") else None
+    return None

@@ -6,15 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NAMES_SHOWN, AmbiguousName, InvalidQuery, UnknownName, nearest, shown
-from ..plan import infer
+from ..errors import InvalidQuery
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
-from ..plan.logical import Item, Logical, Project
+from ..plan.logical import Item, Logical
 from ..plan.node import walk
 from ..plan.temporal import zones
-from ..plan.types import DataType
 from ..plan.udf.named_functions import with_functions
-from .functions import Expression, Resolve
+from ..plan.window.windowed import WindowRewriter, has_window
+from .expressions.selected import Selected, SeveralColumns
+from .expressions.unbound import Resolve, Unbound
+from .expressions.window_binding import over_all
 
 if TYPE_CHECKING:
     from ..connection import Connection
@@ -34,13 +35,13 @@ def flat(values: Sequence[Any]) -> list[Any]:
 
 
 def bind(
-    expression: Expression,
+    expression: Unbound,
     columns: Collection[Column],
     resolve: Resolve,
     aggregates: bool = False,
 ) -> Expr:
     """Bind an expression to a plan with these columns; raises `InvalidQuery` for one of another frame, or an aggregate."""
-    bound = expression.bind(resolve)
+    bound = over_all(expression.bind(resolve))
     for column in columns_of(bound):
         if column not in columns:
             raise InvalidQuery(
@@ -49,9 +50,89 @@ def bind(
             )
     if not aggregates and any(isinstance(e, AggregateCall) for e in walk(bound)):
         raise InvalidQuery(
-            f"{expression.name} is an aggregate: it belongs in agg(...), after group_by(...) or without it."
+            f"{expression.name} is an aggregate: it belongs in agg(...), after group_by(...) or without it, or takes .over(...) "
+            "for a value beside each row."
         )
     return bound
+
+
+def bind_columns(
+    expression: Unbound,
+    columns: Sequence[Column],
+    resolve: Resolve,
+    aggregates: bool = False,
+    hidden: Collection[Column] = (),
+) -> list[tuple[str, Expr]]:
+    """Bind an expression, once for each column where it stands for several; returns values with their names.
+
+    `all_()` and its like choose among the columns that are not `hidden`.
+    """
+    chosen: dict[str, list[Column]] = {}
+    choosable = [c for c in columns if c not in hidden]
+    while True:
+        count = max(map(len, chosen.values()), default=1)
+        try:
+            return [
+                _named(
+                    expression, columns, resolve, aggregates, {k: v[i] for k, v in chosen.items()}
+                )
+                for i in range(count)
+            ]
+        except SeveralColumns as error:
+            selected = error.selected
+            if selected in chosen:
+                raise
+            chosen[selected] = selected.choose(choosable)
+            if len({len(found) for found in chosen.values()}) > 1:
+                raise InvalidQuery(
+                    f"{expression.name} combines different numbers of columns."
+                ) from None
+            if not chosen[selected]:
+                return []
+
+
+def _named(
+    expression: Unbound,
+    columns: Collection[Column],
+    resolve: Resolve,
+    aggregates: bool,
+    chosen: dict[str, Column],
+) -> tuple[str, Expr]:
+    """Bind an expression with one column in the place of each choice, after which it is named as by COLUMNS(...) in SQL."""
+    first: list[str] = []
+
+    def resolved(name: str) -> Expr:
+        bound = (
+            ColumnRef(chosen[name])
+            if name in chosen and isinstance(name, Selected)
+            else resolve(name)
+        )
+        if isinstance(bound, ColumnRef):
+            first.append(bound.column.name)
+        return bound
+
+    bound = bind(expression, columns, resolved, aggregates)
+    name = expression.name
+    for label, column in chosen.items():
+        if label in name:  # else it has an alias
+            name = column.name
+            break
+    if expression.rename_ is not None and first:
+        name = expression.rename_(first[0])
+    return name, bound
+
+
+def lift_windows(plan: Logical, exprs: Sequence[Expr]) -> tuple[Logical, list[Expr]]:
+    """Return a plan that computes the window functions of some expressions, and the expressions over its columns.
+
+    Window functions of window functions are nodes above those of the inner ones.
+    """
+    found = list(exprs)
+    while has_window(found):
+        rewriter = WindowRewriter(plan)
+        found = [rewriter.rewrite_innermost(e) for e in found]
+        plan = rewriter.plan()
+    return plan, found
 
 
 def lift_aggregates(
@@ -78,30 +159,3 @@ def output_column(name: str, bound: Expr, before: Sequence[Item]) -> Column:
         return new_column(name, bound.type)
     taken = any(c == bound.column for c, _ in before)
     return new_column(name, bound.type) if taken else bound.column
-
-
-def cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
-    """Return the plan with its columns cast, by position; itself when nothing changes."""
-    if all(c.type == t for c, t in zip(plan.columns, types, strict=True)):
-        return plan
-    items: list[Item] = []
-    for c, t in zip(plan.columns, types, strict=True):
-        same = c.type == t
-        items.append((c if same else new_column(c.name, t), infer.coerce(ColumnRef(c), t)))
-    return Project(plan, tuple(items))
-
-
-def find_column(columns: Sequence[Column], name: str) -> Column:
-    """Return the one column of that name; raises `AmbiguousName` or `UnknownName` with the nearest names."""
-    if not isinstance(name, str):
-        raise InvalidQuery(f"A column is named by a string, not by {shown(name)}.")
-    found = [c for c in columns if c.name.lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise AmbiguousName(f'More than one column is called "{name}": rename one of them first.')
-    names = [c.name for c in columns]
-    hint = nearest(name, names)
-    if not hint and 0 < len(names) <= NAMES_SHOWN:
-        hint = " There are " + ", ".join(f'"{n}"' for n in names) + "."
-    raise UnknownName(f'There is no column "{name}".{hint}')

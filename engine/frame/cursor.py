@@ -14,11 +14,12 @@ from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
 from .batches import MOST_ROWS, Batches, batch_rows
-from .python_values import Row, fetched_values, to_pandas, to_polars
+from .python_values import Row, fetched_values, numpy_columns, to_pandas, to_polars
 from .rowset import NOTHING, Rowset
 from .run_many import run_many
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -121,7 +122,7 @@ class Cursor:
 
         return exported(self._whole())
 
-    fetch_arrow_table = to_arrow_table = to_arrow
+    arrow = fetch_arrow_table = to_arrow_table = to_arrow
 
     def _whole(self) -> pa.Table:
         source = self._open()
@@ -148,13 +149,17 @@ class Cursor:
 
     def df(self) -> pd.DataFrame:
         """Return the whole result as a pandas DataFrame."""
-        return to_pandas(self._whole())
+        return to_pandas(self._whole(), self._rowset.types)
 
-    fetch_df = df
+    fetch_df = fetchdf = df
 
     def pl(self) -> pl.DataFrame:
         """Return the whole result as a Polars DataFrame."""
         return to_polars(self.to_arrow())
+
+    def fetchnumpy(self) -> dict[str, np.ndarray]:
+        """Return the whole result as an array for each column, a masked one where there are NULLs."""
+        return numpy_columns(self._whole(), self._rowset.types)
 
     def close(self) -> None:
         """Let the result go; every other call raises from now on."""

@@ -7,21 +7,35 @@ from typing import Literal as OneOf
 
 from ..errors import AmbiguousName, InvalidQuery, WrongArguments, check_text, shown
 from ..plan import infer
+from ..plan.composed.ordered_joins import asof_join
 from ..plan.copies import fresh
-from ..plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
+from ..plan.expr import (
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    columns_of,
+    conjunction,
+    new_column,
+    substitute,
+)
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item, Join, Logical, Project, SetOperation
 from ..plan.node import walk
 from ..plan.types import BOOLEAN
-from .binding import bind, cast_columns, find_column
-from .functions import Expression
+from .binding import bind
+from .expressions.expression import Expression
+from .plan_columns import cast_columns, find_column
 
-How = OneOf["inner", "left", "right", "full", "semi", "anti", "cross"]
+How = OneOf["inner", "left", "right", "full", "outer", "semi", "anti", "cross"]
+On = str | Sequence[str | tuple[str, str]] | Expression | None
+AsofStrategy = OneOf["backward", "forward"]
 JOIN_KINDS: dict[How, JoinKind] = {
     "inner": JoinKind.INNER,
     "left": JoinKind.LEFT,
     "right": JoinKind.RIGHT,
     "full": JoinKind.FULL,
+    "outer": JoinKind.FULL,
     "semi": JoinKind.SEMI,
     "anti": JoinKind.ANTI,
     "cross": JoinKind.INNER,
@@ -31,7 +45,7 @@ JOIN_KINDS: dict[How, JoinKind] = {
 def join_plans(
     left: Logical,
     right: Logical,
-    on: str | Sequence[str] | Expression | None,
+    on: On,
     how: How,
     suffix: str,
 ) -> Logical:
@@ -42,11 +56,9 @@ def join_plans(
         how == "cross"
     ):
         raise InvalidQuery(
-            "A join takes `on`: a column name, a list of them or a condition; a cross join none."
+            "A join takes `on`: a column name, a list of them or of pairs, or a condition; a cross join none."
         )
-    if not isinstance(suffix, str):
-        raise WrongArguments(f"The suffix of a join is a str, not {shown(suffix)}.")
-    check_text(suffix, "The suffix")
+    _check_suffix(suffix)
     renamed: dict[Column, Column] = {}
     if _columns(left) & _columns(right):
         right, renamed = fresh(right)
@@ -56,10 +68,86 @@ def join_plans(
     names = [on] if isinstance(on, str) else list(on or ())
     if on is not None and not names:
         raise InvalidQuery("`on` is empty: name the columns to join on, or join with how='cross'.")
-    pairs = {find_column(left.columns, n): find_column(right.columns, n) for n in names}
-    parts = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in pairs.items()]
+    pairs = [_pair(left, right, name) for name in names]
+    parts = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in pairs]
     using = conjunction(parts) if parts else None
-    return _projected(left, right, JOIN_KINDS[how], using, pairs, suffix)
+    return _projected(left, right, JOIN_KINDS[how], using, _merged(pairs), suffix)
+
+
+def asof_plans(
+    left: Logical,
+    right: Logical,
+    on: tuple[str | None, str | None],
+    by: str | Sequence[str | tuple[str, str]] | None,
+    how: How,
+    strategy: AsofStrategy,
+    suffix: str,
+) -> Logical:
+    """Return the join as `Frame.join_asof` describes it."""
+    if how not in ("left", "inner"):
+        raise InvalidQuery(f'An ASOF join is "left" or "inner", not {shown(how)}.')
+    if strategy not in ("backward", "forward"):
+        raise InvalidQuery(
+            f'`strategy` is "backward" or "forward", not {shown(strategy)}: join both ways and compare for the nearest.'
+        )
+    if on[0] is None or on[1] is None:
+        raise InvalidQuery("An ASOF join takes `on`, or both `left_on` and `right_on`.")
+    _check_suffix(suffix)
+    if _columns(left) & _columns(right):
+        right, _ = fresh(right)
+    names = [by] if isinstance(by, str) else list(by or ())
+    keys = [_pair(left, right, name) for name in names]
+    mine, theirs = find_column(left.columns, on[0]), find_column(right.columns, on[1])
+    tests = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in keys]
+    sign = "ge" if strategy == "backward" else "le"
+    tests.append(infer.call(sign, [ColumnRef(mine), ColumnRef(theirs)]))
+    joined = asof_join(left, right, JOIN_KINDS[how], conjunction(tests), None)
+    dropped = {b for a, b in keys if a.name.lower() == b.name.lower()}
+    return _named(joined, left, right, {}, dropped, suffix)
+
+
+def _pair(left: Logical, right: Logical, name: object) -> tuple[Column, Column]:
+    """Return the columns that a name, or a pair of names, stands for on both sides."""
+    if isinstance(name, tuple | list):
+        if len(name) != 2:
+            raise InvalidQuery(f"A pair of `on` names two columns, not {shown(name)}.")
+        mine, theirs = name
+    else:
+        mine = theirs = name
+    return find_column(left.columns, mine), find_column(right.columns, theirs)
+
+
+def _merged(pairs: Sequence[tuple[Column, Column]]) -> dict[Column, Column]:
+    """Return the pairs whose columns come out once: those of one name."""
+    return {a: b for a, b in pairs if a.name.lower() == b.name.lower()}
+
+
+def _check_suffix(suffix: object) -> None:
+    if not isinstance(suffix, str):
+        raise WrongArguments(f"The suffix of a join is a str, not {shown(suffix)}.")
+    check_text(suffix, "The suffix")
+
+
+def union_by_name(left: Logical, right: Logical, all_: bool) -> Logical:
+    """Return the rows of both with the columns of both: those of the left side first, then those that the right one has alone."""
+    right, _ = fresh(right)
+    mine, theirs = ({c.name.lower(): c for c in side.columns} for side in (left, right))
+    for side, known in ((left, mine), (right, theirs)):
+        if len(known) < len(side.columns):
+            raise AmbiguousName("union_by_name() needs columns of different names on each side.")
+    names = [*mine, *(name for name in theirs if name not in mine)]
+
+    def sided(plan: Logical, own: dict[str, Column], other: dict[str, Column]) -> Logical:
+        items: list[Item] = []
+        for name in names:
+            if name in own:
+                items.append((own[name], ColumnRef(own[name])))
+            else:
+                column = new_column(other[name].name, other[name].type)
+                items.append((column, Literal(None, column.type)))
+        return Project(plan, tuple(items))
+
+    return set_operation(sided(left, mine, theirs), sided(right, theirs, mine), "union", all_)
 
 
 def set_operation(
@@ -123,16 +211,29 @@ def _projected(
     join = Join(left, right, kind, condition)
     if kind.is_filter:
         return join
+    merged = pairs if kind.keeps_right else {}
+    return _named(join, left, right, merged, {*pairs.values()}, suffix)
+
+
+def _named(
+    join: Logical,
+    left: Logical,
+    right: Logical,
+    merged: dict[Column, Column],
+    dropped: set[Column],
+    suffix: str,
+) -> Logical:
+    """Return the columns of both sides, but for the `dropped` ones of the right; the `merged` ones are of the side that has the row."""
     items: list[Item] = []
     for c in left.columns:
-        if c in pairs and kind.keeps_right:
-            merged = infer.call("coalesce", [ColumnRef(c), ColumnRef(pairs[c])])
-            items.append((new_column(c.name, merged.type), merged))
+        if c in merged:
+            value = infer.call("coalesce", [ColumnRef(c), ColumnRef(merged[c])])
+            items.append((new_column(c.name, value.type), value))
         else:
             items.append((c, ColumnRef(c)))
     taken = {c.name.lower() for c, _ in items}
     for c in right.columns:
-        if c in pairs.values():
+        if c in dropped:
             continue
         renamed = new_column(c.name + suffix, c.type) if c.name.lower() in taken else c
         if renamed is not c and renamed.name.lower() in taken:

@@ -5,16 +5,18 @@ Python has no date outside of the years 1 to 9999: there DuckDB's client gives t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stopping
-from ..errors import TypeMismatch
+from ..errors import ExecutionError, TypeMismatch
 from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, clock_text, date_text, timestamp_text
 from ..plan.distinct_names import distinct_names
 from ..plan.types import HUGEINT, DataType, Kind
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -147,8 +149,8 @@ def _limits(arrow: pa.DataType) -> tuple[date, date]:
     return kind.min, kind.max
 
 
-def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Return a pandas frame of DuckDB's dtypes, but for DECIMAL, which stays exact.
+def to_pandas(table: pa.Table, types: Sequence[DataType] = ()) -> pd.DataFrame:
+    """Return a pandas frame of DuckDB's dtypes, but for DECIMAL, which stays exact, and HUGEINT, which is int64 where all values fit.
 
     Names that repeat an earlier one get a number.  DATE is datetime64[us], or [ms] for days that leave its range; integers and truth values among which is a NULL have pandas'
     nullable dtypes, since they are no floats.
@@ -163,6 +165,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
             except pa.ArrowInvalid:
                 continue
             table = table.set_column(i, field.name, micros)
+    table = with_plain_integers(table, types)
     table = table.rename_columns(distinct_names(table.column_names))
     objects = {
         name: pd.Series(_objects(column), dtype=object)
@@ -191,6 +194,67 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         elif pa.types.is_dictionary(column.type):  # of an ENUM
             frame.isetitem(i, frame.iloc[:, i].cat.as_ordered())
     return frame
+
+
+def with_plain_integers(table: pa.Table, types: Sequence[DataType]) -> pa.Table:
+    """Return a table with its HUGEINT columns, as those of sums, as int64, or as doubles where a value does not fit."""
+    import pyarrow as pa
+
+    for i, data_type in enumerate(types):
+        if data_type != HUGEINT:
+            continue
+        column = table.column(i)
+        try:
+            whole = column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            whole = column.cast(pa.float64())
+        table = table.set_column(i, table.schema.names[i], whole)
+    return table
+
+
+def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.ndarray]:
+    """Return an array for each column, a masked one where there are NULLs; texts and decimals are objects."""
+    import numpy as np
+    import pyarrow as pa
+
+    table = with_plain_integers(table, types)
+    made: dict[str, np.ndarray] = {}
+    for name, column in zip(distinct_names(table.column_names), table.columns, strict=True):
+        valid = column.is_valid().to_numpy()
+        arrow = column.type
+        plain = pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
+        if plain or pa.types.is_boolean(arrow):
+            filled = column.fill_null(False if pa.types.is_boolean(arrow) else 0)
+            values = filled.to_numpy()
+        elif pa.types.is_date32(arrow) or (pa.types.is_timestamp(arrow) and arrow.tz is None):
+            values = column.to_numpy()
+        else:
+            values = np.empty(len(column), object)
+            values[:] = python_values(column)
+        made[name] = values if valid.all() else np.ma.masked_array(values, mask=~valid)
+    return made
+
+
+def torch_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, Any]:
+    """Return a tensor for each column; raises `ExecutionError` without PyTorch, `TypeMismatch` for what no tensor holds."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise ExecutionError(
+            "PyTorch is not installed: pip install torch, or use to_numpy() or fetchnumpy()."
+        ) from error
+    made: dict[str, Any] = {}
+    for (name, values), data_type in zip(numpy_columns(table, types).items(), types, strict=True):
+        if values.dtype.kind not in "biuf":
+            raise TypeMismatch(
+                f'The column "{name}" is {data_type}, and a tensor holds numbers and truth values: cast it, or leave it out.'
+            )
+        if hasattr(values, "mask"):
+            raise TypeMismatch(
+                f'The column "{name}" has NULLs, which a tensor cannot hold: fill_null(value) or drop_nulls("{name}") first.'
+            )
+        made[name] = torch.from_numpy(values.copy())
+    return made
 
 
 def _is_object(arrow: pa.DataType) -> bool:

@@ -9,11 +9,13 @@ from typing import Any
 from ..fence import fenced
 from ..plan import derived
 from ..plan.expr import Expr
-from ..plan.functions import aggregate_name, constants, scalar_name
+from ..plan.functions import aggregate_name, constants, scalar_name, window_name
 from ..plan.udf.named_functions import named_function
 from ..plan.udf.python_aggregate import PythonAggregate, python_fold
 from ..plan.udf.python_function import check_plain, python_call
-from .functions import Expression, aggregate, as_column, call
+from .expressions.expression import Expression, as_column, as_expression, call, plain
+from .expressions.window_binding import window_function
+from .functions import aggregate
 
 
 @fenced
@@ -22,14 +24,17 @@ class _Functions:
 
     A string names a column in the first argument that is not a constant by its nature, as the unit of date_trunc, the separator of
     concat_ws and the base of log are; in the others it is a text.  `lit("...")` is a text anywhere.  In aggregates every string
-    names a column, and `distinct=True` is DISTINCT.
+    names a column, and `distinct=True` is DISTINCT.  Window functions, as `fn.row_number()`, take `.over(...)`.
     """
 
     def __getattr__(self, name: str) -> Callable[..., Expression]:
         if name.startswith("__"):
             raise AttributeError(name)
-        if aggregate_name(name) is not None and scalar_name(name) is None:
-            return partial(aggregate, name)
+        if scalar_name(name) is None:
+            if aggregate_name(name) is not None:
+                return partial(aggregate, name)
+            if window_name(name) is not None:
+                return partial(window, name)
         return partial(scalar, name)
 
 
@@ -50,6 +55,18 @@ def _bound(function: str, args: Sequence[Expr]) -> Expr:
         return python_fold(python, args)
     check_plain(python, "frames")
     return python_call(python, args)
+
+
+@fenced
+def window(function: str, *args: Any, ignore_nulls: bool = False) -> Expression:
+    """Return a window function that is no aggregate; the first argument may name a column."""
+    known = window_name(function)
+    assert known is not None
+    operands = [
+        as_column(a) if i == 0 and known != "ntile" else as_expression(a)
+        for i, a in enumerate(args)
+    ]
+    return plain(window_function(known, operands, ignore_nulls))
 
 
 fn = _Functions()

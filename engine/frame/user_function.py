@@ -14,7 +14,8 @@ from ..plan.udf.declared_aggregate import declared_aggregate
 from ..plan.udf.python_aggregate import PythonAggregate, python_fold
 from ..plan.udf.python_function import PythonFunction, Way, check_plain, python_call
 from .expression_names import call_name
-from .functions import Expression, Operand, Resolve, as_column, as_expression
+from .expressions.expression import Expression, as_column, as_expression
+from .expressions.unbound import Operand, Resolve
 
 
 @fenced

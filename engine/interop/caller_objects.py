@@ -6,7 +6,7 @@ found is taken as it is now, each time a text is bound: no plan that names a var
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,14 @@ PACKAGE = "fuseline"
 class CallerObjects:
     """The variables of who called this package, for one text; an object that is named twice is taken once."""
 
-    def __init__(self, connection: Connection, runner: QueryRunner, frame: FrameType) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        runner: QueryRunner,
+        frame: FrameType,
+        tables: Mapping[str, Logical] | None = None,
+    ) -> None:
+        self._given = tables or {}
         self._connection, self._runner = connection, runner
         self._frame: FrameType | None = frame  # which keeps all that its callers have
         settings = runner.settings
@@ -43,7 +50,12 @@ class CallerObjects:
     @property
     def were_named(self) -> bool:
         """Whether a plan reads any of them."""
-        return bool(self._taken)
+        return bool(self._taken or self._given)
+
+    def given(self, name: str) -> Logical | None:
+        """Return a plan that the text was given under a name, which goes before tables of the catalog."""
+        plan = self._given.get(name.lower())
+        return None if plan is None else fresh(plan)[0]
 
     def find(self, name: str) -> CatalogTable | Logical | None:
         """Return a variable as a table, of one of our Frames its plan; None where there is no variable of the name.
@@ -58,7 +70,7 @@ class CallerObjects:
     def names(self) -> list[str]:
         """Return the names of variables that are tables."""
         found = (n for v in self._variables() for n, value in v.items() if is_table(value))
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*self._given, *found]))
 
     def _variables(self) -> Iterator[dict[str, object]]:
         frame = self._frame

@@ -19,6 +19,7 @@ from fuseline.errors import (
 )
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.composed.json_calls import ENTRY_TABLES
+from fuseline.plan.copies import fresh
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
@@ -52,11 +53,9 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
         raise Unsupported("AT is not supported.", span_of(node))
     source = _bind_rows(node, around)
     sample = node.args.get("sample")
-    return (
-        source
-        if sample is None
-        else dataclasses.replace(source, plan=sampled(source.plan, sample, around))
-    )
+    if sample is None:
+        return source
+    return dataclasses.replace(source, plan=sampled(source.plan, sample, around))
 
 
 def _bind_rows(node: exp.Expr, around: Scope) -> Source:
@@ -168,7 +167,9 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
     cte = around.ctes.get(name.lower())
     if cte is not None and not schema:
         return _bind_cte(cte, node)
-    catalog = around.session.catalog
+    catalog, objects = around.session.catalog, around.session.objects
+    if not schema and objects is not None and (given := objects.given(name)) is not None:
+        return named(given, _unique_names(given.columns), node, name)
     located = catalog.located(parts, around.session.home)
     if located is not None:
         table = catalog.table(located)
@@ -244,6 +245,9 @@ def _bind_cte(cte: Cte, node: exp.Table) -> Source:
 def _bind_view(view: View, node: exp.Table, around: Scope, located: ObjectName) -> Source:
     """Bind a view's own text, where no name of the query around it is visible."""
     name, text, outer = str(view.name), view.text, around.session
+    if view.plan is not None:
+        plan, _ = fresh(view.plan)
+        return named(plan, _unique_names(plan.columns), node, node.name, place=located.place)
     key = ".".join((*located.place, name.lower()))
     if key in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
         raise InvalidQuery(f'The view "{name}" reads itself.', span_of(node))

@@ -83,4 +83,7 @@ class CallerVariables(Protocol):
     def find(self, name: str) -> CatalogTable | Logical | None:
         """Return a variable as a table or plan; raises `TypeMismatch` for one that is neither."""
 
+    def given(self, name: str) -> Logical | None:
+        """Return a plan that goes before tables of the catalog."""
+
     def names(self) -> list[str]: ...

@@ -14,7 +14,7 @@ import pytest
 
 import fuseline
 from fuseline import coalesce, col, fn, lit
-from fuseline.errors import InvalidQuery, UnknownName
+from fuseline.errors import UnknownName
 from fuseline.frame.functions import Expression
 from fuseline.frame.sql_functions import scalar
 from fuseline.plan.derived import DERIVED, signature
@@ -100,11 +100,13 @@ def test_every_aggregate_names_columns(name: str, table: Any) -> None:
         table.agg(x=getattr(fn, name)("no such column", "no such column"))
 
 
-def test_pandas_does_not_lose_names_in_silence(table: Any) -> None:
-    for call in (pd.DataFrame, np.asarray, np.array):
-        with pytest.raises(InvalidQuery, match=r"to_pandas\(\)"):
-            call(table)
+def test_pandas_gets_the_names(table: Any) -> None:
+    assert list(pd.DataFrame(table).columns) == list(ROWS)
     assert list(table.to_pandas().columns) == list(ROWS)
+
+
+def test_numpy_gets_rows(table: Any) -> None:
+    assert np.asarray(table.select("n")).shape == table.to_numpy()[:, 2:].shape
 
 
 def test_libraries_that_read_arrow_get_names(table: Any) -> None:

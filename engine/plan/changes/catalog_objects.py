@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
+
+if TYPE_CHECKING:
+    from ..logical import Logical
 
 MAIN = "main"  # the schema that each database has
 TEMP = "temp"  # the database of what ends with its connection
@@ -67,11 +70,12 @@ class SchemaObject:
 
 @dataclass(frozen=True)
 class View:
-    """The text of a view, and the names of its columns if it was given some."""
+    """A view's text, and the names of its columns if it was given some; that of a dataframe call has a plan and no text."""
 
     name: str
     text: str
     columns: tuple[str, ...]
+    plan: Logical | None = field(default=None, repr=False)
     _trees: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def tree(self, parse: Callable[[str], Tree]) -> Tree:

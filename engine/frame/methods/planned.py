@@ -1,0 +1,139 @@
+"""What all methods of frames share: a plan, the connection that runs it, and expressions bound to its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Self
+
+from ...errors import FuselineError, InvalidQuery
+from ...fence import fenced
+from ...plan import infer
+from ...plan.expr import Column, ColumnRef, Expr
+from ...plan.logical import Item, Logical, Project
+from ...plan.types import BOOLEAN, DataType
+from ..binding import bind_columns, flat, lift_windows, of_connection, output_column
+from ..expressions.expression import Expression, as_column
+from ..expressions.unbound import Operand, Unbound
+from ..plan_columns import find_column
+
+if TYPE_CHECKING:
+    from ...connection import Connection, Result
+    from ...observe.profile import Profile
+    from ...reading import Reading
+
+Columns = str | Expression | Sequence[str | Expression]  # what a method takes any number of
+
+
+@fenced
+class Planned:
+    """A query that has not run: a logical plan and what it is bound to."""
+
+    def __init__(
+        self, connection: Connection, plan: Logical, key: object = None, text: str | None = None
+    ) -> None:
+        self._connection = connection
+        self._plan = plan
+        self._key = key
+        self._text = text  # the SQL that all places of the plan's expressions are in
+        self._profile: Callable[[], Profile] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        return [c.name for c in self._plan.columns]
+
+    @property
+    def _types(self) -> list[DataType]:
+        return [c.type for c in self._plan.columns]
+
+    @property
+    def plan(self) -> Logical:
+        return self._plan
+
+    def resolve(self, name: str) -> Expr:
+        """Return the column of that name."""
+        return ColumnRef(self._column(name))
+
+    def with_plan(self, plan: Logical) -> Self:
+        """Return a frame of another plan over the same text."""
+        return type(self)(self._connection, plan, text=self._text)
+
+    def runs_on(self, runner: object) -> bool:
+        return self._connection.runs_on(runner)
+
+    def in_zone(self) -> AbstractContextManager[None]:
+        """Have what is bound inside use the connection's `timezone` and Python functions."""
+        return of_connection(self._connection)
+
+    def _column(self, name: str) -> Column:
+        return find_column(self._plan.columns, name)
+
+    def _with(self, other: Planned, plan: Logical) -> Self:
+        """Return a frame of both; errors show no place where that could be in either of two texts."""
+        text = self._text if self._text == other._text else None
+        return type(self)(self._connection, plan, text=text)
+
+    def _items(
+        self, expressions: Iterable[Columns], named: dict[str, Operand]
+    ) -> tuple[Logical, tuple[Item, ...]]:
+        """Return columns with their values, and the plan that these are over: with windows, where there are some."""
+        bound = self._bound(expressions, named)
+        plan, values = lift_windows(self._plan, [value for _, value in bound])
+        items: list[Item] = []
+        for (name, _), value in zip(bound, values, strict=True):
+            items.append((output_column(name, value, items), value))
+        return plan, tuple(items)
+
+    def _bound(
+        self, expressions: Iterable[Columns], named: dict[str, Operand]
+    ) -> list[tuple[str, Expr]]:
+        chosen = [as_column(e) for e in flat(list(expressions))]
+        chosen.extend(as_column(e).alias(name) for name, e in named.items())
+        return [pair for expression in chosen for pair in self._bind_each(expression)]
+
+    def _bind_each(self, expression: Unbound) -> list[tuple[str, Expr]]:
+        with self.in_zone():
+            return bind_columns(expression, self._plan.columns, self.resolve)
+
+    def _condition(self, conditions: Iterable[Columns]) -> tuple[Logical, list[Expr]]:
+        """Return conditions, and the plan that they are over."""
+        bound = [
+            infer.coerce(value, BOOLEAN)
+            for condition in flat(list(conditions))
+            for _, value in self._bind_each(as_column(condition))
+        ]
+        return lift_windows(self._plan, bound)
+
+    def _back(self, plan: Logical) -> Self:
+        """Return a frame of this one's columns alone, of a plan that may have windows beside them."""
+        if plan.columns != self._plan.columns:
+            plan = Project(plan, tuple((c, ColumnRef(c)) for c in self._plan.columns))
+        return self.with_plan(plan)
+
+    def _run(self) -> Result:
+        try:
+            result = self._connection.run(self._plan, self._key)
+        except FuselineError as error:
+            error.with_text(self._text)
+            raise
+        profile = result.profile
+        self._profile = lambda: profile
+        return result
+
+    def _stream(self) -> Reading:
+        try:
+            reading = self._connection.stream(self._plan, self._key)
+        except FuselineError as error:
+            error.with_text(self._text)
+            raise
+        self._profile = reading.profile
+        return reading
+
+
+def plan_of(other: object) -> Logical:
+    """Return the plan of another frame; raises `InvalidQuery` for what is none."""
+    if not isinstance(other, Planned):
+        raise InvalidQuery(
+            f"The other side has to be a Frame, not a {type(other).__name__}: connection.register(name, table) makes one."
+        )
+    return other.plan

@@ -1,0 +1,1 @@
+"""Tests of dataframe calls: each gives what the SQL beside it gives in DuckDB."""
