@@ -174,3 +174,14 @@ def test_what_is_wrong_is_refused(query: str, place: str | None) -> None:
         span = caught.value.span
         assert place is None or (span is not None and query[span.start : span.end] == place)
         assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+def test_choices_among_lists_and_structs_of_no_type() -> None:
+    """They were an internal error: Arrow has no if_else for them."""
+    tables = {"t": {"a": [1, 2, None]}}
+    for value in ("[null]", "{'a': null}", "[{'a': []}]"):
+        assert_same_as_duckdb(f"select case when a > 1 then {value} end as x from t", tables)
+    query = (
+        "select case when a > 1 then [null, null] when a = 1 then [] else [null] end as x from t"
+    )
+    assert_same_as_duckdb(query, tables)

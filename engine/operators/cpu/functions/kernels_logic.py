@@ -233,7 +233,21 @@ def _select_arrays(chosen: Array, first: Vector, second: Vector) -> Vector:
     texts = [null if v.is_null else v.text for v in (first, second)]
     if len({t.type for t in texts}) > 1:
         texts = [t.cast(pa.large_string()) for t in texts]
+    if first.type.holds(Kind.NULL):
+        return Vector(first.type, _taken(chosen, *texts))
     return Vector(first.type, pc.if_else(tables.from_numpy(chosen), *texts))
+
+
+def _taken(chosen: Array, *both: pa.Array | pa.ChunkedArray | pa.Scalar) -> pa.Array:
+    """Do what `if_else` does, which Arrow does not have for lists and structs of the type of NULL."""
+    arrays = [pa.array([v.as_py()], v.type) if isinstance(v, pa.Scalar) else v for v in both]
+    first, second = (a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays)
+    rows = np.arange(len(chosen))
+    places = [
+        rows * (not isinstance(v, pa.Scalar)) + start
+        for v, start in zip(both, (0, len(first)), strict=True)
+    ]
+    return pa.concat_arrays([first, second]).take(pa.array(np.where(chosen, *places)))
 
 
 def coalesce(call: Call, args: tuple[Vector, ...]) -> Vector:
