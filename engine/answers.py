@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from .plan.types import BIGINT, BOOLEAN, DataType, to_arrow
+from .plan.types import BIGINT, BOOLEAN, VARCHAR, DataType, list_of, to_arrow
 
 Columns = list[tuple[str, DataType]]
 
@@ -40,6 +40,9 @@ def done() -> Answer:
     return Answer(table_of([("Success", BOOLEAN)], []))
 
 
-def counted(rows: int) -> Answer:
-    """Return the answer of a statement that has written so many rows."""
-    return Answer(table_of([("Count", BIGINT)], [(rows,)]), rows)
+def counted(rows: int, files: Sequence[str] | None = None) -> Answer:
+    """Return the answer of a statement that has written so many rows, with the files where they were asked for."""
+    if files is None:
+        return Answer(table_of([("Count", BIGINT)], [(rows,)]), rows)
+    columns = [("Count", BIGINT), ("Files", list_of(VARCHAR))]
+    return Answer(table_of(columns, [(rows, list(files))]), rows, is_asked=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 FOLDER_OPTIONS = ("overwrite", "overwrite_or_ignore", "append")
+SEVERAL_FILES = ("per_thread_output", "file_size_bytes")
+ROWS_OF_A_STEP = 8192  # between two looks at how large a file is by now
 _ENDINGS = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "arrow": ".arrow"}
 _PACKED = {"gzip": ".gz", "zstd": ".zst"}
 
@@ -34,19 +37,21 @@ _PACKED = {"gzip": ".gz", "zstd": ".zst"}
 def copy_to(connection: Connection, copy: CopyTo) -> Answer:
     """Write the rows of a query and count them; no file is there, or changed, where that fails."""
     columns = WrittenColumns(copy)
+    several = [name for name in SEVERAL_FILES if copy.options.get(name)]
+    if columns.partitions and several:
+        raise Unsupported(f"{several[0]} and partition_by exclude each other.")
     chosen = [name for name in FOLDER_OPTIONS if copy.options.get(name)]
     if len(chosen) > 1:
         raise InvalidQuery(f"{chosen[0]} and {chosen[1]} exclude each other.")
+    if chosen == ["append"] and not (columns.partitions or several):
+        raise Unsupported("append goes with PARTITION_BY: a single file is written anew.")
     with _destination(connection, copy.path) as files:
         place = files.resolved(copy.path)
         reading = connection.stream(columns.plan)
         output = _NewOutput(files, copy, columns, reading)
         try:
-            if columns.partitions:
-                return counted(output.write_partitions(place))
-            if chosen == ["append"]:
-                raise Unsupported("append goes with PARTITION_BY: a single file is written anew.")
-            return counted(output.write_file(place))
+            rows = output.write(place)
+            return counted(rows, output.written if copy.options.get("return_files") else None)
         finally:
             reading.close()
 
@@ -71,21 +76,64 @@ class _NewOutput:
             [field.with_name(name) for field, name in zip(fields, columns.kept_names, strict=True)]
         )
         self._held = 0
+        self.written: list[str] = []  # paths, as they were asked for
 
-    def write_file(self, place: Any) -> int:
+    def write(self, place: Any) -> int:
+        if self._columns.partitions:
+            return self._write_partitions(place)
+        if any(self._copy.options.get(name) for name in SEVERAL_FILES):
+            return self._write_several(place)
         with ExitStack() as stack:
-            writer = self._opened(place, stack)
+            self.written.append(self._copy.path)
+            writer, _ = self._opened(place, stack)
             return sum(self._write(writer, table) for table in self._reading)
 
-    def write_partitions(self, root: Any) -> int:
-        """Write a folder of files, one for each value of the partition columns, by which the rows are sorted."""
+    def _write_several(self, root: Any) -> int:
+        """Write a folder of files, the next one as soon as one has so many bytes as were asked for."""
+        self._begin(root)
+        most = self._copy.options.get("file_size_bytes", 1 << 62)
+        assert isinstance(most, int)
+        rows = number = 0
+        with ExitStack() as stack:
+            writer, file = self._named(root, "", number, stack)
+            for table in self._reading:
+                for start in range(0, table.num_rows, ROWS_OF_A_STEP):
+                    if file.tell() >= most:
+                        stack.close()
+                        number += 1
+                        writer, file = self._named(root, "", number, stack)
+                    rows += self._write(writer, table.slice(start, ROWS_OF_A_STEP))
+        return rows
+
+    def _begin(self, root: Any) -> None:
         options = self._copy.options
         fills = any(options.get(name) for name in FOLDER_OPTIONS)
         self._files.begin_folder(root, self._copy.path, fills, bool(options.get("overwrite")))
-        name = secrets.token_hex(16) if self._copy.options.get("append") else "data_0"
-        ending = _ENDINGS[self._copy.format] + _PACKED.get(
-            str(self._copy.options.get("compression")), ""
-        )
+
+    def _named(
+        self, root: Any, folder: str, number: int, stack: ExitStack
+    ) -> tuple[FileWriter, BinaryIO]:
+        """Open a file of a folder, by the pattern of its name."""
+        options = self._copy.options
+        extension = options.get("file_extension")
+        if isinstance(extension, str):
+            if "/" in extension:
+                raise InvalidQuery("file_extension is a name without folders.")
+            ending = f".{extension.removeprefix('.')}"
+        else:
+            packed = _PACKED.get(str(options.get("compression")), "")
+            ending = _ENDINGS[self._copy.format] + packed
+        default = secrets.token_hex(16) if options.get("append") else "data_{i}"
+        name = named_by(str(options.get("filename_pattern", default)), number) + ending
+        if options.get("append") and "filename_pattern" not in options:
+            name = f"{default}{'' if not number else f'_{number}'}{ending}"
+        below = f"{folder}/{name}" if folder else name
+        self.written.append(f"{self._copy.path.rstrip('/')}/{below}")
+        return self._opened(root / below, stack)
+
+    def _write_partitions(self, root: Any) -> int:
+        """Write a folder of files, one for each value of the partition columns, by which the rows are sorted."""
+        self._begin(root)
         rows, known = 0, None
         with ExitStack() as stack:
             for table in self._reading:
@@ -94,11 +142,11 @@ class _NewOutput:
                         stack.close()
                         known = folder
                         self._files.make_folder(root / folder, self._copy.path)
-                        writer = self._opened(root / folder / f"{name}{ending}", stack)
+                        writer, _ = self._named(root, folder, 0, stack)
                     rows += self._write(writer, part)
         return rows
 
-    def _opened(self, place: Any, stack: ExitStack) -> FileWriter:
+    def _opened(self, place: Any, stack: ExitStack) -> tuple[FileWriter, BinaryIO]:
         options = dict(self._copy.options)
         if options.get("compression", "auto") == "auto":
             options.pop("compression", None)
@@ -109,11 +157,12 @@ class _NewOutput:
         forced = [number for number, i in enumerate(columns.kept) if i in columns.forced]
         options["forced"] = frozenset(forced)
         file = stack.enter_context(self._files.opened(place, self._copy.path))
-        return stack.enter_context(
+        writer = stack.enter_context(
             writer_of(
                 self._copy.format, file, columns.kept_names, columns.types, self._schema, options
             )
         )
+        return writer, file
 
     def _write(self, writer: FileWriter, table: pa.Table) -> int:
         check()
@@ -144,3 +193,15 @@ class _NewOutput:
 
 def _folder(value: str | None) -> str:
     return NULL_PARTITION if value is None else quote(value, safe=" ")
+
+
+def named_by(pattern: str, number: int) -> str:
+    """Return the name of a file by a pattern: `{i}` is its number, `{uuid}` one of its own; without either the number follows."""
+    if "/" in pattern:
+        raise InvalidQuery("filename_pattern is a name without folders.")
+    if "{i}" not in pattern and "{uuid" not in pattern:
+        pattern += "{i}"
+    own = str(uuid4())
+    for sign, text in (("{i}", str(number)), ("{uuid}", own), ("{uuidv4}", own)):
+        pattern = pattern.replace(sign, text)
+    return pattern

@@ -68,6 +68,8 @@ def _parquet(
         store_schema=False,
     )
     stack.enter_context(writer)
+    if options.get("kv_metadata"):
+        writer.add_key_value_metadata(options["kv_metadata"])
     rows = cast("int", options.get("row_group_size", ROW_GROUP_ROWS))
     groups = _RowGroups(writer, schema, rows, cast("int | None", options.get("row_group_bytes")))
     yield groups

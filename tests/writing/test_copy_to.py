@@ -188,7 +188,7 @@ def test_nothing_is_written_outside_of_the_allowed_paths(path, folder):
         ("copy t to '.'", "is a folder"),
         ("copy t to 'f.csv' (foo 1)", 'no option "foo"'),
         ("copy t to 'f.csv' (heade)", 'Did you mean "header"'),
-        ("copy t to 'f.parquet' (kv_metadata {'a': 'b'})", "kv_metadata of COPY TO .* is not supported"),
+        ("copy t to 'f.parquet' (field_ids {'a': 1})", "field_ids of COPY TO .* is not supported"),
         ("copy t to 'f.parquet' (row_group_size 0)", "takes a whole number above 0, not 0"),
         ("copy t to 'f.parquet' (compression lzo)", "takes one of uncompressed, snappy"),
         ("copy t to 'f.parquet' (row_group_size 1, row_group_size 2)", "given twice"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...errors import InvalidQuery, UnknownName, Unsupported, nearest, shown
+from ...settings import parse_bytes
 
 Check = Callable[
     [object], object
@@ -54,6 +55,22 @@ def columns(value: object) -> tuple[str, ...]:
     if not names:
         raise ValueError("at least one column")
     return tuple(names)
+
+
+def size(value: object) -> int:
+    try:
+        found = parse_bytes("file_size_bytes", value)
+    except InvalidQuery:
+        found = None
+    if not found:
+        raise ValueError("a number of bytes such as 1000000, or '100MB'")
+    return found
+
+
+def pairs(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("a struct of texts: {key: 'value'}")
+    return {str(key): str(known) for key, known in value.items()}
 
 
 def only(wanted: bool) -> Check:
@@ -111,13 +128,13 @@ _SHARED: dict[str, Check] = {
     "overwrite_or_ignore": switch,
     "append": switch,
     "use_tmp_file": only(True),
+    "filename_pattern": text,
+    "file_extension": text,
+    "per_thread_output": switch,
+    "file_size_bytes": size,
+    "return_files": switch,
 }
 _SHARED_REFUSED = [
-    "per_thread_output",
-    "file_size_bytes",
-    "filename_pattern",
-    "file_extension",
-    "return_files",
     "return_stats",
     "batches_per_file",
     "preserve_order",
@@ -133,9 +150,10 @@ _BY_FORMAT: dict[str, tuple[dict[str, Check], dict[str, str], str]] = {
             ),
             "compression_level": number,
             "row_group_size": positive,
+            "kv_metadata": pairs,
         },
         {"codec": "compression"},
-        "row_group_size_bytes row_groups_per_file field_ids kv_metadata parquet_version encryption_config shredding "
+        "row_group_size_bytes row_groups_per_file field_ids parquet_version encryption_config shredding "
         "dictionary_size_limit string_dictionary_page_size_limit bloom_filter_false_positive_ratio "
         "write_bloom_filter geoparquet_version variant_minimum_shredding_size",
     ),
