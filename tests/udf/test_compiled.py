@@ -236,3 +236,17 @@ def test_an_image_holds_no_place_in_a_file() -> None:
     )
     assert one == moved
     assert len({one, other, truth}) == 3
+
+
+def test_whole_numbers_are_compared_with_doubles_as_they_are() -> None:
+    table = pa.table(
+        {"n": [2**53 + 1, 2**53, -(2**53) - 1, 3], "x": [2.0**53, 2.0**53, -(2.0**53), 3.5]}
+    )
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        connection.register("t", table)
+        connection.create_function("above", lambda n, x: n > x, ["BIGINT", "DOUBLE"], "BOOLEAN")
+        frame = connection.sql("select count(*) from t where above(n, x)")
+        assert frame.fetchall() == [(1,)]
+        assert "inside the kernel" in frame.explain()
+        found = connection.sql("select above(n, x) from t").fetchall()
+        assert found == [(True,), (False,), (False,), (False,)]

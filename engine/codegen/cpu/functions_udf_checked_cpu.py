@@ -16,6 +16,7 @@ from numba.extending import intrinsic, overload
 
 types: Any = numba_types  # of which Numba's stubs know few
 LIMIT = 2.0**63
+COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 EXACT = 2**53  # up to which doubles hold each whole number
 
 
@@ -60,13 +61,19 @@ def stub(name: str) -> Any:
 
 def _operator(plain: Callable[..., Any], whole: Callable[..., Any]) -> tuple[Any, Any]:
     """Make an operator, `whole` for integers and else `plain`: one that gives its value and whether that is none, and one that raises then."""
-    told, checked = stub(whole.__name__), stub(whole.__name__)
 
-    @overload(told)
     def chosen(a, b):  # type: ignore[no-untyped-def]
         if is_whole(a, b):
             return whole
         return plain
+
+    return _telling(whole.__name__, chosen)
+
+
+def _telling(name: str, chosen: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return an operator that gives its value and whether that is none, as is chosen by types, and one that raises then."""
+    told, checked = stub(name), stub(name)
+    overload(told)(chosen)
 
     @overload(checked)
     def raising(a, b):  # type: ignore[no-untyped-def]
@@ -172,7 +179,28 @@ def _real_remainder(a, b):  # type: ignore[no-untyped-def]
     return a % (1.0 if bad else b), bad
 
 
+def _compared(sign: Callable[..., Any]) -> tuple[Any, Any]:
+    """Make a comparison: Python compares whole numbers with doubles as they are, and not as doubles."""
+
+    def among(a, b):  # type: ignore[no-untyped-def]
+        return sign(a, b), False
+
+    def with_whole_left(a, b):  # type: ignore[no-untyped-def]
+        return sign(a, b), (a > EXACT) | (a < -EXACT)
+
+    def with_whole_right(a, b):  # type: ignore[no-untyped-def]
+        return sign(a, b), (b > EXACT) | (b < -EXACT)
+
+    def chosen(a, b):  # type: ignore[no-untyped-def]
+        if is_whole(a) and isinstance(b, types.Float):
+            return with_whole_left
+        return with_whole_right if isinstance(a, types.Float) and is_whole(b) else among
+
+    return _telling(sign.__name__, chosen)
+
+
 _PAIRS = {
+    **{sign: _compared(sign) for sign in COMPARISONS},
     operator.add: _operator(lambda a, b: (a + b, False), _added),
     operator.sub: _operator(lambda a, b: (a - b, False), _subtracted),
     operator.mul: _operator(lambda a, b: (a * b, False), _multiplied),

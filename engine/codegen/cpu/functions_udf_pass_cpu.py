@@ -83,7 +83,8 @@ def _replaced(statement: Any, scope: Any, known: dict[str, Any], failed: Any) ->
     if value.op == "getattr" and known.get(value.value.name) is math and value.attr in MATH:
         statement.value = ir.Global(value.attr, MATH[value.attr], place)
         return [statement]
-    sign, given = None, ()
+    sign: Any = None
+    given: tuple[Any, ...] = ()
     match value.op:
         case "binop":
             sign, given = value.fn, (value.lhs, value.rhs)
