@@ -24,10 +24,10 @@ from .interop.function_registry import FunctionRegistry
 from .metadata.objects import Here
 from .metadata.snapshots import snapshot_functions
 from .metadata.system_views import SYSTEM_VIEWS
+from .plan.changes.catalog_objects import path_in_query
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
-from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
 from .progress.tells_progress import TellsProgress
 from .run_text import run_text
@@ -212,14 +212,13 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
         self.execute("ROLLBACK")
 
     def table(self, name: str) -> Frame:
-        """Return a table or view of the catalog; raises `UnknownName`."""
+        """Return a table or view, also by `schema.name` or with its database; raises `UnknownName`."""
         self._check_open()
+        name = self.catalog.named(name)
         table = self.catalog.table(name)
-        if table is not None:
-            return self._scan(table)
-        if self.catalog.view(name) is None:
-            raise self.catalog.unknown(name)
-        return self.sql(f"SELECT * FROM {quoted_name(name)}")
+        return (
+            self.sql(f"SELECT * FROM {path_in_query(name)}") if table is None else self._scan(table)
+        )
 
     def register(self, name: str, source: object) -> Frame:
         """Make an object usable in SQL, in the place of what had the name; returns it as a Frame.

@@ -39,6 +39,16 @@ def test_sql_prints_a_table(file: Path) -> None:
     assert "3" in done.stdout.decode()
 
 
+def test_commands_open_a_folder(tmp_path: Path) -> None:
+    place = str(tmp_path / "shop")
+    made = run("sql", "create table t as select 7 as a", "--database", place, "--device", "cpu")
+    assert made.returncode == 0, made.stderr
+    shown = run("shell", place, "--readonly", "--device", "cpu", stdin="from t;\ndrop table t;")
+    assert b"7" in shown.stdout
+    assert b"only read" in shown.stderr
+    assert shown.returncode == 1
+
+
 def test_sql_writes_json_csv_and_arrow(file: Path) -> None:
     query = f"select a, b from '{file}' order by b"
     as_json = run("sql", query, "--format", "json", "--device", "cpu")

@@ -82,6 +82,8 @@ DeviceOption = Annotated[
     typer.Option(help="auto, gpu or cpu; by default what the settings say"),
 ]
 _config: list[Path] = []  # the file that --config names
+DatabaseOption = Annotated[Path | None, typer.Option(help="a folder whose tables there are")]
+ReadOnlyOption = Annotated[bool, typer.Option("--readonly", help="change nothing in the database")]
 
 
 def _version(asked: bool) -> None:
@@ -134,11 +136,13 @@ def sql(
     ],
     format: Annotated[Format, typer.Option(help="table, csv, json or arrow")] = Format.table,
     device: DeviceOption = None,
+    database: DatabaseOption = None,
+    readonly: ReadOnlyOption = False,
 ) -> None:
     """Run SQL and print the last result: fuseline sql "select count(*) from 'lineitem.parquet'"."""
     from .write_results import write_result
 
-    with _connect(device) as connection:
+    with _connect(device, database, readonly) as connection:
         text = sys.stdin.read() if query == "-" else query
         write_result(connection.sql(text), format.value)
 
@@ -154,12 +158,14 @@ def explain(
     json: Annotated[Path | None, typer.Option(help="write what it did as JSON")] = None,
     mermaid: Annotated[Path | None, typer.Option(help="write the plan as a diagram")] = None,
     device: DeviceOption = None,
+    database: DatabaseOption = None,
+    readonly: ReadOnlyOption = False,
 ) -> None:
     """Show how a query would run, or with --analyze how it ran: as text, or in files."""
     from .write_results import write_profile_files
 
     files = {"html": html, "json": json, "mermaid": mermaid}
-    with _connect(device) as connection:
+    with _connect(device, database, readonly) as connection:
         _check_query(query)
         frame = connection.sql(query)
         if any(files.values()):

@@ -90,6 +90,15 @@ class AttachedDatabases:
         key = at_home or self._key(name)
         return None if key is None else ObjectName(name, key.place)
 
+    def named(self, name: str) -> str:
+        """Return the name of a table or view as it is given, or with its place where it stands behind that; raises `UnknownName`."""
+        if self.entry(name) is not None:
+            return name
+        located = self.located(name.split(".")) if "." in name else None
+        if located is None:
+            raise self.unknown(name)
+        return located
+
     def here(self) -> SchemaPlace:
         """Return the schema in which names without one are looked up, as it is spelled."""
         return self.spelled(self.current)
@@ -201,6 +210,11 @@ class AttachedDatabases:
         with self._lock:
             found = [item for item in self._objects.items() if item[0].kind == kind]
         return sorted(found, key=lambda item: item[0])
+
+    def made_in(self, database: str) -> list[tuple[ObjectKey, Any]]:
+        """Return the objects of a database in the order in which they were made."""
+        with self._lock:
+            return [item for item in self._objects.items() if item[0].database == database]
 
     def places(self) -> Iterator[SchemaPlace]:
         """Yield all schemas."""

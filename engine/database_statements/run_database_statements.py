@@ -13,10 +13,14 @@ from ..plan.changes.database_changes import (
     DatabaseStatement,
     Detach,
     DropSchema,
+    ExportDatabase,
+    ImportDatabase,
     UseSchema,
 )
 from .attach import attach
 from .change_schemas import create_schema, drop_schema
+from .export_database import export_database
+from .import_database import import_database
 
 if TYPE_CHECKING:
     from ..connection import Connection
@@ -47,6 +51,10 @@ def run_database_statement(connection: Connection, statement: DatabaseStatement)
                 connection.forget(dropped)
         case Checkpoint(database=name):
             _checkpoint(connection, name)
+        case ExportDatabase():
+            export_database(connection, statement)
+        case ImportDatabase(path=path):
+            import_database(connection, path)
     return done()
 
 

@@ -34,6 +34,13 @@ class CsvFile:
     conversions: tuple[Conversion, ...]
 
 
+def null_texts(options: Options) -> tuple[str, ...]:
+    """Return the fields that stand for NULL."""
+    given = options.get("nullstr", ("",))
+    assert isinstance(given, tuple)
+    return ("", *given)
+
+
 @contextmanager
 def text_stream(identity: FileIdentity, options: Options) -> Iterator[pa.NativeFile]:
     codec = str(options.get("compression", "auto"))
@@ -89,8 +96,13 @@ def split_fields(part: CsvFile, options: Options) -> Iterator[pa.Table]:
         column_names=names,
         encoding=str(options.get("encoding", "utf-8")),
     )
+    # Only here it is known which fields stood in quotes
+    unquoted = options.get("allow_quoted_nulls") is False
     convert_all = pc_csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=unquoted,
+        quoted_strings_can_be_null=False,
+        null_values=list(null_texts(options)) if unquoted else None,
     )
     if part.identity.size == 0:
         return

@@ -16,7 +16,7 @@ from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_dialect import DialectSample, names_of, sniff
-from .csv_fields import CsvFile, Options, head_of, line_of, split_fields
+from .csv_fields import CsvFile, Options, head_of, line_of, null_texts, split_fields
 from .text_types import NOT_KEPT, Conversion, convert, first_bad, fits, type_of_texts
 
 SNIFFED_ROWS = 20_480  # as DuckDB's
@@ -296,19 +296,15 @@ def _both(one: Conversion, other: Conversion) -> Conversion:
     return Conversion(VARCHAR)
 
 
-def _nulls(options: Options) -> tuple[str, ...]:
-    given = options.get("nullstr", ("",))
-    assert isinstance(given, tuple)
-    return ("", *given)
-
-
 def _values(rows: Sequence[Sequence[str]], number: int, options: Options) -> list[str | None]:
     """Return the distinct values of a column."""
-    nulls = _nulls(options)
+    nulls = null_texts(options)
     return [None if v in nulls else v for v in dict.fromkeys(row[number] for row in rows)]
 
 
 def _with_nulls(texts: pa.Array, options: Options) -> pa.Array:
-    for null in dict.fromkeys(_nulls(options)):
+    if options.get("allow_quoted_nulls") is False:
+        return texts  # they were found as the fields were split
+    for null in dict.fromkeys(null_texts(options)):
         texts = pc.if_else(pc.equal(texts, null), pa.scalar(None, texts.type), texts)
     return texts

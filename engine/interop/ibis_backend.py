@@ -24,7 +24,7 @@ from ibis.formats.pandas import PandasData
 
 import fuseline
 
-from ..errors import UnknownName, WrongArguments
+from ..errors import UnknownName
 from ..plan.text.quoted_name import quoted_name
 
 if TYPE_CHECKING:
@@ -65,14 +65,16 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
         return fuseline.__version__
 
     def do_connect(
-        self, database: str | Path = ":memory:", device: str | None = None, **settings: object
+        self,
+        database: str | Path = ":memory:",
+        read_only: bool = False,
+        device: str | None = None,
+        **settings: object,
     ) -> None:
-        """Open a connection; `device` and `settings` are those of `fuseline.connect`."""
-        if str(database) != ":memory:":
-            raise WrongArguments(
-                f"Fuseline keeps no database in {database}: use ':memory:' and read_parquet()."
-            )
-        self.con = fuseline.connect(None, False, device=device, **settings)
+        """Open a connection; the arguments are those of `fuseline.connect`."""
+        flags = {"true": True, "false": False}  # as a URL has them
+        only = flags.get(str(read_only).lower(), read_only)
+        self.con = fuseline.connect(database, only, device=device, **settings)
 
     @classmethod
     def from_connection(cls, con: fuseline.Connection, /) -> IbisBackend:

@@ -18,6 +18,7 @@ from sqlalchemy.sql import compiler
 import fuseline
 
 from ..catalog import View
+from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
 from ..plan.changes.table_rules import TableRules, rules_of
 
 if TYPE_CHECKING:
@@ -119,12 +120,16 @@ class FuselineDialect(default.DefaultDialect):
         return StaticPool
 
     def create_connect_args(self, url: URL) -> tuple[list[object], dict[str, object]]:
-        """Return the arguments of `fuseline.connect`: what stands behind the question mark of a URL."""
-        if url.database not in (None, "", ":memory:") or url.host:
+        """Return the arguments of `fuseline.connect`: a folder, and what stands behind the question mark of a URL."""
+        if url.host:
             raise fuseline.InterfaceError(
-                f'Fuseline keeps no database in {url.database or url.host}: use "fuseline://" and read_parquet().'
+                f'A database of Fuseline is a folder and no host such as {url.host}: write "fuseline:///folder", '
+                "with a fourth slash for a path from the root."
             )
-        return [], dict(url.query)
+        given: dict[str, object] = dict(url.query)
+        if "read_only" in given:
+            given["read_only"] = _flag("read_only", given["read_only"])
+        return [url.database or ":memory:"], given
 
     # Transactions
 
@@ -147,25 +152,28 @@ class FuselineDialect(default.DefaultDialect):
         return SCHEMA
 
     def get_schema_names(self, connection: Connection, **_: object) -> list[str]:
-        return [SCHEMA]
+        catalog = _fuseline(connection.connection).catalog
+        database = catalog.current.database
+        found = [catalog.spelled(p).schema for p in catalog.places() if p.database == database]
+        return sorted(found)
 
     def get_table_names(
         self, connection: Connection, schema: str | None = None, **_: object
     ) -> list[str]:
-        return [name for name, entry in _entries(connection, schema) if _is_table(entry)]
+        return [str(name) for name, entry in _entries(connection, schema) if _is_table(entry)]
 
     def get_view_names(
         self, connection: Connection, schema: str | None = None, **_: object
     ) -> list[str]:
-        return [name for name, entry in _entries(connection, schema) if not _is_table(entry)]
+        return [str(name) for name, entry in _entries(connection, schema) if not _is_table(entry)]
 
     def get_view_definition(
         self, connection: Connection, view_name: str, schema: str | None = None, **_: object
     ) -> str:
-        found = _fuseline(connection.connection).catalog.view(view_name)
-        if found is None or schema not in (None, SCHEMA):
-            raise NoSuchTableError(view_name)
-        return found.text
+        for name, entry in _entries(connection, schema):
+            if _same(name, view_name) and isinstance(entry, View):
+                return entry.text
+        raise NoSuchTableError(view_name)
 
     def has_table(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
@@ -177,7 +185,8 @@ class FuselineDialect(default.DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> list[Reflected]:
         rules = _rules(connection, table_name, schema)
-        columns = _fuseline(connection.connection).table(table_name).schema
+        located = next(n for n, _ in _entries(connection, schema) if _same(n, table_name))
+        columns = _fuseline(connection.connection).table(located).schema
         made: list[Reflected] = []
         for name, kind in columns.items():
             given = rules.default(name)
@@ -223,6 +232,14 @@ class FuselineDialect(default.DefaultDialect):
         return []
 
 
+def _flag(name: str, value: object) -> bool:
+    known = {"true": True, "1": True, "false": False, "0": False}
+    found = known.get(str(value).lower())
+    if found is None:
+        raise fuseline.InterfaceError(f"{name}= is true or false, not {value}.")
+    return found
+
+
 def _fuseline(connection: object) -> fuseline.Connection:
     """Return the connection itself, out of what SQLAlchemy's pool gives."""
     found = getattr(connection, "dbapi_connection", connection)
@@ -230,13 +247,23 @@ def _fuseline(connection: object) -> fuseline.Connection:
     return found
 
 
-def _entries(connection: Connection, schema: str | None) -> list[tuple[str, CatalogTable | View]]:
-    """Return the tables and views by name."""
-    if schema not in (None, SCHEMA):
-        return []
+def _entries(
+    connection: Connection, schema: str | None
+) -> list[tuple[ObjectName, CatalogTable | View]]:
+    """Return the tables and views of a schema of the database in use by name."""
     catalog = _fuseline(connection.connection).catalog
-    found = [(name, catalog.table(name) or catalog.view(name)) for name in catalog.names()]
-    return [(name, entry) for name, entry in found if entry is not None]
+    catalog.refresh()
+    places = [SchemaPlace(catalog.current.database, (schema or SCHEMA).lower())]
+    places += [SchemaPlace(TEMP)] if schema is None else []
+    return [
+        (ObjectName(entry.name, key.place), entry)
+        for key, entry in catalog.objects("relation")
+        if key.place in places
+    ]
+
+
+def _same(name: str, other: str) -> bool:
+    return name.casefold() == other.casefold()
 
 
 def _is_table(entry: CatalogTable | View) -> bool:
@@ -246,7 +273,7 @@ def _is_table(entry: CatalogTable | View) -> bool:
 def _rules(connection: Connection, table_name: str, schema: str | None) -> TableRules:
     """Return the rules of a table, none of a view; raises `NoSuchTableError`."""
     for name, entry in _entries(connection, schema):
-        if name.casefold() == table_name.casefold():
+        if _same(name, table_name):
             return rules_of(entry)
     raise NoSuchTableError(table_name)
 

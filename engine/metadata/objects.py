@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from ..catalog import View
 from ..errors import FuselineError, UnknownName, nearest
-from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName
+from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName, path_in_query
 from ..plan.changes.table_rules import NO_RULES, TableRules, rules_of
 from ..plan.statements import Describe
-from ..plan.text.quoted_name import quoted_name
 from ..plan.types import INTEGER_BITS, DataType, Kind
 from .system_views import SYSTEM_VIEWS
 
@@ -58,8 +57,7 @@ class Here:
         token = _binds_views.set(True)
         try:
             with suppress(FuselineError):
-                path = ".".join(map(quoted_name, (*name.place, name)))
-                found = next(plan_sql(f"DESCRIBE {path}", self.catalog))
+                found = next(plan_sql(f"DESCRIBE {path_in_query(name)}", self.catalog))
                 assert isinstance(found, Describe)
                 return [(c.name, c.type) for c in found.query.plan.columns]
         finally:

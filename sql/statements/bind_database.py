@@ -12,13 +12,17 @@ from fuseline.plan.changes.database_changes import (
     CreateSchema,
     Detach,
     DropSchema,
+    ExportDatabase,
+    ImportDatabase,
     UseSchema,
 )
+from fuseline.plan.files.write_options import WRITE_OPTIONS
 from fuseline.plan.statements import NoOperation, Statement
 
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.statement_words import StatementWords
+from .copy_options import copy_options
 
 _SCHEMA = re.compile(r"\s*(?:create(?:\s+or\s+replace)?|drop)\s+schema\b", re.IGNORECASE)
 # What DuckDB has as extensions and is part of Fuseline
@@ -142,6 +146,34 @@ def checkpoint(piece: Piece, scope: Scope) -> Checkpoint:
     return Checkpoint(name)
 
 
+def export_database(piece: Piece, scope: Scope) -> ExportDatabase:
+    words = StatementWords(piece, "EXPORT DATABASE [name TO] 'folder' [(options of COPY)]")
+    words.expect("EXPORT", "DATABASE")
+    name = None
+    if not words.is_text():
+        name = words.name()
+        if scope.session.catalog.place_of((name, "main")) is None:
+            raise UnknownName(f'There is no database "{name}".', words.place())
+        words.expect("TO")
+    path = words.text()
+    rest = words.tokens[words.read :]
+    form, options = copy_options(rest, piece, scope, "csv", WRITE_OPTIONS)
+    for option in ("partition_by", "write_partition_columns", "overwrite", "append"):
+        if options.get(option):
+            raise Unsupported(f"EXPORT DATABASE does not take {option}.", words.place())
+    if form not in ("csv", "parquet"):
+        raise Unsupported("EXPORT DATABASE writes csv or parquet.", words.place())
+    return ExportDatabase(path, name, form, options)
+
+
+def import_database(piece: Piece, _: Scope) -> ImportDatabase:
+    words = StatementWords(piece, "IMPORT DATABASE 'folder'")
+    words.expect("IMPORT", "DATABASE")
+    path = words.text()
+    words.end()
+    return ImportDatabase(path)
+
+
 def load(piece: Piece, _: Scope) -> NoOperation:
     """Bind INSTALL and LOAD, which do nothing for what is built in."""
     words = StatementWords(piece, "INSTALL name [FROM repository] or LOAD name")
@@ -173,6 +205,8 @@ DATABASE_BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "DETACH": detach,
     "USE": use_schema,
     "CHECKPOINT": checkpoint,
+    "EXPORT": export_database,
+    "IMPORT": import_database,
     "FORCE": _forced,
     "INSTALL": load,
     "LOAD": load,

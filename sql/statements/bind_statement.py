@@ -68,8 +68,6 @@ _NO_OPERATION = {
 }
 _REFUSED = {
     "MERGE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
-    "EXPORT": "write table by table with COPY",
-    "IMPORT": "read files with read_parquet",
     "CALL": "use a query",
     "COMMENT": "there are no comments in the catalog",
     "GRANT": "there are no users",

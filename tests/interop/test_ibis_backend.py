@@ -312,13 +312,23 @@ def test_texts_of_sql_are_tables(con: Any) -> None:
         con.sql("select nonsense from t")
 
 
+def test_a_folder_is_a_database(tmp_path: Path) -> None:
+    made = ibis.connect(f"fuseline://{tmp_path}/shop?device=cpu")
+    made.create_table("t", TRIPS)
+    made.disconnect()
+    again = ibis.fuseline.connect(tmp_path / "shop", read_only=True, device="cpu")
+    assert again.list_tables() == ["t"]
+    assert again.table("t").id.max().execute() == 7
+    again.disconnect()
+
+
 def test_what_is_not_there_is_said(con: Any) -> None:
     with pytest.raises(TableNotFound):
         con.table("nothing")
     with pytest.raises(UnsupportedOperationError, match="other"):
         con.list_tables(database="other")
-    with pytest.raises(fuseline.Error, match=r"a\.duckdb|keeps no database"):
-        ibis.fuseline.connect("a.duckdb")
+    with pytest.raises(fuseline.Error, match="no folder"):
+        ibis.fuseline.connect("nothing/there/a.duckdb")
     assert con.version == fuseline.__version__
 
 

@@ -119,8 +119,30 @@ def test_errors_are_sqlalchemys(trips: sa.Engine) -> None:
             connection.execute(sa.text("select nonsense from trips"))
         connection.rollback()
         assert connection.execute(sa.text("select count(*) from trips")).scalar() == 10
-    with pytest.raises(fuseline.InterfaceError, match="keeps no database"):
-        sa.create_engine("fuseline:///a.duckdb").connect()
+    with pytest.raises(fuseline.InterfaceError, match="is a folder and no host"):
+        sa.create_engine("fuseline://host/a").connect()
+
+
+def test_a_folder_is_an_engines_database(tmp_path: Path) -> None:
+    url = f"fuseline:///{tmp_path}/shop?device=cpu"
+    engine = sa.create_engine(url)
+    TRIPS.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(TRIPS.insert().values(id=1, driver="x"))
+        connection.execute(sa.text("create schema s"))
+        connection.execute(sa.text("create table s.u (a integer primary key)"))
+    engine.dispose()
+    engine = sa.create_engine(f"{url}&read_only=true")
+    with engine.connect() as connection:
+        assert connection.execute(sa.select(TRIPS.c.driver)).scalar() == "x"
+        with pytest.raises(sa.exc.ProgrammingError, match="only read"):
+            connection.execute(TRIPS.delete())
+    seen = sa.inspect(engine)
+    assert seen.get_schema_names() == ["main", "s"]
+    assert seen.get_table_names("s") == ["u"]
+    assert seen.get_pk_constraint("u", "s")["constrained_columns"] == ["a"]
+    assert [column["name"] for column in seen.get_columns("u", "s")] == ["a"]
+    engine.dispose()
 
 
 def test_tables_are_reflected(trips: sa.Engine) -> None:

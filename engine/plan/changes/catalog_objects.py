@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
+from ..text.quoted_name import quoted_name
+
 if TYPE_CHECKING:
     from ..logical import Logical
 
@@ -41,6 +43,12 @@ class ObjectName(str):
 
     def __getnewargs__(self) -> tuple[str, SchemaPlace]:  # type: ignore[override]
         return str(self), self.place
+
+
+def path_in_query(name: str) -> str:
+    """Return a name as a query writes it: in quotes, behind those of its place if it has one."""
+    place = name.place if isinstance(name, ObjectName) else ()
+    return ".".join(map(quoted_name, (*place, name)))
 
 
 def beside(old: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -54,4 +55,30 @@ class Checkpoint:
     database: str | None = None
 
 
-DatabaseStatement = Attach | Detach | UseSchema | CreateSchema | DropSchema | Checkpoint
+@dataclass(frozen=True)
+class ExportDatabase:
+    """EXPORT DATABASE [database TO] 'folder' [(options)]; the options are those of COPY TO."""
+
+    path: str
+    database: str | None
+    format: str
+    options: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class ImportDatabase:
+    """IMPORT DATABASE 'folder'."""
+
+    path: str
+
+
+DatabaseStatement = (
+    Attach
+    | Detach
+    | UseSchema
+    | CreateSchema
+    | DropSchema
+    | Checkpoint
+    | ExportDatabase
+    | ImportDatabase
+)

@@ -52,7 +52,7 @@ def at_least(least: int) -> Callable[[object], int]:
 
 _CSV: dict[str, Check] = {
     "all_varchar": switch,
-    "allow_quoted_nulls": only(True),
+    "allow_quoted_nulls": switch,
     "auto_detect": switch,
     "columns": names_and_types,
     "compression": one_of("auto", "none", "gzip", "zstd", uncompressed="none", gz="gzip"),

@@ -1,0 +1,130 @@
+"""EXPORT DATABASE: a file for each table, and the statements that make the database again, as DuckDB writes and reads them."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..catalog import View
+from ..errors import Unsupported
+from ..metadata.objects import (
+    Here,
+    create_table_text,
+    create_view_text,
+    name_in_sql,
+    path_in_sql,
+)
+from ..plan.changes.catalog_objects import MAIN, ObjectKey, ObjectName
+from ..plan.changes.database_changes import ExportDatabase
+from ..plan.changes.session_objects import Macro, UserType
+from ..plan.changes.table_rules import rules_of
+from ..plan.statements import CopyTo, Query
+from ..writing.copy_to import copy_to
+from ..writing.new_files import NewFiles
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+
+SCHEMA_FILE, LOAD_FILE = "schema.sql", "load.sql"
+Objects = list[tuple[ObjectKey, Any]]
+_READ_AS = {  # the options of COPY FROM that read what COPY TO writes
+    "csv": "(FORMAT 'csv', allow_quoted_nulls false, quote '\"', delimiter ',', header 1)",
+    "parquet": "(FORMAT 'parquet')",
+}
+_TYPES_IN_ORDER = ("schema", "type", "table", "macro", "view")
+
+
+def export_database(connection: Connection, statement: ExportDatabase) -> None:
+    """Write a database to a folder; raises `FileError`, and `AccessDenied` for a folder that may not be written."""
+    catalog = connection.catalog
+    name = statement.database
+    database = catalog.current.database if name is None else name.lower()
+    objects = catalog.made_in(database)
+    with NewFiles(catalog.access.rules) as files:
+        folder = files.resolved(statement.path)
+        files.make_folder(folder, statement.path)
+        loads = []
+        for key, entry in objects:
+            if key.kind == "relation" and not isinstance(entry, View):
+                path = folder / f"{_file_name(key, str(entry.name))}.{statement.format}"
+                plan = connection.table(ObjectName(entry.name, key.place)).plan
+                options = (
+                    {**statement.options, "header": True}
+                    if statement.format == "csv"
+                    else statement.options
+                )
+                copy_to(connection, CopyTo(Query(plan), str(path), statement.format, options))
+                place = str(path).replace("'", "''")
+                loads.append(
+                    f"COPY {_path(catalog, key, entry)} FROM '{place}' {_read_as(statement)};\n"
+                )
+        texts = {SCHEMA_FILE: _schema(connection, objects), LOAD_FILE: "".join(loads)}
+        for file_name, text in texts.items():
+            with files.opened(folder / file_name, statement.path) as file:
+                file.write(text.encode())
+
+
+def _read_as(statement: ExportDatabase) -> str:
+    if statement.format == "parquet" or not statement.options:
+        return _READ_AS[statement.format]
+    known = {"quote": '"', "delim": ",", "escape": '"', "nullstr": ""}
+    given = {name: str(statement.options.get(name, value)) for name, value in known.items()}
+    options = "".join(
+        f", {name} '{value.replace(chr(39), chr(39) * 2)}'"
+        for name, value in given.items()
+        if value
+    )
+    return f"(FORMAT 'csv', allow_quoted_nulls false{options}, header 1)"
+
+
+def _file_name(key: ObjectKey, name: str) -> str:
+    """Return the name of a table's file: letters and digits, with those of its schema before them."""
+    whole = name if key.schema == MAIN else f"{key.schema}_{name}"
+    plain = re.sub(r"\W", "_", whole)
+    return (
+        plain if plain == whole else f"{plain}_{zlib.crc32(repr((key.schema, name)).encode()):08x}"
+    )
+
+
+def _path(catalog: Any, key: ObjectKey, entry: Any) -> str:
+    return path_in_sql(ObjectName(entry.name, catalog.spelled(key.place)))
+
+
+def _schema(connection: Connection, objects: Objects) -> str:
+    """Return the statements that make what is in a database, those first that others may need."""
+    here = Here(connection.catalog, connection.settings)
+    made: dict[str, list[str]] = {kind: [] for kind in _TYPES_IN_ORDER}
+    for key, entry in objects:
+        for kind, text in _made(here, key, entry):
+            made[kind].append(text + "\n")
+    return "".join(text for texts in made.values() for text in texts)
+
+
+def _made(here: Here, key: ObjectKey, entry: Any) -> Iterator[tuple[str, str]]:
+    name = ObjectName(entry.name, here.catalog.spelled(key.place))
+    match entry:
+        case View(plan=plan) if plan is not None:
+            raise Unsupported(
+                f'The view "{name}" was made by a dataframe call and has no text to export: drop it, or make it with CREATE VIEW.'
+            )
+        case View():
+            yield "view", create_view_text(name, entry)
+        case Macro():
+            yield "macro", _macro(name, entry)
+        case UserType(type=data_type):
+            yield "type", f"CREATE TYPE {path_in_sql(name)} AS {data_type};"
+        case _ if key.kind == "schema":
+            yield "schema", f"CREATE SCHEMA {name_in_sql(entry.name)};"
+        case _:
+            yield "table", create_table_text(name, here.fields(entry, name), rules_of(entry))
+
+
+def _macro(name: ObjectName, macro: Macro) -> str:
+    parameters = [
+        f"{p} := {macro.defaults[p.lower()]}" if p.lower() in macro.defaults else p
+        for p in macro.parameters
+    ]
+    body = f"TABLE {macro.text}" if macro.is_table else macro.text.removeprefix("SELECT ")
+    return f"CREATE MACRO {path_in_sql(name)}({', '.join(parameters)}) AS {body};"
