@@ -52,8 +52,8 @@ class WholeFileSource:
     def tables(self) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(kind)) for name, kind in self.fields])
         for part in self.parts:
-            seconds = part.identity.mtime_ns // 1_000_000_000  # as DuckDB has it
-            values = [part.path, self._content(part), part.identity.size, seconds * 1_000_000]
+            moment = part.identity.mtime_ns // 1000  # microseconds, as DuckDB has it
+            values = [part.path, self._content(part), part.identity.size, moment]
             arrays = [
                 pa.array([value], kind) for value, kind in zip(values, schema.types, strict=True)
             ]
