@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import FileError
+from ..plan.json.documents import real_number, text_of
 from ..storage.file_identity import FileIdentity
 from .csv_fields import Options, text_stream
 
@@ -41,12 +42,12 @@ def _check_halves(value: object, text: str, start: int, end: int) -> None:
     """Raise `ValueError` for half a character: JSON escapes some as two, and Python takes one alone."""
     if text.find("\\ud", start, end) >= 0 or text.find("\\uD", start, end) >= 0:
         try:
-            json.dumps(value, ensure_ascii=False).encode()
+            text_of(value).encode()
         except UnicodeEncodeError:
             raise ValueError("a text has half a character") from None
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=real_number)
 
 
 @dataclass

@@ -9,15 +9,15 @@ from itertools import islice
 import pyarrow as pa
 
 from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
-from ..plan.coercion import parse_type
+from ..plan.composed.json_calls import type_of_text
 from ..plan.distinct_names import distinct_names
-from ..plan.types import DATE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
+from ..plan.types import DATE, JSON, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_fields import Options
 from .json_records import MALFORMED, Record, records
-from .json_types import JSON, Shape, is_map, type_of_shape
+from .json_types import Shape, is_map, type_of_shape
 from .json_values import BadRecord, BadValue, ValueReader
 from .text_types import NOT_KEPT, Conversion
 
@@ -177,18 +177,19 @@ def _columns(shape: Shape, path: str, options: Options) -> tuple[JsonColumn, ...
     depth = options.get("maximum_depth", -1)
     assert isinstance(depth, int)
     most = None if depth < 0 else depth
-    if not is_record or is_map(shape):
+    if not is_record or most == 0 or is_map(shape):
         kind = type_of_shape(shape, forms, most) if shape.count else JSON
         return (JsonColumn(VALUE_COLUMN, kind, None),)
     names = distinct_names(list(shape.fields))
+    below = None if most is None else most - 1
     return tuple(
-        JsonColumn(name, type_of_shape(part, forms, most), key)
+        JsonColumn(name, type_of_shape(part, forms, below), key)
         for name, (key, part) in zip(names, shape.fields.items(), strict=True)
     )
 
 
 def _asked_type(asked: str | DataType) -> DataType:
-    found = parse_type(asked) if isinstance(asked, str) else asked
+    found = type_of_text(asked) if isinstance(asked, str) else asked
     if found.kind in NOT_KEPT:
         raise Unsupported(f"read_json makes no columns of {found}: read VARCHAR and cast it.")
     return found

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ..errors import TypeMismatch
+from ..plan.json.documents import Digits
 from ..plan.types import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
     HUGEINT,
+    JSON,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -23,6 +25,7 @@ from ..plan.types import (
     DataType,
     Kind,
     list_of,
+    map_of,
     struct_of,
 )
 from .text_types import CLOCK, Conversion, fits
@@ -45,7 +48,6 @@ _FORMS = tuple(
         (TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)"),
     )
 )
-JSON = DataType(Kind.OTHER, name="JSON")
 _SMALLEST, _LARGEST, _UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 
 
@@ -69,7 +71,7 @@ class Shape:
                 self.kinds.add("boolean")
             case int():
                 self.kinds.add(_size(value))
-            case float():
+            case float() | Digits():
                 self.kinds.add("double")
             case str():
                 self.kinds.add("text")
@@ -83,6 +85,17 @@ class Shape:
                 self.kinds.add("object")
                 for name, element in value.items():
                     self.fields.setdefault(name, Shape()).add(element)
+
+    def join(self, other: Shape) -> None:
+        """Take in what other values are."""
+        self.count, self.nulls = self.count + other.count, self.nulls + other.nulls
+        self.kinds |= other.kinds
+        self.texts |= other.texts
+        if other.elements is not None:
+            self.elements = self.elements or Shape()
+            self.elements.join(other.elements)
+        for name, part in other.fields.items():
+            self.fields.setdefault(name, Shape()).join(part)
 
     @property
     def is_record(self) -> bool:
@@ -134,7 +147,11 @@ def _type_of_objects(
     shape: Shape, conversions: Sequence[Conversion], depth: int | None
 ) -> DataType:
     if is_map(shape):
-        return _other("MAP(VARCHAR, JSON)")
+        values = Shape()
+        for part in shape.fields.values():
+            values.join(part)
+        kind = type_of_shape(values, conversions, depth) if values.kinds else JSON
+        return kind if kind.kind is Kind.OTHER else map_of(VARCHAR, kind)
     fields = [
         (name, type_of_shape(part, conversions, depth)) for name, part in shape.fields.items()
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,16 +13,18 @@ from ..operators.cpu.functions.expressions import evaluate
 from ..operators.cpu.table import Table, to_logical, to_physical
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, new_column
-from ..plan.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, DataType, Kind, to_arrow
+from ..plan.json.documents import Digits, LongDouble, digits_text, plain_text, text_of
+from ..plan.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, JSON, DataType, Kind, to_arrow
 from .text_types import Conversion, convert
 
 _NATIVE: Mapping[Kind, frozenset[type]] = {
     Kind.BOOLEAN: frozenset([bool]),
     Kind.BIGINT: frozenset([int]),
-    Kind.DOUBLE: frozenset([int, float]),
+    Kind.DOUBLE: frozenset([int, float, LongDouble, Digits]),
 }
-_NUMBERS = frozenset([int, float])
-_SCALARS = frozenset([int, float, bool, str])
+_REAL = frozenset([float, LongDouble, Digits])
+_NUMBERS = _REAL | {int}
+_SCALARS = _NUMBERS | {bool, str}
 _NOTHING = type(None)
 
 
@@ -60,6 +61,10 @@ class ValueReader:
             return self._lists(self._only(values, frozenset([list]), kind), kind)
         if kind.kind is Kind.STRUCT:
             return self._structs(self._only(values, frozenset([dict]), kind), kind)
+        if kind.kind is Kind.MAP:
+            return self._maps(self._only(values, frozenset([dict]), kind), kind)
+        if kind == JSON:
+            return pa.array([None if v is None else text_of(v) for v in values], pa.string())
         if kind.kind is Kind.VARCHAR:
             texts = values if present <= {str} else list(map(_text, values))
             return pa.array(texts, pa.string())
@@ -80,7 +85,11 @@ class ValueReader:
 
     def _cast(self, values: Sequence[object], kind: DataType, present: set[type]) -> pa.Array:
         try:
-            if present <= _NUMBERS and float in present:
+            if (
+                present <= _NUMBERS
+                and present & _REAL
+                and not (kind.is_decimal and not kind.is_whole)
+            ):
                 doubles = pa.array(
                     [None if v is None else _double(v) for v in values], pa.float64()
                 )
@@ -91,7 +100,7 @@ class ValueReader:
                 return _converted(pa.array(values, pa.bool_()), BOOLEAN, kind, self.lenient)
             conversion = self.forms.get(kind, Conversion(kind))
             return convert(
-                pa.array(list(map(_text, values)), pa.string()), conversion, self.lenient
+                pa.array(list(map(_digits, values)), pa.string()), conversion, self.lenient
             )
         except DataError as error:
             raise BadValue(next((_text(v) or "" for v in values if v is not None), "")) from error
@@ -125,6 +134,16 @@ class ValueReader:
         fields = [to_arrow(kind).field(i) for i in range(len(arrays))]
         return pa.StructArray.from_arrays(arrays, fields=fields, mask=missing)
 
+    def _maps(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        objects = [v if isinstance(v, dict) else None for v in values]
+        lengths = np.array([len(v or ()) for v in objects], np.int64)
+        pairs = [pair for v in objects if v for pair in v.items()]
+        types = kind.children[0].children
+        keys, items = (self.array([p[i] for p in pairs], t) for i, t in enumerate(types))
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        missing = pa.array([v is None for v in objects], pa.bool_())
+        return pa.MapArray.from_arrays(offsets, keys, items, to_arrow(kind), mask=missing)
+
     def check_fields(
         self, objects: Sequence[dict[str, object] | None], names: frozenset[str]
     ) -> None:
@@ -144,6 +163,8 @@ def _converted(values: pa.Array, source: DataType, target: DataType, safe: bool)
 
 
 def _double(value: object) -> float:
+    if isinstance(value, Digits):
+        return float(value.text)
     assert isinstance(value, int | float)
     try:
         return float(value)
@@ -156,8 +177,13 @@ def _whole(value: object) -> int:
     return value
 
 
+def _digits(value: object) -> str | None:
+    """Return a value as text, of a number all digits that are written."""
+    return digits_text(value) if isinstance(value, float) else _text(value)
+
+
 def _text(value: object) -> str | None:
     """Return a value as text: texts as they are, others as JSON."""
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return plain_text(value)

@@ -66,12 +66,8 @@ def test_files_of_several_blocks(form, text, connection):
         ('[' * 100_000, "", r"no JSON at line 1"),
         (b'{"a":"\xff"}', "", r"is not UTF-8"),
         ('{"a":"\\ud800"}', "", r"half a character"),
-        ("", "", r"are JSON, which queries do not read"),
-        ('{"a":1}\n{"a":"x"}', "", r"are JSON, .*'a': 'VARCHAR'"),
-        ('{"a":{}}', "", r"MAP"),
         ('{"a":"31-12-2020"}', "", r"dateformat"),
         ('{"a":1}', "columns = {'a': 'INTERVAL'}", r"INTERVAL"),
-        ('{"a":1}', "columns = {'a': 'JSON'}", r"JSON"),
         ('{"a":1}', "auto_detect = false", r"needs columns"),
         ('{"filename":1}', "filename = true", r"already"),
         ('{"a":1}', "map_inference_threshold = 5", r"map_inference_threshold of read_json is not supported"),
@@ -87,11 +83,21 @@ def test_what_is_wrong_is_named(content, options, message, connection):
 
 
 def test_a_column_of_another_type_fails_where_it_is_named(connection):
-    write('{"a":1,"b":1}\n{"a":2,"b":"x"}', "f.json")
+    write('{"a":1,"b":"31-12-2020"}\n{"a":2,"b":"30-12-2020"}', "f.json")
     assert same(connection, "select sum(a) from 'f.json'")
     for query in ("from 'f.json'", "select b from 'f.json'"):
-        with pytest.raises(fuseline.FuselineError, match="JSON"):
+        with pytest.raises(fuseline.FuselineError, match="dateformat"):
             connection.sql(query).to_arrow()
+
+
+def test_json_of_a_file_is_read_as_that_of_a_table(connection):
+    write('{"a":1,"b":{"c":[1,"x"]}}\n{"a":"x","b":{"c":[]}}\n{"a":null}', "f.json")
+    for query in (
+        "select typeof(a), a ->> '$', b.c[2] ->> '$', typeof(b) from 'f.json'",
+        "select a, count(*) from 'f.json' group by a order by a",
+        "select key, value from 'f.json', json_each(to_json(b))",
+    ):
+        assert same(connection, query)
 
 
 def test_paths_functions_and_copy_read(connection):

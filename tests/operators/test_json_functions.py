@@ -70,6 +70,17 @@ def test_bad_paths_are_refused_where_they_stand(comparison: Comparison) -> None:
     assert query[found.value.span.start :].startswith("'$.a['")
 
 
+def test_a_path_that_counts_values_twice_is_refused(comparison: Comparison) -> None:
+    with pytest.raises(InvalidQuery, match="leave one of them out"):
+        comparison.ours.sql("select '[]' -> '$..*..*'")
+
+
+def test_minus_zero_becomes_each_number(comparison: Comparison) -> None:
+    types = ("BIGINT", "DOUBLE", "DECIMAL(9,2)", "BOOLEAN", "VARCHAR", "HUGEINT")
+    calls = ", ".join(f"json_transform('-0', '\"{kind}\"') as v{i}" for i, kind in enumerate(types))
+    assert comparison.problem(f"select {calls}") is None
+
+
 def test_moments_with_a_zone_inside_of_values_are_refused(comparison: Comparison) -> None:
     with pytest.raises(TypeMismatch, match="cast TIMESTAMP WITH TIME ZONE in it to VARCHAR"):
         comparison.ours.sql("select to_json([timestamptz '2020-01-01 00:00:00+00'])")

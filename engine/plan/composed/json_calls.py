@@ -168,7 +168,7 @@ def transformed(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
 def structure_type(structure: object) -> DataType:
     """Return the type that {"a": "INTEGER", "b": ["DATE"]} stands for; raises `InvalidQuery` and `UnknownName`."""
     if isinstance(structure, str):
-        return _type_of_text(structure)
+        return type_of_text(structure)
     if isinstance(structure, list) and len(structure) == 1:
         return list_of(structure_type(structure[0]))
     if isinstance(structure, dict) and structure:
@@ -183,20 +183,21 @@ _PARTS = re.compile(r'"(?:[^"]|"")*"|[(),]|[^"(),]+')
 _FIELD = re.compile(r'\s*("(?:[^"]|"")*"|\S+)\s+(.*)', re.DOTALL)
 
 
-def _type_of_text(text: str) -> DataType:
+def type_of_text(text: str) -> DataType:
+    """Return the type that a text names, such as STRUCT(a INTEGER[]); raises `InvalidQuery` and `UnknownName`."""
     text = text.strip()
     if text.endswith("[]"):
-        return list_of(_type_of_text(text[:-2]))
+        return list_of(type_of_text(text[:-2]))
     found = _NESTED_TYPE.fullmatch(text)
     if found is None:
         return parse_type(text)
     inside = _top_level(found[2])
     if found[1].lower() == "map" and len(inside) == 2:
-        return map_of(*map(_type_of_text, inside))
+        return map_of(*map(type_of_text, inside))
     fields = [_FIELD.fullmatch(part) for part in inside]
     if found[1].lower() == "map" or None in fields:
         raise InvalidQuery(f"{text} is no type.")
-    known = [(f[1].strip('"').replace('""', '"'), _type_of_text(f[2])) for f in fields if f]
+    known = [(f[1].strip('"').replace('""', '"'), type_of_text(f[2])) for f in fields if f]
     return struct_of(known)
 
 

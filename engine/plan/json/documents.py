@@ -19,7 +19,7 @@ from ...errors import ConversionError, shown
 _SMALLEST, _MOST = -(1 << 63), (1 << 64) - 1
 _LONGEST = 4000  # digits of a number that Python reads as one
 # What Python's decoder reads otherwise, or where it is not clear; within strings the sign of it is enough
-_ODD = re.compile(r"\\u[dD]|-0(?![.eE0-9])|[eE]\+?[0-9]{3}|[0-9]{300}")
+_ODD = re.compile(r"\\u[dD]|-0(?![.eE0-9])|[eE]\+?[0-9]{3}|[0-9]{300}|(?=[0-9.]{17})[0-9]+\.[0-9]")
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOKEN = re.compile(
     r"""(?P<sign>[\[\]{},:])
@@ -47,6 +47,12 @@ _ESCAPES = {
 @dataclass(frozen=True, slots=True)
 class Digits:
     """A number as it is written, which no number of Python is: beyond DOUBLE, infinite or NaN."""
+
+    text: str
+
+
+class LongDouble(float):
+    """A number that is written with more digits than a DOUBLE has, which a DECIMAL may hold."""
 
     text: str
 
@@ -226,8 +232,22 @@ def _number(text: str) -> object:
         if text == "-0":
             return NegativeZero(0)
         return int(text) if len(text) < _LONGEST else Digits(text)
+    return real_number(text)
+
+
+def real_number(text: str) -> float | Digits:
+    """Return a number with a point or an exponent; what no DOUBLE holds stays as it is written."""
     found = float(text)
-    return Digits(text) if abs(found) == float("inf") else found
+    if abs(found) == float("inf"):
+        return Digits(text)
+    if len(text) <= _DIGITS_OF_DOUBLE:
+        return found
+    long = LongDouble(found)
+    long.text = text
+    return long
+
+
+_DIGITS_OF_DOUBLE = 17
 
 
 def kind_of(value: object) -> str:
@@ -346,9 +366,21 @@ def string_text(text: str) -> str:
     return f'"{_CONTROL.sub(lambda sign: _ESCAPES[sign[0]], text)}"'
 
 
+def plain_text(value: object) -> str:
+    """Return what is no text as VARCHAR: a number as SQL writes it, others as JSON."""
+    if type(value) is float or isinstance(value, LongDouble):
+        return float.__repr__(value)
+    return text_of(value)
+
+
+def digits_text(value: float) -> str:
+    """Return the digits of a DOUBLE for a DECIMAL, as they are written where those are more."""
+    return value.text if isinstance(value, LongDouble) else repr(value)
+
+
 def float_text(value: float) -> str:
     """Return the shortest digits of a DOUBLE, with an exponent from 1e21 on and below 1e-6."""
-    text = repr(value)
+    text = float.__repr__(value)
     digits, sign, exponent = text.partition("e")
     if not sign:
         return _NOT_FINITE.get(text, text)

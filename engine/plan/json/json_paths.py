@@ -37,6 +37,7 @@ class PointerToken:
     text: str
 
 
+_WILD = frozenset((PathStep.KEYS, PathStep.PLACES, PathStep.DEEP))
 Steps: TypeAlias = Sequence["str | int | PathStep | PointerToken"]
 MISSING = object()  # what is not there, where None is JSON's null
 
@@ -51,7 +52,7 @@ class JsonPath:
     @property
     def has_wildcard(self) -> bool:
         """Whether a path leads to any number of values."""
-        return any(step in (PathStep.KEYS, PathStep.PLACES, PathStep.DEEP) for step in self.steps)
+        return any(step in _WILD for step in self.steps)
 
 
 @lru_cache(maxsize=4096)
@@ -60,7 +61,7 @@ def compiled(path: str | int) -> JsonPath:
     if isinstance(path, int):
         return JsonPath(f"$[{path}]", (path,))
     if path.startswith("$"):
-        return JsonPath(path, tuple(_steps(path)))
+        return JsonPath(path, _checked(path, tuple(_steps(path))))
     if path.startswith("/"):
         tokens = path[1:].split("/")
         steps = (PointerToken(t.replace("~1", "/").replace("~0", "~")) for t in tokens)
@@ -68,6 +69,18 @@ def compiled(path: str | int) -> JsonPath:
     if not path:
         return JsonPath("$", ())
     return JsonPath(f"$.{quoted_key(path)}", (path,))
+
+
+def _checked(
+    path: str, steps: tuple[str | int | PathStep | PointerToken, ...]
+) -> tuple[str | int | PathStep | PointerToken, ...]:
+    """Refuse a wildcard behind `..*`, where DuckDB counts values twice."""
+    for place, step in enumerate(steps[:-1]):
+        if step is PathStep.DEEP and steps[place + 1] in _WILD and _WILD & {*steps[place + 2 :]}:
+            raise InvalidQuery(
+                f"The JSON path '{path}' has a wildcard behind ..*: leave one of them out."
+            )
+    return steps
 
 
 def quoted_key(name: str) -> str:

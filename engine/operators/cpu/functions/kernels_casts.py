@@ -24,6 +24,7 @@ from ....plan.types import (
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .json.json_columns import cast_json, transform
+from .json.json_texts import makers
 from .kernels_arithmetic import bounds
 from .kernels_doubles import doubles
 from .kernels_numeric import half_away
@@ -239,6 +240,7 @@ def _from_float(data: Array, target: DataType) -> Converted:
 
 
 KERNELS: dict[str, Kernel] = {  # which cast what values of JSON have inside
+    **makers(cast),
     "json_transform": transform(cast, strict=False),
     "json_transform_strict": transform(cast, strict=True),
 }

@@ -34,7 +34,7 @@ def _patched(whole: object, patch: object) -> object:
 def _deeply_merged(whole: object, other: object) -> object:
     """Return both objects in one: what is null in the other changes nothing, and objects are merged in turn."""
     if not isinstance(whole, dict) or not isinstance(other, dict):
-        return other
+        return whole if other is None else other
     pairs = [(k, v) for k, v in whole.items() if k not in other or other[k] is None]
     pairs += [
         (key, _deeply_merged(whole[key], value) if key in whole else value)
@@ -114,8 +114,8 @@ def _put(value: object, steps: _Steps, new: object, *, over: bool, beside: bool)
             return value
         if key in value:
             changed = _put(value[key], rest, new, over=over, beside=beside)
-            return {k: changed if k == key else value[k] for k in value}
-        return {**value, key: _made(rest, new)} if beside else value
+            return _with(value, key, changed, alone=not rest)
+        return object_of([*value.items(), (key, _made(rest, new))]) if beside else value
     if isinstance(value, list):
         place = _place(step, len(value))
         if place is None:
@@ -125,6 +125,14 @@ def _put(value: object, steps: _Steps, new: object, *, over: bool, beside: bool)
             return [*value[:place], changed, *value[place + 1 :]]
         return [*value, _made(rest, new)] if beside else value
     return value
+
+
+def _with(value: dict[str, object], key: str, new: object, *, alone: bool) -> dict[str, object]:
+    """Return an object with another value of a key, of which the first counts; `alone`: it has that once then."""
+    pairs = list(value.items())
+    place = next(i for i, (name, _) in enumerate(pairs) if name == key)
+    pairs[place] = (key, new)
+    return object_of([p for i, p in enumerate(pairs) if i == place or not alone or p[0] != key])
 
 
 def _place(step: str | int | PathStep | PointerToken, count: int) -> int | None:
@@ -160,7 +168,7 @@ def _without(value: object, steps: _Steps) -> object:
         if not rest:
             return object_of([(k, v) for k, v in value.items() if k != key])
         assert isinstance(key, str)
-        return {**value, key: _without(value[key], rest)}
+        return _with(value, key, _without(value[key], rest), alone=False)
     if isinstance(value, list):
         place = _place(step, len(value))
         if place is None or place >= len(value):

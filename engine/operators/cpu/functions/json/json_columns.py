@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,16 @@ import pyarrow.compute as pc
 
 from .....errors import ConversionError, shown
 from .....plan.expr import Call
-from .....plan.json.documents import Digits, RepeatedKeys, count_of, is_container, read, text_of
+from .....plan.json.documents import (
+    RepeatedKeys,
+    count_of,
+    digits_text,
+    is_container,
+    kind_of,
+    plain_text,
+    read,
+    text_of,
+)
 from .....plan.types import (
     BIGINT,
     DOUBLE,
@@ -24,12 +34,10 @@ from ... import table as tables
 from ...nested_arrays import Ints, Mask, list_array, struct_array
 from ..nested.over_arrays import over_arrays
 from ..vectors import Kernel, Vector
-from .json_texts import json_texts, of_each
+from .json_texts import CastVector, json_texts, of_each
 
-CastVector = Callable[
-    [Vector, DataType, bool], Vector
-]  # values, their type, whether others are NULL
-_WORD = range(-(1 << 63), 1 << 63)
+_FRACTION = re.compile(r"\.|^[^xX]*[eE]")  # of a text that is no integer
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -74,20 +82,27 @@ class ColumnMaker:
             ([None] * len(values), pa.string(), VARCHAR),
         ]
         whole, real, text = (part[0] for part in parts)
-        of_numbers = kind.is_numeric or kind.kind is Kind.BOOLEAN
+        of_numbers = kind.is_numeric or kind.kind in (Kind.BOOLEAN, Kind.BLOB)
+        is_exact = kind.is_decimal and not kind.is_whole
         for place, value in enumerate(values):
             if isinstance(value, str):
+                if self.strict and kind.is_whole and _FRACTION.search(value):
+                    self._wrong(value, kind)
                 text[place] = value
             elif value is None:
                 continue
             elif is_container(value) or not of_numbers:
                 self._wrong(value, kind)
+            elif (isinstance(value, float) and is_exact) or kind.kind is Kind.BLOB:
+                text[place] = digits_text(value) if isinstance(value, float) else text_of(value)
             elif isinstance(value, float):
                 real[place] = value
-            elif isinstance(value, int) and value in _WORD:
+            elif isinstance(value, int) and _LEAST <= value <= _MOST:
                 whole[place] = int(value)
             elif kind.is_float:
-                real[place] = float(value.text if isinstance(value, Digits) else value)  # type: ignore[arg-type]
+                real[place] = float(text_of(value))
+            elif kind.kind is Kind.BOOLEAN and kind_of(value) == "UBIGINT":
+                whole[place] = 1
             else:
                 text[place] = text_of(value)
         found = pa.nulls(len(values), tables.physical_type(kind))
@@ -165,7 +180,7 @@ def _lengths(values: Sequence[object]) -> tuple[Ints, Mask]:
 
 
 def _string(value: object) -> str:
-    return value if isinstance(value, str) else text_of(value)
+    return value if isinstance(value, str) else plain_text(value)
 
 
 def cast_json(vector: Vector, target: DataType, safe: bool, cast: CastVector) -> Vector:
@@ -179,7 +194,7 @@ def cast_json(vector: Vector, target: DataType, safe: bool, cast: CastVector) ->
     array = vector.to_arrow(vector.length)
     if source == VARCHAR:
         return Vector(JSON, of_each(array, lambda text: _checked(text, safe)))
-    texts = json_texts(array, source)
+    texts = json_texts(array, source, cast)
     return Vector(JSON, pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())))
 
 

@@ -11,37 +11,41 @@ import pyarrow.compute as pc
 from .....errors import ExecutionError
 from .....plan.expr import Call
 from .....plan.json.documents import float_text, read, string_text, text_of
-from .....plan.types import JSON, DataType, Kind
+from .....plan.types import JSON, VARCHAR, DataType, Kind
 from ... import table as tables
 from ...nested_arrays import Lists, fields_of, list_array
-from ..kernels_print import printed
 from ..nested.over_arrays import over_arrays
-from ..values.byte_strings import text_of as text_of_bytes
 from ..vectors import Kernel, Vector
 
+CastVector = Callable[
+    [Vector, DataType, bool], Vector
+]  # values, their type, whether others are NULL
 _NULL = pa.scalar("null", pa.string())
 _DIGITS_OF_DOUBLE = 15  # of a DECIMAL that is written as a number of that type
 
 
-def json_texts(array: pa.Array, kind: DataType) -> pa.Array:
+def json_texts(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
     """Return the values of a physical array as JSON, of which NULL is null."""
     if pa.types.is_null(array.type):
         return pa.repeat(_NULL, len(array))
     if kind.kind is Kind.LIST:
-        inside = json_texts(Lists.of(array).elements, kind.children[0])
+        inside = json_texts(Lists.of(array).elements, kind.children[0], cast)
         return _or_null(_listed(array, inside, "[", "]"))
     if kind.kind is Kind.MAP:
         keys, values = fields_of(Lists.of(array).elements)
         types = kind.children[0].children
-        pairs = _joined(_key_texts(keys, types[0]), ":", json_texts(values, types[1]))
+        pairs = _joined(_key_texts(keys, types[0], cast), ":", json_texts(values, types[1], cast))
         return _or_null(_listed(array, pairs, "{", "}"))
     if kind.kind is Kind.STRUCT:
         parts: list[object] = []
         for name, inside, child in zip(kind.names, fields_of(array), kind.children, strict=True):
-            parts += [f"{',' if parts else '{'}{string_text(name)}:", json_texts(inside, child)]
+            parts += [
+                f"{',' if parts else '{'}{string_text(name)}:",
+                json_texts(inside, child, cast),
+            ]
         made = _joined(*parts, "}")
         return pc.if_else(array.is_valid(), made, _NULL)
-    return _or_null(_of_scalars(array, kind))
+    return _or_null(_of_scalars(array, kind, cast))
 
 
 def _joined(*parts: object) -> pa.Array:
@@ -65,29 +69,27 @@ def _or_null(texts: pa.Array) -> pa.Array:
     return pc.fill_null(texts, _NULL)
 
 
-def _of_scalars(array: pa.Array, kind: DataType) -> pa.Array:
+def _of_scalars(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
     """Return texts, NULL where a value is."""
     if kind == JSON:
         return of_each(array, lambda text: text_of(read(text)))
     if kind.kind is Kind.VARCHAR:
         return of_each(array, string_text)
-    if kind.kind is Kind.BLOB:
-        return of_each(array, lambda value: string_text(text_of_bytes(value)))
     vector = Vector.from_arrow(array, kind)
     if kind.is_float:
         return of_each(tables.from_numpy(vector.data, vector.valid, array.type), float_text)
-    texts = printed(vector)
-    if kind.is_whole or kind.kind is Kind.BOOLEAN:
+    texts = cast(vector, VARCHAR, False).to_arrow(len(array))
+    if (kind.is_whole and not kind.is_enum) or kind.kind is Kind.BOOLEAN:
         return texts
     if kind.is_decimal:
         short = kind.precision <= _DIGITS_OF_DOUBLE
         return of_each(texts, lambda text: float_text(float(text))) if short else texts
-    return _joined('"', texts, '"')
+    return of_each(texts, string_text)
 
 
-def _key_texts(array: pa.Array, kind: DataType) -> pa.Array:
+def _key_texts(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
     """Return the keys of maps as JSON's, which are text."""
-    texts = _or_null(_of_scalars(array, kind)) if not kind.is_nested else json_texts(array, kind)
+    texts = json_texts(array, kind, cast)
     if kind.kind is Kind.VARCHAR and kind != JSON:
         return texts
     return of_each(texts, lambda text: text if text.startswith('"') else string_text(text))
@@ -101,35 +103,48 @@ def of_each(array: pa.Array, function: Callable[..., str | None]) -> pa.Array:
     return tables.take_array(pa.array(values, pa.string()), places)
 
 
-def _to_json(call: Call, args: list[pa.Array]) -> pa.Array:
-    (array,) = args
-    return pc.if_else(
-        array.is_valid(), json_texts(array, call.args[0].type), pa.scalar(None, pa.string())
-    )
+def makers(cast: CastVector) -> dict[str, Kernel]:
+    """Return the kernels of what makes JSON of other values, whose texts are made by casts."""
+
+    def texts_of(call: Call, args: Sequence[pa.Array]) -> list[pa.Array]:
+        return [
+            json_texts(array, arg.type, cast) for array, arg in zip(args, call.args, strict=True)
+        ]
+
+    def to_json(call: Call, args: list[pa.Array]) -> pa.Array:
+        (texts,) = texts_of(call, args)
+        return pc.if_else(args[0].is_valid(), texts, pa.scalar(None, pa.string()))
+
+    def array(call: Call, args: list[pa.Array]) -> pa.Array:
+        if not args:
+            return pa.array(["[]"])
+        return _joined("[", _behind_commas(texts_of(call, args)), "]")
+
+    def json_object(call: Call, args: list[pa.Array]) -> pa.Array:
+        if not args:
+            return pa.array(["{}"])
+        if any(key.null_count for key in args[::2]):
+            raise ExecutionError("A key of an object of JSON is not NULL.")
+        texts = texts_of(call, args)
+        sides = zip(texts[::2], texts[1::2], strict=True)
+        return _joined("{", _behind_commas([_joined(key, ":", value) for key, value in sides]), "}")
+
+    def member(call: Call, args: list[pa.Array]) -> pa.Array:
+        return texts_of(call, args)[0]
+
+    return {
+        "to_json": over_arrays(to_json),
+        "array_to_json": over_arrays(to_json),
+        "row_to_json": over_arrays(to_json),
+        "json_array": over_arrays(array),
+        "json_object": over_arrays(json_object),
+        "json_member": over_arrays(member),
+    }
 
 
-def _texts_of(call: Call, args: Sequence[pa.Array]) -> list[pa.Array]:
-    return [json_texts(array, arg.type) for array, arg in zip(args, call.args, strict=True)]
-
-
-def _array(call: Call, args: list[pa.Array]) -> pa.Array:
-    if not args:
-        return pa.array(["[]"])
-    return _joined("[", pc.binary_join_element_wise(*_texts_of(call, args), ","), "]")
-
-
-def _object(call: Call, args: list[pa.Array]) -> pa.Array:
-    if not args:
-        return pa.array(["{}"])
-    if any(key.null_count for key in args[::2]):
-        raise ExecutionError("A key of an object of JSON is not NULL.")
-    texts = _texts_of(call, args)
-    pairs = [_joined(key, ":", value) for key, value in zip(texts[::2], texts[1::2], strict=True)]
-    return _joined("{", pc.binary_join_element_wise(*pairs, ","), "}")
-
-
-def _member(call: Call, args: list[pa.Array]) -> pa.Array:
-    return json_texts(args[0], call.args[0].type)
+def _behind_commas(texts: Sequence[pa.Array]) -> pa.Array:
+    first, *rest = texts
+    return _joined(first, *(part for text in rest for part in (",", text)))
 
 
 def _pair(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -144,12 +159,6 @@ def _enclosed(call: Call, args: list[pa.Array]) -> pa.Array:
 
 
 KERNELS: dict[str, Kernel] = {
-    "to_json": over_arrays(_to_json),
-    "array_to_json": over_arrays(_to_json),
-    "row_to_json": over_arrays(_to_json),
-    "json_array": over_arrays(_array),
-    "json_member": over_arrays(_member),
     "json_pair": over_arrays(_pair),
     "json_enclosed": over_arrays(_enclosed),
-    "json_object": over_arrays(_object),
 }
