@@ -80,7 +80,7 @@ def connect(
     """
     from .database_statements.attach import DEVICES, IN_MEMORY, open_home
 
-    if database in DEVICES and device is None:
+    if isinstance(database, str) and database in DEVICES and device is None:
         database, device = IN_MEMORY, str(database)
     chosen = Settings.from_environment()
     for name, value in {"device": device, **settings}.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..database.attached_databases import AttachedDatabase
 from ..database.open_folders import close_folder, open_folder
-from ..errors import CatalogError, InvalidQuery, Unsupported, WrongArguments, shown
+from ..errors import CatalogError, InvalidQuery, Unsupported, WrongArguments, check_text, shown
 from ..plan.changes.catalog_objects import MEMORY, TEMP
 from ..storage.tables.access import EVERYTHING, AccessRules
 
@@ -53,6 +53,7 @@ def _path(database: object, read_only: object) -> str:
     path = os.fspath(database)
     if not isinstance(path, str) or "\0" in path:
         raise WrongArguments(f"A database's path is text, not {shown(path)}.")
+    check_text(path, "The path of a database")
     if _SERVER.match(path):
         raise Unsupported(
             f'"{path}" is a server\'s address, and connect() opens folders: adbc_driver_flightsql.dbapi.connect("{path}") is a client of it (docs/server.md).'
