@@ -14,14 +14,15 @@ from .composed.derived_texts import DERIVED_TEXTS
 from .composed.enum_values import ENUM_VALUES
 from .composed.json_calls import JSON_CALLS
 from .composed.nested_values import NESTED_VALUES, list_aggregate, named_aggregate
-from .expr import Case, Expr, Literal
+from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
+from .expr import Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
 from .functions.lists import LISTS, SERIES
 from .functions.maps import MAPS
 from .functions.strptime import layout
-from .types import DATE, DOUBLE, VARCHAR, Kind
+from .types import DATE, DOUBLE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
 
@@ -118,7 +119,9 @@ def _fmod(args: Sequence[Expr], span: Span | None) -> Expr:
 def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
     """The format may come first; a text is no date here, as in DuckDB."""
     first, second = args
-    if first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+    if first.type.kind is Kind.VARCHAR and second.type == TIMESTAMPTZ:
+        first, second = Cast(second, TIMESTAMP), first
+    elif first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, Kind.TIMESTAMP):
         first, second = second, first
     if first.type.kind is Kind.VARCHAR:
         raise TypeMismatch(
@@ -164,6 +167,8 @@ def _part(args: Sequence[Expr], span: Span | None) -> Expr:
     if name == "yearweek":
         found = _yearweek(args[1:], span)
         return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
+    if name in OFFSETS:
+        return ZONED_FUNCTIONS[name][0](args[1:], span)
     known = PARTS.get(name)
     if known is None:
         hint = nearest(name, [*PARTS, "yearweek"])
@@ -215,6 +220,7 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **NESTED_VALUES,
     **ENUM_VALUES,
     **JSON_CALLS,
+    **ZONED_FUNCTIONS,
     **{
         row.name.removeprefix("list_of_"): (_renamed(row.name), 1, 3, row.signature)
         for row in SERIES

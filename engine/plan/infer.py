@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from ..errors import Span, TypeMismatch, UnknownName, Unsupported, nearest
 from .casts import (
@@ -21,14 +21,15 @@ from .casts import (
     condition,
     is_text_literal,
     literal_types,
-    local_time,
     shared_type,
     span_over,
     to_text,
     unify,
 )
 from .coercion import parse_type
-from .expr import AggregateCall, Call, Case, Cast, Expr, InList, Literal, SortKey
+from .composed.moment_aggregates import of_moments
+from .composed.zoned_moments import Make, in_the_sessions_zone
+from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey
 from .functions import (
     AGGREGATE,
     CHOICES,
@@ -39,13 +40,11 @@ from .functions import (
     sql_names,
 )
 from .functions.constant_arguments import check_constants, checked
-from .functions.dates import LOCAL
 from .functions.rounding import rounded
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
 from .literals import literal, negated
-from .temporal import zones
 from .types import (
     BIGINT,
     BOOLEAN,
@@ -53,8 +52,6 @@ from .types import (
     DOUBLE,
     HUGEINT,
     NULL,
-    TIMESTAMP,
-    TIMESTAMPTZ,
     UBIGINT,
     VARCHAR,
     DataType,
@@ -107,7 +104,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
         args = [to_text(a) for a in args]
     if known == "not":
         args = [condition(a) for a in args]
-    if (shown := _in_the_sessions_zone(known, args, span)) is not None:
+    if (shown := _zoned(known, args, span)) is not None:
         return shown
     if len(args) == 2:
         known, args = arithmetic(known, args[0], args[1])
@@ -123,17 +120,9 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     return checked(Call(row.name, _coerced(args, targets), result, span))
 
 
-def _in_the_sessions_zone(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
-    """Return a function of moments by what clocks show then: hour(x), or of date_trunc(x) the moment that they show."""
-    if not any(a.type.kind is Kind.TIMESTAMPTZ for a in args):
-        return None
-    if name == "epoch":
-        return call(name, [Cast(a, TIMESTAMP) for a in args], span)
-    if name not in LOCAL and not (name == "sub" and zones.session() in zones.UTC_NAMES):
-        return None
-    local = [local_time(a) if a.type.kind is Kind.TIMESTAMPTZ else a for a in args]
-    found = call(name, local, span)
-    return coerce(found, TIMESTAMPTZ) if found.type.kind is Kind.TIMESTAMP else found
+def _zoned(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
+    zoned = any(a.type.kind is Kind.TIMESTAMPTZ for a in args)
+    return in_the_sessions_zone(Make(call, case, compare), name, args, span) if zoned else None
 
 
 def _signature(
@@ -335,6 +324,10 @@ def aggregate(
     if known == "string_agg":
         args = [to_text(args[0]), *(args[1:] or [Literal(",", VARCHAR)])] if args else args
     row = AGGREGATE[known]
+
+    again = partial(aggregate, distinct=distinct, filter=filter, order=order, span=span)
+    if (found := of_moments(Make(call, case, compare), known, args, again, span)) is not None:
+        return found
     targets, result = _signature(row, args, span)
     typed = _coerced(args, targets)
     if row.means is not None:

@@ -226,16 +226,11 @@ def _is_quoted(call: Span | None, scope: Scope) -> bool:
 
 
 def _from_number(node: exp.Expr, scope: Scope) -> Expr:
-    """make_timestamp(x) counts microseconds and epoch_ms(x) milliseconds; to_timestamp(x) would have a time zone."""
+    """make_timestamp(x) counts microseconds, epoch_ms(x) milliseconds and to_timestamp(x) seconds."""
     scale = node.args.get("scale")
-    name = {"6": "make_timestamp", "3": "epoch_ms"}.get("" if scale is None else scale.name)
+    name = {"6": "make_timestamp", "3": "epoch_ms", "": "to_timestamp"}[scale.name if scale else ""]
     if scale is not None:
         use(scale)
-    if name is None:
-        raise Unsupported(
-            "to_timestamp is not supported, for its result has a time zone: use make_timestamp(microseconds).",
-            call_span(node, scope),
-        )
     return derived.function(name, [bind(node.this, scope)], call_span(node, scope))
 
 

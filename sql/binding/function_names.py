@@ -95,6 +95,7 @@ SCALARS: Classes = {
     exp.Date: ("date", ("this",)),
     exp.DateAdd: ("date_add", ("this", "expression")),
     exp.DateFromParts: ("make_date", ("year", "month", "day")),
+    exp.TimeFromParts: ("make_time", ("hour", "min", "sec")),
     exp.TimestampFromParts: (
         "make_timestamp",
         ("year", "month", "day", "hour", "min", "sec"),

@@ -11,9 +11,10 @@ from ..coercion import implicit
 from ..expr import Expr, Literal
 from ..literals import literal
 from ..temporal import statement_time
-from ..types import BIGINT, DATE, TIMESTAMP, VARCHAR, Kind
+from ..types import BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
-_DAYS = (Kind.DATE, Kind.TIMESTAMP)
+_DAYS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_CLOCK = {"hour": 3_600_000_000, "minute": 60_000_000, "microsecond": 1}
 
 
 def _sum(terms: Sequence[tuple[Expr, int]], span: Span | None) -> Expr:
@@ -29,13 +30,18 @@ def _micros_of_interval(arg: Expr, span: Span | None) -> Expr:
     """The microseconds of an INTERVAL, whose months have 30 days."""
     day = 86_400_000_000
     factors = {"year": 360 * day, "month": 30 * day, "day": day}
-    factors |= {"hour": 3_600_000_000, "minute": 60_000_000, "microsecond": 1}
+    factors |= _CLOCK
     return _sum([(infer.call(part, [arg], span), f) for part, f in factors.items()], span)
 
 
 def _epoch_us(args: Sequence[Expr], span: Span | None) -> Expr:
     if args[0].type.kind is Kind.INTERVAL:
         return _micros_of_interval(args[0], span)
+    if args[0].type.kind is Kind.TIME:
+        return _sum([(infer.call(part, args, span), f) for part, f in _CLOCK.items()], span)
+    if args[0].type.kind is Kind.TIMESTAMPTZ:
+        epoch = Literal(0, TIMESTAMPTZ)
+        return infer.call("date_diff", [Literal("microsecond", VARCHAR), epoch, args[0]], span)
     epoch = Literal(datetime(1970, 1, 1), TIMESTAMP)
     return infer.call("date_diff", [Literal("microsecond", VARCHAR), epoch, args[0]], span)
 
@@ -46,7 +52,7 @@ def _epoch_ms(args: Sequence[Expr], span: Span | None) -> Expr:
     if args[0].type.is_numeric:
         return _from_ms(args, span)
     micros = _epoch_us(args, span)
-    if args[0].type.kind is Kind.INTERVAL:
+    if args[0].type.kind in (Kind.INTERVAL, Kind.TIME):
         return infer.call("int_div", [micros, thousand], span)
     half = [infer.call("mod", [micros, thousand], span), infer.literal(500)]
     whole = infer.call("int_div", [micros, thousand], span)
@@ -104,13 +110,14 @@ def _time_bucket(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.cast(found, DATE, span=span) if value.type.kind is Kind.DATE else found
 
 
-def _of_moments(name: str, comparison: str) -> Callable[..., Expr]:
-    """A test for infinity: no moment here is infinite, so that each is what it is."""
+def _of_moments(name: str, comparison: str, logic: str) -> Callable[..., Expr]:
+    """A test for infinity, which two values of each type of moments are."""
 
     def build(args: Sequence[Expr], span: Span | None) -> Expr:
-        if args[0].type.kind in _DAYS:
-            return infer.compare(comparison, args[0], args[0], span)
-        return infer.call(name, args, span)
+        if args[0].type.kind not in _DAYS:
+            return infer.call(name, args, span)
+        ends = [infer.cast(Literal(t, VARCHAR), args[0].type) for t in ("infinity", "-infinity")]
+        return infer.call(logic, [infer.compare(comparison, args[0], e, span) for e in ends], span)
 
     return build
 
@@ -142,6 +149,6 @@ DERIVED_DATES = {
         0,
         "current_localtime()",
     ),
-    "isfinite": (_of_moments("isfinite", "eq"), 1, 1, "isfinite(DOUBLE | TIMESTAMP)"),
-    "isinf": (_of_moments("isinf", "ne"), 1, 1, "isinf(DOUBLE | TIMESTAMP)"),
+    "isfinite": (_of_moments("isfinite", "ne", "and"), 1, 1, "isfinite(DOUBLE | TIMESTAMP)"),
+    "isinf": (_of_moments("isinf", "eq", "or"), 1, 1, "isinf(DOUBLE | TIMESTAMP)"),
 }

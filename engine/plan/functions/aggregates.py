@@ -60,7 +60,7 @@ def _median(types: Sequence[DataType]) -> Resolved:
         argument = DOUBLE
     elif argument.kind is Kind.DATE:
         argument = TIMESTAMP
-    known = argument.is_numeric or argument.kind is Kind.TIMESTAMP
+    known = argument.is_numeric or argument.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME)
     return ((argument,), argument) if known else None
 
 

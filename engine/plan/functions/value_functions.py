@@ -11,6 +11,8 @@ from ..types import (
     DOUBLE,
     HUGEINT,
     INTEGER,
+    TIME,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
     UBIGINT,
     UINTEGER,
@@ -35,6 +37,10 @@ _NAME_OF_PATH = overloads(_PATH, fixed(VARCHAR, BOOLEAN, VARCHAR, result=VARCHAR
 
 def _hexadecimal(types: Sequence[DataType]) -> Resolved:
     return fixed(BLOB, result=VARCHAR)(types) if list(types) == [BLOB] else _number_or_text(types)
+
+
+def _ticks(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), BIGINT) if len(types) == 1 and types[0].is_ticks else None
 
 
 def _code(types: Sequence[DataType]) -> Resolved:
@@ -125,6 +131,12 @@ VALUE_FUNCTIONS = (
         total=True,
         raises=False,
     ),
+    # Of hours up to 24, minutes below 60, seconds up to 60; of nanoseconds since 1970.
+    _row("make_time", fixed(BIGINT, BIGINT, DOUBLE, result=TIME), "BIGINT, BIGINT, DOUBLE"),
+    _row("make_timestamp_ns", fixed(BIGINT, result=TIMESTAMP_NS), "BIGINT"),
+    # The integer that a time or a moment is, and the TIME of one.
+    operator("ticks", _ticks, "ticks(TIME | TIMESTAMP)", raises=False),
+    operator("time_of_ticks", fixed(BIGINT, result=TIME), "time_of_ticks(BIGINT)", raises=False),
     _row("enum_code", _code, "ENUM"),
     _row("uuid_extract_version", fixed(UUID, result=UINTEGER), "UUID"),
     # Of another version than 7: ExecutionError.

@@ -118,13 +118,13 @@ def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float6
 def _between_integers(
     low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64], to_nearest: bool
 ) -> pa.Array:
-    """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
+    """Timestamps, rounded to the nearest, halves upwards, or unscaled decimals, rounded towards zero."""
     a, b = to_numpy(low), to_numpy(high)
     step = (b - a) * weight
     rest = step - np.floor(step)
     mixed = a + np.floor(step).astype(np.int64)
     if to_nearest:
-        mixed += (rest > 0.5) | ((rest == 0.5) & (mixed >= 0))
+        mixed += rest >= 0.5
     else:
         mixed += (mixed < 0) & (rest > 0)
         # DuckDB rounds low + (high - low) * weight to a double once, so that 6 + 15 * 0.19999999999999996 is 9; beyond

@@ -25,9 +25,14 @@ def of_texts(texts: pa.Array, target: DataType) -> tuple[Array, Mask]:
     return np.asarray(pc.fill_null(found, 0)).astype(dtype_of(target)), wrong
 
 
-def _code(call: Call, args: tuple[Vector, ...]) -> Vector:
+def _same(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """The integers that values are, and the values that integers are."""
     (value,) = args
     return Vector(call.type, value.data, value.valid)
 
 
-KERNELS: dict[str, Kernel] = {"enum_code": _code}
+KERNELS: dict[str, Kernel] = {
+    "enum_code": _same,
+    "ticks": _same,
+    "time_of_ticks": _same,
+}

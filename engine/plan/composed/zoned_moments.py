@@ -1,0 +1,204 @@
+"""Functions of moments with a time zone: those of what clocks of the session's zone show, and of time that goes by.
+
+Months and days are counted by clocks, hours and less by time: over a day of 23 hours, a day is one and 24 hours are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ...errors import Span, Unsupported
+from ..calendar import INFINITE_MICROS
+from ..casts import cast, coerce, local_time
+from ..expr import Cast, Expr, Interval, Literal
+from ..functions.dates import LOCAL
+from ..literals import literal
+from ..temporal import zones
+from ..types import INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+
+_BY_TIME = ("hour", "minute", "second", "millisecond", "microsecond")
+_OFFSET = re.compile(r"(?<!%)((?:%%)*)%z")
+_NAME = re.compile(r"(?<!%)((?:%%)*)%Z")
+
+
+class Make(NamedTuple):
+    """What makes expressions: `infer` gives itself, since it calls what is here."""
+
+    call: Callable[..., Expr]
+    case: Callable[..., Expr]
+    compare: Callable[..., Expr]
+
+
+def in_the_sessions_zone(
+    make: Make, name: str, args: Sequence[Expr], span: Span | None
+) -> Expr | None:
+    """Return a function of moments, one of which has a zone, as functions of those that have none; None for another function."""
+    rule = _RULES.get(name, _by_clocks if name in LOCAL else None)
+    return None if rule is None else rule(make, name, args, span)
+
+
+def _by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    found = make.call(name, [_local(a) for a in args], span)
+    return coerce(found, TIMESTAMPTZ) if found.type.kind is Kind.TIMESTAMP else found
+
+
+def _in_utc(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    return make.call(name, [_utc(a) for a in args], span)
+
+
+def _added(make: Make, _: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
+    moment, interval = args if args[0].type == TIMESTAMPTZ else args[::-1]
+    is_interval = interval.type.kind is Kind.INTERVAL
+    return _moved(make, moment, interval, False, span) if is_interval else None
+
+
+def _subtracted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
+    if args[1].type.kind is Kind.INTERVAL:
+        return _moved(make, args[0], args[1], True, span)
+    if zones.session() in zones.UTC_NAMES:
+        return _by_clocks(make, name, args, span)
+    return _difference(make, coerce(args[0], TIMESTAMPTZ), coerce(args[1], TIMESTAMPTZ), span)
+
+
+def _counted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    return _between(make, name, args[0], [coerce(a, TIMESTAMPTZ) for a in args[1:]], span)
+
+
+def _formatted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    moment, form = args
+    return make.call(name, [_local(moment), _named_zone(form, span)], span)
+
+
+def _finite_by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    found = _by_clocks(make, name, args, span)
+    return _of_finite(make, args, found, Literal(None, found.type), span)
+
+
+_RULES: dict[str, Callable[..., Expr | None]] = {
+    "epoch": _in_utc,
+    "add": _added,
+    "sub": _subtracted,
+    "date_diff": _counted,
+    "date_sub": _counted,
+    "strftime": _formatted,
+    "julian": _finite_by_clocks,
+    "age": _by_clocks,
+}
+
+
+def _local(arg: Expr) -> Expr:
+    return local_time(arg) if arg.type == TIMESTAMPTZ else arg
+
+
+def _utc(arg: Expr) -> Expr:
+    return Cast(arg, TIMESTAMP) if arg.type == TIMESTAMPTZ else arg
+
+
+def _between(make: Make, name: str, unit: Expr, moments: Sequence[Expr], span: Span | None) -> Expr:
+    assert isinstance(unit, Literal)
+    if unit.value not in _BY_TIME:
+        found = make.call(name, [unit, *map(_local, moments)], span)
+    else:
+        ends = moments
+        if name == "date_diff" and unit.value == "hour":  # which clocks begin at their own minute
+            ends = [make.call("date_trunc", [unit, moment], span) for moment in moments]
+            name = "date_sub"
+        found = make.call(name, [unit, *map(_utc, ends)], span)
+    return _of_finite(make, moments, found, Literal(None, found.type), span)
+
+
+def _of_finite(
+    make: Make, moments: Sequence[Expr], found: Expr, otherwise: Expr, span: Span | None
+) -> Expr:
+    ends = [Literal(sign * INFINITE_MICROS, TIMESTAMPTZ) for sign in (1, -1)]
+    finite = [make.compare("ne", moment, end, span) for moment in moments for end in ends]
+    return make.case([make.call("and", finite, span)], [found], otherwise, span)
+
+
+def _moved(make: Make, moment: Expr, interval: Expr, back: bool, span: Span | None) -> Expr:
+    """Add an interval: months, days and then time; of one with a negative part time comes first, as in DuckDB."""
+    if not isinstance(interval, Literal):
+        interval = make.call("neg", [interval], span) if back else interval
+        return _of_finite(
+            make, [moment], _moved_by_parts(make, moment, interval, span), moment, span
+        )
+    if interval.value is None:
+        return Literal(None, TIMESTAMPTZ, span)
+    assert isinstance(interval.value, Interval)
+    value, sign = interval.value, -1 if back else 1
+    months, days, micros = (sign * n for n in (value.months, value.days, value.micros))
+    parts = [Interval(months, 0, 0), Interval(0, days, 0), Interval(0, 0, micros)]
+    steps = list(zip((_by_months, _by_days, _by_time), parts, strict=True))
+    found = moment
+    for step, part in [steps[2], *steps[:2]] if min(months, days, micros) < 0 else steps:
+        if part != Interval():
+            found = step(make, found, Literal(part, INTERVAL), span)
+    return _of_finite(make, [moment], found, moment, span)
+
+
+def _moved_by_parts(make: Make, moment: Expr, interval: Expr, span: Span | None) -> Expr:
+    year, month, day, hour, minute, micros = (
+        make.call(part, [interval], span)
+        for part in ("year", "month", "day", "hour", "minute", "microsecond")
+    )
+    count = make.call("add", [make.call("mul", [year, literal(12)], span), month], span)
+    months, days = make.call("to_months", [count], span), make.call("to_days", [day], span)
+    clock = make.call("sub", [make.call("sub", [interval, months], span), days], span)
+    negative = [
+        make.compare("lt", part, literal(0), span) for part in (count, day, hour, minute, micros)
+    ]
+    none = make.compare("eq", count, literal(0), span)
+
+    def by_calendar(begin: Expr) -> Expr:
+        # No month changes nothing, though clocks may show a time twice
+        later = make.case([none], [begin], _by_months(make, begin, months, span), span)
+        return _by_days(make, later, days, span)
+
+    time_first = by_calendar(_by_time(make, moment, clock, span))
+    time_last = _by_time(make, by_calendar(moment), clock, span)
+    return make.case([make.call("or", negative, span)], [time_first], time_last, span)
+
+
+def _by_months(make: Make, moment: Expr, interval: Expr, span: Span | None) -> Expr:
+    return coerce(make.call("add", [local_time(moment), interval], span), TIMESTAMPTZ)
+
+
+def _by_days(make: Make, moment: Expr, interval: Expr, span: Span | None) -> Expr:
+    """Add days, which keep the offset where clocks show the time of day twice."""
+    shown = make.call("add", [local_time(moment), interval], span)
+    if zones.session() in zones.UTC_NAMES:
+        return coerce(shown, TIMESTAMPTZ)
+    later = _by_time(make, moment, interval, span)
+    same = make.compare("eq", local_time(later), shown, span)
+    return make.case([same], [later], coerce(shown, TIMESTAMPTZ), span)
+
+
+def _by_time(make: Make, moment: Expr, interval: Expr, span: Span | None) -> Expr:
+    moved = make.call("add", [Cast(moment, TIMESTAMP), interval], span)
+    return Cast(moved, TIMESTAMPTZ, span=span)
+
+
+def _difference(make: Make, end: Expr, start: Expr, span: Span | None) -> Expr:
+    """Whole days of the calendar from one moment to another, and the time that is left."""
+    day, micro = (Literal(unit, VARCHAR) for unit in ("day", "microsecond"))
+    count = make.call("date_sub", [day, _local(start), _local(end)], span)
+    days = make.call("to_days", [cast(count, INTEGER)], span)
+    moved = _by_days(make, start, days, span)
+    rest = make.call("date_sub", [micro, _utc(moved), _utc(end)], span)
+    return make.call("add", [days, make.call("to_microseconds", [rest], span)], span)
+
+
+def _named_zone(form: Expr, span: Span | None) -> Expr:
+    """Return a format in which the zone stands by its name; raises `Unsupported` for its offset, which moments may have several of."""
+    if not isinstance(form, Literal) or not isinstance(form.value, str):
+        return form
+    in_utc = zones.session() in zones.UTC_NAMES
+    if _OFFSET.search(form.value) and not in_utc:
+        raise Unsupported(
+            "%z of a moment with a zone is supported in UTC alone: cast it to VARCHAR, which shows the offset.",
+            form.span or span,
+        )
+    text = _NAME.sub(rf"\1{zones.session()}", _OFFSET.sub(r"\1+00", form.value))
+    return Literal(text, VARCHAR, form.span)
