@@ -102,6 +102,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "obstore": ("storage.remote",),
     "deltalake": ("lakes",),
     "pyiceberg": ("lakes",),
+    "harlequin": ("interop.harlequin_adapter",),
     "ibis": ("interop.ibis_backend",),
     "sqlalchemy": ("interop.sqlalchemy_dialect",),
 }
