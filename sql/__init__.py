@@ -29,7 +29,7 @@ from .binding.udf.bind_python import is_function
 from .names.reader import quoted
 from .parsing.keywords import RESERVED
 from .parsing.pieces import Piece, first_word, split
-from .parsing.statement_end import ends_statement, relations, unfinished
+from .parsing.statement_end import NamedRelation, ends_statement, relations, unfinished
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
 __all__ = [
     "RESERVED",
+    "NamedRelation",
     "Piece",
     "ends_statement",
     "first_word",

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -198,9 +198,14 @@ def shell(
     from .shell_commands import run_shell
 
     begin_with = {**_configuration().shell, **({} if mode is None else {"mode": mode})}
-    texts = {"commands": command or (), "files": file or (), "init": init or ()}
-    connection = _connect(device, database, readonly)
-    if not run_shell(connection, begin_with=begin_with, plain=plain, **texts):
+    if not run_shell(
+        _connect(device, database, readonly),
+        begin_with=begin_with,
+        init=init or (),
+        commands=command or (),
+        files=file or (),
+        plain=plain,
+    ):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -209,9 +214,8 @@ def completions(
     shell: Annotated[CompletionShell, typer.Argument(help="bash, zsh, fish or powershell")],
 ) -> None:
     """Print a script that completes this command: fuseline completions bash >> ~/.bashrc."""
-    from typer.completion import get_completion_script
-
-    print(get_completion_script(prog_name="fuseline", complete_var=COMPLETE, shell=shell.value))
+    options = {"prog_name": "fuseline", "complete_var": COMPLETE, "shell": shell.value}
+    print(_typer_completion().get_completion_script(**options))
 
 
 @command
@@ -374,7 +378,12 @@ def report(error: FuselineError) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
-    from typer.completion import completion_init
-
-    completion_init()  # answers scripts of `fuseline completions`
+    _typer_completion().completion_init()  # answers scripts of `fuseline completions`
     app()
+
+
+def _typer_completion() -> Any:
+    """Typer's module of completion scripts, without its option that installs them."""
+    from importlib import import_module
+
+    return import_module("typer.completion")
