@@ -45,8 +45,7 @@ def test_a_process_that_is_killed_at_any_time_leaves_whole_commits(tmp_path: Pat
     for _ in range(KILLS):
         process = committing(folder)
         assert process.stdout is not None
-        while process.stdout.readline().strip() != "ready":
-            pass
+        assert process.stdout.readline().strip() == "ready"
         time.sleep(draws.random() * 1.5)
         process.kill()
         said = max(said, last_number(process))
