@@ -16,7 +16,6 @@ from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, phys
 from ..plan.types import DataType, Kind
 
 MOST_ROWS = 64  # of so many, arrays take as long
-LIMB = 64
 DIGITS = 80  # more than a DECIMAL has
 
 # The values of a row's columns -> that of an expression
@@ -121,14 +120,7 @@ def _to_double(source: DataType) -> Convert:
     scale = 10**source.scale
     if scale > 1:
         return lambda value: value / scale  # of integers, so rounded once
-    return _of_limbs if source.is_wide_decimal else float
-
-
-def _of_limbs(value: int) -> float:
-    high = value >> LIMB
-    if high == -1:
-        return -float(~value) - 1
-    return high * 2.0**LIMB + float(value - (high << LIMB))
+    return float
 
 
 # Functions

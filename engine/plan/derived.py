@@ -18,11 +18,11 @@ from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
 from .expr import Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
-from .functions.formats import check_written
+from .functions.formats import specifiers
 from .functions.lists import LISTS, SERIES
 from .functions.maps import MAPS
 from .functions.strptime import layout
-from .types import DATE, DOUBLE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from .types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
 
@@ -109,11 +109,16 @@ def _cot(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _fmod(args: Sequence[Expr], span: Span | None) -> Expr:
-    """fmod(a, b) -> a - b * floor(a / b), of the sign of b and never exact."""
-    value, divisor = args
-    quotient = infer.call("div", args, span)
-    whole = infer.call("mul", [divisor, infer.call("floor", [quotient], span)], span)
-    return infer.call("sub", [value, whole], span)
+    """fmod(a, b) -> a % b, and b more where that has another sign than b: of the sign of b, and exact but for that sum."""
+    given = {a.type for a in args}
+    common = FLOAT if FLOAT in given and DOUBLE not in given else DOUBLE
+    value, divisor = (a if a.type == common else Cast(a, common, span=a.span) for a in args)
+    rest = infer.call("mod", [value, divisor], span)
+    zero = Literal(0.0, rest.type, span)
+    signs = (infer.compare("lt", each, zero, span) for each in (rest, divisor))
+    differ = infer.compare("ne", *signs, span)
+    other = infer.call("and", [infer.compare("ne", rest, zero, span), differ], span)
+    return Case((other,), (infer.call("add", [rest, divisor], span),), rest, rest.type, span)
 
 
 def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -130,7 +135,7 @@ def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
     is_null = isinstance(first, Literal) and first.value is None
     if isinstance(second, Literal) and isinstance(second.value, str) and not is_null:
         with Located(second.span or span):
-            check_written(second.value)
+            list(specifiers(second.value))  # raises for what is no specifier
     return infer.call("strftime", (first, second), span)
 
 

@@ -51,6 +51,7 @@ from .types import (
     DIGITS,
     DOUBLE,
     HUGEINT,
+    INTEGER,
     NULL,
     UBIGINT,
     VARCHAR,
@@ -132,6 +133,10 @@ def _signature(
     types = literal_types(args) if row.kind == "operator" else [a.type for a in args]
     found = _types(row.resolve, tuple(types))
     if found is None and row.kind != "operator":
+        # -2147483648 is BIGINT, and an INTEGER where one is wanted
+        types = [INTEGER if _is_least_integer(a) else t for a, t in zip(args, types, strict=True)]
+        found = _types(row.resolve, tuple(types))
+    if found is None and row.kind != "operator":
         untyped = [NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
         found = _types(row.resolve, tuple(untyped))
         if untyped != types and _is_guess(row.resolve, args, untyped):
@@ -143,6 +148,10 @@ def _signature(
             span,
         )
     return found
+
+
+def _is_least_integer(arg: Expr) -> bool:
+    return isinstance(arg, Literal) and arg.value == INTEGER.integer_range[0]
 
 
 def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:

@@ -164,7 +164,7 @@ def negated(operand: Literal, span: Span | None) -> Literal:
     constant = operand.value
     # Not `-`, which rounds to the 28 digits of Python's own context
     value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
-    if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or operand.type == HUGEINT:
+    if operand.type == HUGEINT:
         return integer(int(value), span)  # type: ignore[arg-type]
     if operand.type.is_integer:
         low, high = operand.type.integer_range

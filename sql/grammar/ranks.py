@@ -1,12 +1,12 @@
 """How DuckDB ranks binary operators and the prefixes `~`, `-`, `+` and `@`, for trees and for names of columns.
 
 Its grammar is a parsing expression grammar with one rule a rank.  The weakest of these ranks takes any sign for an operator, and its
-operands are those of `&` and `|`; prefix `~` begins an operand of `&` and holds all arithmetic behind it.  From this follows:
+operands are those of `&` and `|`; the prefixes `~` and `@` begin an operand of `&` and hold all arithmetic behind them.  From this follows:
 
 - Where an arithmetic operator has `~` directly behind it, its rule does not fit, since `~` begins no operand of it, and the weakest rule
   takes its sign: `a + b * ~c - d` is `(a + b) * (~(c - d))`, `a & b - ~c | d` is `(a & b) - ((~c) | d)`.
-- `-`, `+` and `@` in front of a `~` or `@` fit the weakest rule alone, as prefixes of all that it takes: `- ~a || b` is `-((~a) || b)`.
-  They begin an expression or the side of a comparison, then; behind another operator there is no reading (`a + - ~b`).
+- `-` and `+` in front of a `~` or `@` are prefixes of such an operand, which then stands behind any operator: `- ~a + b || c` is
+  `(-(~(a + b))) || c`, `a + b * @c * d` is `a + (b * (@(c * d)))`.
 - Signs without a blank between them are one operator, as in PostgreSQL: `a *~b` asks for an operator `*~`.  Only `+` and `-` at the end
   of such a run are operators of their own, unless one of `~ ! @ % ^ & |` is in the run: `a*-b`, but not `a%-b`.
 
@@ -49,11 +49,7 @@ class OperatorSource(Protocol[Node]):
 
 def climb(source: OperatorSource[Node], weakest: int = ANY) -> Node:
     """Read an expression of operators that rank `weakest` at least; those of one rank are read from left to right."""
-    if source.sign() == "~":
-        source.take_sign()
-        left = source.complement(climb(source, SUMS))
-    else:
-        left = source.operand()
+    left = complement(source) if source.sign() == "~" else source.operand()
     while True:
         symbol = source.sign()
         rank = RANKS.get(symbol, -1)
@@ -82,6 +78,12 @@ def leads_to_text(tokens: Iterable[tuple[str, bool]]) -> bool:
         elif not (depth or is_operand or text in ("->", ".", "::")):
             return False
     return False
+
+
+def complement(source: OperatorSource[Node]) -> Node:
+    """Read a `~` and the arithmetic behind it."""
+    source.take_sign()
+    return source.complement(climb(source, SUMS))
 
 
 def unknown_operator(run: str, known: AbstractSet[str]) -> str:

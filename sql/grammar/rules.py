@@ -80,9 +80,9 @@ compared    <- matched (compare / distinct)* (tested behind*)?
 compare     <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'+ compared / matched)
 distinct    <- 'is' 'not'? 'distinct' 'from' matched
 tested      <- 'is' 'not'? ('null' / 'true' / 'false' / 'unknown') / 'isnull' / 'notnull' / 'not' 'null'
-behind      <- tested / distinct / compare / sign complement / '::' type
+behind      <- tested / distinct / compare / sign unary / '::' type
 matched     <- operated among* matching?
-operated    <- unary (sign complement)*
+operated    <- unary (sign unary)*
 among       <- 'not'? 'in' (paren / '(' ')' / operated) ('::' type)*
 matching    <- 'not'? ('like' / 'ilike' / 'glob' / 'similar' 'to') operated escape?
              / ('~' / '~*' / '!~' / '!~*' / '!~~' / '!~~*' / '~~' / '~~*' / '~~~') operated escape?
@@ -90,8 +90,7 @@ matching    <- 'not'? ('like' / 'ilike' / 'glob' / 'similar' 'to') operated esca
 escape      <- 'escape' operated
 comparing   <- '=' / '==' / '<>' / '!=' / '<' / '>' / '<=' / '>='
 sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<' / '>>' / '||' / '^@' / '->>' / '&&' / '@>' / '<@'
-unary       <- ('-' / '+' / '@')* complement
-complement  <- '~'* signed
+unary       <- ('-' / '+' / '@' / '~')* atom suffix*
 signed      <- ('-' / '+')* atom suffix*
 suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'

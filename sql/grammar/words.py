@@ -27,7 +27,7 @@ RULE_WORDS: dict[str, tuple[str, ...]] = {
     "expr": _EXPRESSION,
     "logical": _EXPRESSION,
     "compared": _EXPRESSION,
-    **dict.fromkeys(("matched", "operated", "unary", "complement", "signed"), _EXPRESSION),
+    **dict.fromkeys(("matched", "operated", "unary", "signed"), _EXPRESSION),
     "atom": _EXPRESSION,
     "argument": ("an argument",),
     "cell": _EXPRESSION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from fuseline.sql.grammar.ranks import climb, leads_to_text
+from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
 from fuseline.sql.names.reader import words
 
 from .operands import operand
@@ -205,10 +205,10 @@ class OperatorReader(Reader):
         if sign not in ("-", "+", "~", "@"):
             return operand(self)
         if sign == "~":  # behind another prefix
-            return self._others()
+            return complement(self)
         self.take()
         if sign == "@":
-            return Shown(f"(@({self._others().text}))")
+            return Shown(f"(@({climb(self, SUMS).text}))")
         inner = self._prefix()
         if sign == "-" and inner.number:
             negative = inner.text.startswith("-")

@@ -27,7 +27,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import ParseError, Span, Unsupported
 from fuseline.plan.derived import is_of_lists
-from fuseline.sql.grammar.ranks import SUMS, climb, leads_to_text
+from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.drawn_calls import DRAWN_CALLS
 from fuseline.sql.parsing.dropped import dropped
@@ -87,6 +87,10 @@ class Parser(DuckDBParser):
         # sqlglot leaves no trace of it
         TokenType.PLUS: lambda self: self.expression(exp.Unary(this=self._parse_unary())),
         TokenType.TILDE: lambda self: self._parse_behind_prefix(),
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        **DuckDBParser.NO_PAREN_FUNCTION_PARSERS,
+        "@": lambda self: self.expression(exp.Abs(this=climb(self, SUMS))),
     }
     RANGE_PARSERS: ClassVar = {
         kind: parse
@@ -242,7 +246,7 @@ class Parser(DuckDBParser):
 
     def _parse_behind_prefix(self) -> exp.Expr | None:
         self._retreat(self._index - 1)
-        return self._parse_bitwise()
+        return complement(self)
 
     def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
         return climb(self, SUMS)

@@ -108,11 +108,11 @@ def test_columns_that_serve_one_query_leave_the_cache(
 
 def read(connection: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many times a query that asks again opens the file."""
-    from fuseline.operators.cpu.scan import scan
+    from fuseline.operators.cpu.scan import remote_parts
 
-    opened, count = scan.opened, []
+    opened, count = remote_parts.opened, []
     with monkeypatch.context() as patch:
-        for module in (scan, footers):
+        for module in (remote_parts, footers):
             patch.setattr(module, "opened", lambda file: count.append(file) or opened(file))
         assert connection.sql(QUERY.format(path)).fetchall() == answer(1)
     return len(count)

@@ -23,9 +23,7 @@ REFUSED = (
     "interval (2562047789) hours",
     "date '2024-01-01' + interval '9223372036854775807 microseconds'",
     "make_timestamp(9223372036854775807)",
-    "date_sub('hour', date '0001-12-31 (BC)', date '294247-01-10')",
     "date_diff('microsecond', timestamp '0001-01-01', make_timestamp(9223372036854775806))",
-    "make_timestamp(-9223372022400000000) - timestamp '2024-01-01'",
     "interval 1 day * 3000000000",
 )
 

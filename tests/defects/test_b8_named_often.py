@@ -61,7 +61,7 @@ def test_doublings_with_kernels() -> None:
 def test_more_doublings_are_no_more_work_than_their_text(step: str) -> None:
     with connected({"t": TABLES["t"]}, fuse="always", check=False) as connection:
         first, second, third = (
-            planning_calls(connection, joined(n, STEPS[step])) for n in (12, 24, 36)
+            planning_calls(connection, joined(n, STEPS[step])) for n in (24, 48, 72)
         )
     assert third - second < 1.3 * (second - first)
 

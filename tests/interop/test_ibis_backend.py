@@ -262,13 +262,15 @@ def test_tables_are_made_filled_listed_and_dropped(con: Any) -> None:
     ]
     copied = con.create_table("u", made.group_by("b").agg(n=_.count()), temp=True)
     assert copied.schema() == ibis.schema({"b": "string", "n": "int64"})
-    con.create_table("u", {"a": [1.5]}, schema={"a": "decimal(5, 2)"}, overwrite=True)
-    assert con.table("u").to_pyarrow()["a"].to_pylist() == [Decimal("1.50")]
+    con.create_table("w", {"b": ["x"]})
+    con.create_table("w", {"a": [1.5]}, schema={"a": "decimal(5, 2)"}, overwrite=True)
+    assert con.table("w").to_pyarrow()["a"].to_pylist() == [Decimal("1.50")]
     view = con.create_view("v", made.select("a"))
     assert view.count().execute() == 3
-    assert con.list_tables(like="^.$") == ["t", "u", "v"]
+    assert con.list_tables(like="^.$") == ["t", "u", "v", "w"]
     con.drop_view("v")
     con.drop_table("u")
+    con.drop_table("w")
     con.drop_table("u", force=True)
     assert con.list_tables(like="^.$") == ["t"]
 

@@ -98,13 +98,6 @@ def test_signs_without_blanks_between_them_are_one_operator(ours, marked: str) -
     assert_marks(error.value, marked, "signs without a blank between them are one operator")
 
 
-@pytest.mark.parametrize("marked", ["select 1 + - ^~^2", "select 1 * ^@^2", "select ~ ^@^2"])
-def test_prefixes_that_nothing_can_take_are_refused(ours, marked: str) -> None:
-    with pytest.raises(ParseError) as error:
-        ours.sql(marked.replace("^", ""))
-    assert_marks(error.value, marked, "Syntax error")
-
-
 @pytest.mark.parametrize("predicate", [
     "a is null in (1)", "a notnull like 'x'", "a is null between 1 and 2", "a like 'x' like 'y'", "a in (1) + 2",
     "a is not null is null", "a isnull = true", "a in (1)::int in (2)", "a in (1) like 'x'", "a between 1 and 2 in (3)",

@@ -46,12 +46,3 @@ def specifiers(text: str) -> Iterator[tuple[str, str]]:
         else:
             raise ExecutionError(f"Unrecognized specifier %{letter} in the format '{text}'.")
         place += length
-
-
-def check_written(text: str) -> None:
-    """Raise `ExecutionError` for a format that strftime does not write."""
-    if ("spec", "n") in list(specifiers(text))[:-1]:
-        # DuckDB 2.0 writes what follows over the last three digits, and zero bytes at the end.
-        raise ExecutionError(
-            "strftime writes %n at the end of a format alone: use %f for microseconds."
-        )

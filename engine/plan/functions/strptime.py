@@ -142,9 +142,15 @@ def moment(text: str, form: TimeFormat, safe: bool = False) -> int | None:
         # The later one of two that say the same counts, as of %b and %m, %f and %g, %H and %I.
         values[_SAME.get(letter, letter)] = value
     time = _time(values)
-    if time is None:
+    if time is None or (
+        form.made_of == "j" and values.get("j") == 366 and not _is_leap(values.get("Y", 1900))
+    ):
         return None
     return _day(values, form.made_of) * MICROS_A_DAY + time
+
+
+def _is_leap(year: int) -> bool:
+    return first_of_month(year + 1, 1) - first_of_month(year, 1) == 366
 
 
 _SAME = {"b": "m", "h": "m", "B": "m", "g": "f", "I": "H", "y": "Y"}

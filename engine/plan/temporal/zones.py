@@ -117,9 +117,11 @@ def offset_of(written: str) -> int | None:
 
 
 def offset_text(micros: int) -> str:
-    """Return an offset as it stands behind a timestamp, without seconds: +00, -04, +05:30."""
-    hours, minutes = divmod(abs(micros) // (60 * PER_SECOND), 60)
-    return ("-" if micros < 0 else "+") + f"{hours:02d}" + (f":{minutes:02d}" if minutes else "")
+    """Return an offset as it stands behind a timestamp: +00, -04, +05:30, -04:56:02."""
+    minutes, seconds = divmod(abs(micros) // PER_SECOND, 60)
+    hours, minutes = divmod(minutes, 60)
+    behind = f":{minutes:02d}:{seconds:02d}" if seconds else f":{minutes:02d}" if minutes else ""
+    return ("-" if micros < 0 else "+") + f"{hours:02d}{behind}"
 
 
 class _Session(threading.local):

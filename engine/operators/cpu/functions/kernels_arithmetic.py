@@ -185,7 +185,9 @@ def modulo(call: Call, args: tuple[Vector, ...]) -> Vector:
     if left.data.dtype == WIDE:
         safe = np.where(_is_zero(right.data), wide.wide_constant(1), right.data)
         return Vector(call.type, wide.remainder(left.data, safe), valid)
-    return Vector(call.type, np.fmod(left.data, _safe_divisor(call, left, right, valid)), valid)
+    # Of a NULL row's zero nothing comes, and what is left by -1 is left by 1, of the smallest integer too
+    divisor = np.where((right.data == 0) | (right.data == -1), right.data.dtype.type(1), right.data)
+    return Vector(call.type, np.fmod(left.data, divisor), valid)
 
 
 def modulo_of_decimals(call: Call, args: tuple[Vector, ...]) -> Vector:

@@ -147,6 +147,18 @@ def timestamps(days: Array, time: Array, valid: Mask | None) -> Array:
     return np.where(wrong, 0, days).astype(np.int64) * MICROS_A_DAY + time
 
 
+def whole_units(start: Array, end: Array, length: int) -> Array:
+    """Return how many lengths of at least a millisecond, which days or weeks are made of, lie between timestamps, however far apart."""
+    days = end // MICROS_A_DAY - start // MICROS_A_DAY
+    time = end % MICROS_A_DAY - start % MICROS_A_DAY
+    if length >= MICROS_A_DAY:
+        whole = days - ((days > 0) & (time < 0)) + ((days < 0) & (time > 0))
+        return toward_zero(whole, length // MICROS_A_DAY)
+    units, rest = np.divmod(time, length)
+    units = days * (MICROS_A_DAY // length) + units
+    return units + ((units < 0) & (rest != 0))
+
+
 def difference(left: Array, right: Array, valid: Mask | None) -> Array:
     """Return microseconds between timestamps; raises `OutOfRange` where 64 bits do not hold them."""
     with np.errstate(over="ignore"):

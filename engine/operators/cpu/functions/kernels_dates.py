@@ -147,9 +147,10 @@ def date_sub(call: Call, args: tuple[Vector, ...]) -> Vector:
     """Whole units between two timestamps."""
     unit, start, end = _unit(args[0]), args[1], args[2]
     valid = both_valid(start, end)
+    if unit == "microsecond":
+        return Vector(BIGINT, calendar.difference(end.data, start.data, valid), valid)
     if unit in LENGTHS:
-        passed = calendar.difference(end.data, start.data, valid)
-        return Vector(BIGINT, toward_zero(passed, LENGTHS[unit]), valid)
+        return Vector(BIGINT, calendar.whole_units(start.data, end.data, LENGTHS[unit]), valid)
     swapped = start.data > end.data
     first, last = np.minimum(start.data, end.data), np.maximum(start.data, end.data)
     months = toward_zero(_whole_months(first, last), MONTHS[unit])

@@ -18,9 +18,9 @@ MOST_ERROR = (
 
 
 def doubles(data: Array, scale: int) -> Doubles:
-    """Return unscaled values / 10^scale; of scale 0 as DuckDB casts integers, which beyond 64 bits is not always the nearest."""
-    if scale == 0:
-        return wide.to_double(data) if data.dtype == WIDE else data.astype(np.float64)
+    """Return unscaled values / 10^scale."""
+    if scale == 0 and data.dtype != WIDE:
+        return data.astype(np.float64)
     values = data.reshape(-1)
     approximate = wide.to_double(values) if values.dtype == WIDE else values.astype(np.float64)
     out = approximate / float(10**scale)

@@ -115,9 +115,10 @@ def _at_time(call: Call, args: tuple[Vector, ...]) -> Vector:
 def _timestamp_difference(call: Call, args: tuple[Vector, ...]) -> Vector:
     left, right = args
     valid = both_valid(left, right)
-    passed = calendar.difference(left.data, right.data, valid)
-    days = toward_zero(passed, MICROS_A_DAY)
-    return interval((0, days, passed - days * MICROS_A_DAY), valid)
+    days = left.data // MICROS_A_DAY - right.data // MICROS_A_DAY
+    time = left.data % MICROS_A_DAY - right.data % MICROS_A_DAY
+    whole = calendar.whole_units(right.data, left.data, MICROS_A_DAY)
+    return interval((0, whole, (days - whole) * MICROS_A_DAY + time), valid)
 
 
 def _parts(data: Array) -> tuple[Array, Array, Array]:

@@ -107,11 +107,31 @@ def _round_floats(function: str, data: Array, digits: Array | None) -> Array:
         return nearest(data)
     # As DuckDB: by a double power of ten, and unchanged (or 0 where round gives tens) where that overflows.
     factor = np.power(10.0, np.abs(digits))
-    rounded = np.where(
-        digits >= 0, nearest(data * factor) / factor, nearest(data / factor) * factor
-    )
+    up, down = nearest(data * factor), nearest(data / factor)
+    if function == "round":
+        up = np.where(_is_below_half(data, factor), np.trunc(data * factor), up)
+    rounded = np.where(digits >= 0, up / factor, down * factor)
     fallback = np.where((digits >= 0) | (function == "trunc") | ~np.isfinite(data), data, 0)
     return np.where(np.isfinite(rounded), rounded, fallback).astype(data.dtype)
+
+
+def _is_below_half(data: Array, factor: Array) -> Mask:
+    """Where a product ends in .5 that is less than that before it is rounded: 2.675 is 2.67499999999999982 * 100.
+
+    Dekker, A floating-point technique for extending the available precision, 1971: the rounding error of a product.
+    """
+    product = data * factor
+    (a, a_low), (b, b_low) = _halves(data), _halves(factor)
+    error = ((a * b - product) + a * b_low + a_low * b) + a_low * b_low
+    half = np.abs(product - np.trunc(product)) == 0.5
+    return half & (error != 0) & ((error < 0) == (product > 0))
+
+
+def _halves(data: Array) -> tuple[Array, Array]:
+    """Return doubles as sums of two of 26 bits, whose products are exact."""
+    far = data * float((1 << 27) + 1)
+    high = far - (far - data)
+    return high, data - high
 
 
 def half_away(data: Array) -> Array:

@@ -193,7 +193,7 @@ def _continuous(
 
 
 def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
-    """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
+    """Timestamps, rounded to the nearest, halves up, or unscaled decimals, rounded towards zero."""
     a, b = as_integers(low), as_integers(high)
     distance = cast(binary(b, a, Op.SUB, INT64), FLOAT64)
     step = _float(distance, weight, Op.MUL)
@@ -202,9 +202,7 @@ def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> 
     mixed = binary(a, cast(whole, INT64), Op.ADD, INT64)
     zero, half = scalar(0, INT64), scalar(0.5, FLOAT64)
     if low.type().id() in TIMESTAMPS.values():
-        tie = binary(rest, half, Op.EQUAL, BOOL)
-        up = binary(tie, binary(mixed, zero, Op.GREATER_EQUAL, BOOL), Op.LOGICAL_AND, BOOL)
-        up = binary(binary(rest, half, Op.GREATER, BOOL), up, Op.LOGICAL_OR, BOOL)
+        up = binary(rest, half, Op.GREATER_EQUAL, BOOL)
         return reinterpret(binary(mixed, cast(up, INT64), Op.ADD, INT64), low.type())
     some = binary(rest, scalar(0.0, FLOAT64), Op.GREATER, BOOL)
     up = binary(binary(mixed, zero, Op.LESS, BOOL), some, Op.LOGICAL_AND, BOOL)

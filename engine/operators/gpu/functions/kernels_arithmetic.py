@@ -224,9 +224,18 @@ def modulo(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         return binary(left, right, Op.MOD, result_type)
     _refuse_zero(call, scope, left, right)
     width = integer_type(result_type)
-    _refuse_smallest_by_minus_one(call, scope, left, right)
-    result = binary(integers(left, width), integers(right, width), Op.MOD, width)
-    return reinterpret(result, result_type)
+    divisor = integers(right, width)
+    if not call.type.is_decimal and call.type.integer_range[0] < 0:
+        divisor = _size(
+            divisor
+        )  # what is left has the sign of the dividend, and the smallest by -1 leaves 0
+    return reinterpret(binary(integers(left, width), divisor, Op.MOD, width), result_type)
+
+
+def _size(value: Value) -> Value:
+    if isinstance(value, Constant):
+        return Constant(abs(value.value), value.type)
+    return plc.unary.unary_operation(value, Unary.ABS)
 
 
 def modulo_of_decimals(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:

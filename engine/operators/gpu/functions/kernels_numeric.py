@@ -10,7 +10,16 @@ import pylibcudf as plc
 from ....plan.expr import Call, Literal
 from ....plan.functions import SCALAR
 from ....plan.types import MAX_DECIMAL_DIGITS
-from ..columns import BOOL, FLOAT64, cast, constant, negate, reinterpret, select
+from ..columns import (
+    BOOL,
+    FLOAT64,
+    cast,
+    constant,
+    negate,
+    reinterpret,
+    select,
+    true_mask,
+)
 from ..table import device_type
 from .kernels_casts import divided, half_away, is_infinite, with_sign_of
 from .values import Constant, Kernel, RowScope, Value, as_column, binary, integer_type, integers
@@ -38,13 +47,39 @@ def rounding(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     # As DuckDB: by a power of ten, and unchanged (or 0 where round gives tens) where that overflows.
     factor = Constant(10.0 ** abs(digits) if abs(digits) <= _LARGEST_POWER else math.inf, data_type)
     there, back = (Op.MUL, Op.DIV) if digits > 0 else (Op.DIV, Op.MUL)
-    scaled = _whole(call.function, binary(column, factor, there, data_type))
+    product = binary(column, factor, there, data_type)
+    scaled = _whole(call.function, product)
+    if call.function == "round" and digits > 0 and data_type.id() == FLOAT64.id():
+        below = _is_below_half(column, factor.value, product)
+        scaled = select(below, _whole("trunc", product), scaled)
     rounded = binary(scaled, factor, back, data_type)
     difference = binary(rounded, rounded, Op.SUB, data_type)
     finite = negate(plc.unary.is_nan(difference))
     unchanged = digits > 0 or call.function == "trunc"
     other = column if unchanged else constant(0.0, data_type, scope.rows)
     return select(finite, rounded, other)
+
+
+def _is_below_half(column: plc.Column, factor: float, product: plc.Column) -> plc.Column:
+    """Return where a product of doubles ends in .5 that is less than that before it is rounded, by its rounding error (Dekker, 1971)."""
+
+    def apply(left: Value, right: Value, operator: plc.binaryop.BinaryOperator) -> plc.Column:
+        return binary(left, right, operator, FLOAT64)
+
+    split = float((1 << 27) + 1)
+    far = apply(column, Constant(split, FLOAT64), Op.MUL)
+    high = apply(far, apply(far, column, Op.SUB), Op.SUB)
+    low = apply(column, high, Op.SUB)
+    above = factor * split - (factor * split - factor)
+    error = apply(apply(high, Constant(above, FLOAT64), Op.MUL), product, Op.SUB)
+    for part, size in ((high, factor - above), (low, above), (low, factor - above)):
+        error = apply(error, apply(part, Constant(size, FLOAT64), Op.MUL), Op.ADD)
+    zero = Constant(0.0, FLOAT64)
+    rest = apply(product, _whole("trunc", product), Op.SUB)
+    size = plc.unary.unary_operation(rest, Unary.ABS)
+    half = binary(size, Constant(0.5, FLOAT64), Op.EQUAL, BOOL)
+    less = binary(apply(error, product, Op.MUL), zero, Op.LESS, BOOL)
+    return true_mask(binary(half, less, Op.LOGICAL_AND, BOOL))
 
 
 def _digits(call: Call) -> int | None:

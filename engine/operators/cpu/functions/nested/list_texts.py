@@ -27,7 +27,7 @@ def _split(call: Call, args: list[pa.Array]) -> pa.Array:
         found = pc.split_pattern(texts, distinct[0].as_py())
         return found.cast(tables.physical_type(call.type))
     parts = [
-        text.split(by) if by else list(text) if by is not None and text else [text]
+        text.split(by) if by else [text] if by is None else list(text)
         for text, by, known in zip(texts.to_pylist(), separators.to_pylist(), valid, strict=True)
         if known
     ]
@@ -86,7 +86,7 @@ def _free_signs(texts: pa.Array) -> tuple[str, str]:
 
 def _characters(texts: pa.Array) -> pa.Array:
     return pa.array(
-        [None if t is None else list(t) or [""] for t in texts.to_pylist()], pa.list_(pa.string())
+        [None if t is None else list(t) for t in texts.to_pylist()], pa.list_(pa.string())
     )
 
 

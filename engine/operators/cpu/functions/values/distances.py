@@ -1,4 +1,4 @@
-"""Distances and similarities of two texts; all of them look at bytes, as in DuckDB."""
+"""Distances and similarities of two texts; all of them look at characters, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ _SIMILAR = 0.7  # beyond which a common prefix counts
 
 def _levenshtein(left: str, right: str) -> int:
     """Wagner and Fischer, "The String-to-String Correction Problem" (1974), a row at a time."""
-    a, b = left.encode(), right.encode()
-    before = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
+    before = list(range(len(right) + 1))
+    for i, x in enumerate(left, 1):
         row = [i]
-        for j, y in enumerate(b, 1):
+        for j, y in enumerate(right, 1):
             row.append(min(row[-1] + 1, before[j] + 1, before[j - 1] + (x != y)))
         before = row
     return before[-1]
@@ -26,14 +25,14 @@ def _levenshtein(left: str, right: str) -> int:
 
 def _damerau(left: str, right: str) -> int:
     """Lowrance and Wagner, "An Extension of the String-to-String Correction Problem" (1975): neighbours may change places."""
-    a, b = left.encode(), right.encode()
+    a, b = left, right
     most = len(a) + len(b)
     cost = [[most] * (len(b) + 2) for _ in range(len(a) + 2)]
     for i in range(len(a) + 1):
         cost[i + 1][1] = i
     for j in range(len(b) + 1):
         cost[1][j + 1] = j
-    seen: dict[int, int] = {}
+    seen: dict[str, int] = {}
     for i, x in enumerate(a, 1):
         matched = 0
         for j, y in enumerate(b, 1):
@@ -51,22 +50,22 @@ def _damerau(left: str, right: str) -> int:
 
 
 def _hamming(left: str, right: str) -> int:
-    a, b = left.encode(), right.encode()
+    a, b = left, right
     if len(a) != len(b):
-        raise ExecutionError("hamming compares texts of as many bytes.")
+        raise ExecutionError("hamming compares texts of as many characters.")
     if not a:
         raise ExecutionError("hamming compares texts that are not empty.")
     return sum(x != y for x, y in zip(a, b, strict=True))
 
 
 def _jaccard(left: str, right: str) -> float:
-    a, b = frozenset(left.encode()), frozenset(right.encode())
+    a, b = frozenset(left), frozenset(right)
     if not a or not b:
         raise ExecutionError("jaccard compares texts that are not empty.")
     return len(a & b) / len(a | b)
 
 
-def _matches(a: bytes, b: bytes) -> tuple[int, int]:
+def _matches(a: str, b: str) -> tuple[int, int]:
     """Return how many bytes match within the window of Jaro's, and how many of those are in another order."""
     reach = max(max(len(a), len(b)) // 2 - 1, 0)
     taken = [False] * len(a)
@@ -82,7 +81,7 @@ def _matches(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def _jaro(left: str, right: str) -> float:
-    a, b = left.encode(), right.encode()
+    a, b = left, right
     found, moved = _matches(a, b)
     if not found:
         return 0.0
@@ -90,7 +89,7 @@ def _jaro(left: str, right: str) -> float:
 
 
 def _winkler(left: str, right: str) -> float:
-    a, b = left.encode(), right.encode()
+    a, b = left, right
     similar = _jaro(left, right)
     same = 0
     for x, y in zip(a[:_PREFIX], b[:_PREFIX], strict=False):
