@@ -25,6 +25,7 @@ def last_number(process: subprocess.Popen[str]) -> int:
     """Return the number of the last transaction that was committed as far as the process has said."""
     assert process.stdout is not None
     numbers = [int(line) for line in process.stdout if line.strip() != "ready"]
+    process.stdout.close()
     process.wait()
     return numbers[-1] if numbers else 0
 
