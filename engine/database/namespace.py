@@ -10,6 +10,7 @@ from ..errors import CatalogError, TransactionError, check_name
 from ..plan.changes.catalog_objects import TEMP, ObjectKey, ObjectKind, SchemaPlace, View
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.temporal import statement_time
+from ..plan.udf.python_aggregate import PythonAggregate
 from ..plan.udf.python_function import PythonFunction
 from .attached_databases import (
     AttachedDatabase,
@@ -31,7 +32,7 @@ class Namespace(AttachedDatabases):
     def __init__(self) -> None:
         super().__init__()
         self._only_reads = False
-        self._functions_before: dict[str, PythonFunction] = {}
+        self._functions_before: dict[str, PythonFunction | PythonAggregate] = {}
         self.failed = False  # an error in the transaction left nothing to do but to roll back
 
     # Transactions

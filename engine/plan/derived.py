@@ -115,8 +115,8 @@ def _fmod(args: Sequence[Expr], span: Span | None) -> Expr:
     value, divisor = (a if a.type == common else Cast(a, common, span=a.span) for a in args)
     rest = infer.call("mod", [value, divisor], span)
     zero = Literal(0.0, rest.type, span)
-    signs = (infer.compare("lt", each, zero, span) for each in (rest, divisor))
-    differ = infer.compare("ne", *signs, span)
+    below, sign = (infer.compare("lt", each, zero, span) for each in (rest, divisor))
+    differ = infer.compare("ne", below, sign, span)
     other = infer.call("and", [infer.compare("ne", rest, zero, span), differ], span)
     return Case((other,), (infer.call("add", [rest, divisor], span),), rest, rest.type, span)
 

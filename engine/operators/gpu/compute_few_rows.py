@@ -13,7 +13,7 @@ from ...plan import physical as p
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from ..context import PlanMemory
-from ..row_interpreter import LIMB, MOST_ROWS, Unsure
+from ..row_interpreter import MOST_ROWS, Unsure
 from .memory.host_table import HostColumns, Lying
 
 
@@ -50,7 +50,7 @@ def _values(lying: Lying) -> list[object] | None:
         words = np.frombuffer(lying.buffers()[1], np.uint64)
         limbs = words[2 * lying.offset : 2 * (lying.offset + len(lying))]
         highs = limbs[1::2].view(np.int64).tolist()
-        found = [(h << LIMB) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
+        found = [(h << 64) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
         valid = np.asarray(lying.is_valid()) if lying.null_count else None
     else:
         return lying.to_pylist() if isinstance(lying, pa.Array) else None
