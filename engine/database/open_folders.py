@@ -18,6 +18,7 @@ from .folder_locks import READERS, WRITER
 
 _open: dict[Path, FolderDatabase] = {}
 _lock = threading.Lock()
+_NAMED_AS_DUCKDBS = (".duckdb", ".ddb")
 _OF_DUCKDB = 8, b"DUCK"  # where such a file has which bytes
 
 
@@ -73,6 +74,10 @@ def _prepare(folder: Path, read_only: bool) -> None:
         if not folder.parent.is_dir():
             raise FileError(
                 f'There is no folder "{folder.parent}" to make the database "{folder.name}" in.'
+            ) from None
+        if folder.suffix in _NAMED_AS_DUCKDBS:
+            raise FileError(
+                f'"{folder}" is named as a database file of DuckDB, and a database here is a folder: give it a name without {folder.suffix}.'
             ) from None
         with refused(folder):
             folder.mkdir(mode=0o700)

@@ -292,6 +292,7 @@ def test_a_query_keeps_the_rows_that_it_began_with(
     ("make", "message"),
     [
         (lambda path: path.write_bytes(b"\0" * 8 + b"DUCK" + b"\0" * 99), "EXPORT DATABASE"),
+        (lambda path: None, "is named as a database file of DuckDB"),
         (lambda path: path.write_text("a,b"), "is a file, and a database is a folder"),
         (lambda path: (path / "inner").mkdir(parents=True), 'has other files \\("inner"\\)'),
         (lambda path: (path.parent / "no").mkdir() or shutil.rmtree(path.parent), "no folder"),
