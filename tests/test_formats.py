@@ -104,13 +104,14 @@ def test_pandas(kind: str, which: str, connection: Any) -> None:
         expected = theirs.execute(query(kind, which)).df()
     assert list(frame.columns) == list(expected.columns)
     assert frame.shape == expected.shape
-    if kind == "hugeint" or kind.startswith("decimal") or kind == "interval":
+    if kind.startswith("decimal") or kind == "interval":
         rows = connection.sql(query(kind, which)).fetchall()
         if kind != "interval":
             assert [v if v is not None else None for v in frame["x"]] == [r[0] for r in rows]
         return
     if which != "none" or kind != "varchar":
-        pd.testing.assert_frame_equal(frame, expected)
+        # Whole numbers that fit 64 bits are such, where DuckDB's client makes doubles
+        pd.testing.assert_frame_equal(frame, expected, check_dtype=kind != "hugeint")
 
 
 @pytest.mark.parametrize(("kind", "which"), CASES)
@@ -178,7 +179,8 @@ def test_what_is_shown(kind: str, which: str, connection: Any) -> None:
         if kind not in ("varchar", "float", "double", "decimal(38, 38)"):  # .9 is 0.9 here
             assert printed.getvalue().count(text or "NULL") >= 4
             assert (text or "NULL") in html
-    assert repr(frame).startswith("<Frame: x ")
+        if kind not in ("varchar", "float", "double", "hugeint") and "38" not in kind:
+            assert (text or "NULL") in repr(frame)  # where it is not too wide
 
 
 REPEATED = 'select 1 as a, 2 as a, 3 as "A", 4 as a_1'

@@ -55,10 +55,9 @@ def test_the_least_number_has_no_opposite(kind: pa.DataType) -> None:
     given = {"t": pa.table({"a": pa.array([least, 1], kind), "b": pa.array([-1, -1], kind)})}
     assert_same_as_duckdb("select max(a % 2), min(a // 1) from t", given, fuse=BOTH)
     for fuse in BOTH:
-        with connected(given, fuse=fuse) as connection:
-            for operator in ("%", "//"):
-                with pytest.raises(OutOfRange):
-                    connection.sql(f"select max(a {operator} b) from t").to_arrow()
+        with connected(given, fuse=fuse) as connection, pytest.raises(OutOfRange):
+            connection.sql("select max(a // b) from t").to_arrow()
+    assert_same_as_duckdb("select max(a % b), min(a % b) from t", given, fuse=BOTH)
 
 
 @pytest.mark.parametrize("operator", ["%", "//"])

@@ -206,7 +206,9 @@ def test_each_type_is_among_them():
     with connected({"t": DATA}) as connection:
         values = ", ".join(f"{value} as v{i}" for i, value in enumerate(TYPES.values()))
         frame = connection.sql(f"select {values} from t")
-        assert {t.kind for t in frame.schema.values()} == set(Kind) - {Kind.NULL, Kind.OTHER}
+        # UUIDs become text, which is asked for and made elsewhere
+        others = {Kind.NULL, Kind.OTHER, Kind.UUID}
+        assert {t.kind for t in frame.schema.values()} == set(Kind) - others
 
 
 @pytest.mark.parametrize("limit", [None, 3_000_000])

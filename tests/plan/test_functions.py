@@ -35,13 +35,14 @@ _SQL_NAMES = {
     "list_of_generate_series": "generate_series",
     "map_of_lists": "map",
     "struct_field": "struct_extract",
+    "json_member": "json_group_array",
 }
 
 
 @pytest.mark.parametrize("table", [SCALAR, AGGREGATE], ids=["scalar", "aggregate"])
 def test_signatures_are_written_as_sql(table):
     for row in table.values():
-        spelled = {row.name, *row.aliases}
+        spelled = {row.name, row.name.removesuffix("_of_each"), *row.aliases}
         written = row.signature.split("(")[0]
         assert row.kind == "operator" or written in spelled | {_SQL_NAMES.get(row.name, "count")}, (
             row.name
@@ -54,8 +55,10 @@ def test_no_function_takes_what_it_does_not_know(row):
     assert row.name in ("and", "or", *_NARY) or row.resolve([VARCHAR] * 9) is None
 
 
-_OF_NOTHING = ("list_value", "map_of_lists")  # an empty list, and map
-_NARY = ("list_value", "greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf")
+_OF_NOTHING = ("list_value", "map_of_lists", "json_array", "json_object")  # an empty list, map ...
+_NARY = (
+    "list_value", "greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf", "json_array", "json_merge_patch", "json_deep_merge",
+)  # fmt: skip
 
 
 def test_every_spelling_is_one_of_duckdbs():

@@ -39,8 +39,10 @@ def of_moments(
 
 def _mean(
     make: Make, _: str, args: Sequence[Expr], aggregate: Aggregate, span: Span | None
-) -> Expr:
+) -> Expr | None:
     value, kind = args[0], args[0].type
+    if len(args) > 1:
+        return None
     if kind == DATE or (kind.kind in PLAIN and kind != TIMESTAMP):
         value = cast(value, TIMESTAMP_NS, span=span)
     return _average(make, value, aggregate, span)
@@ -48,7 +50,9 @@ def _mean(
 
 def _deviation(
     make: Make, name: str, args: Sequence[Expr], aggregate: Aggregate, span: Span | None
-) -> Expr:
+) -> Expr | None:
+    if len(args) > 1:
+        return None
     value = cast(args[0], TIMESTAMP, span=span) if args[0].type == DATE else args[0]
     distance = aggregate(name, [cast(_count(value), DOUBLE)])
     above = make.call("add", [distance, Literal(0.5, DOUBLE)], span)  # halves upwards
