@@ -229,10 +229,9 @@ def _from_number(node: exp.Expr, scope: Scope) -> Expr:
     """make_timestamp(x) counts microseconds, epoch_ms(x) milliseconds and to_timestamp(x) seconds."""
     scale = node.args.get("scale")
     known = {"6": "make_timestamp", "3": "epoch_ms"}
-    written = scale.name if isinstance(scale, exp.Literal) else ""
-    if written in known:
+    if isinstance(scale, exp.Literal) and scale.name in known:
         use(scale)
-        return derived.function(known[written], [bind(node.this, scope)], call_span(node, scope))
+        return derived.function(known[scale.name], [bind(node.this, scope)], call_span(node, scope))
     nodes = [node.this] if scale is None else [node.this, scale]
     return derived.function("to_timestamp", [bind(n, scope) for n in nodes], call_span(node, scope))
 

@@ -36,6 +36,10 @@ _SQL_NAMES = {
     "map_of_lists": "map",
     "struct_field": "struct_extract",
     "json_member": "json_group_array",
+    "json_pair": "json_group_object",
+    "json_enclosed": "json_group_array",
+    "json_entries": "json_each",
+    "json_entries_within": "json_tree",
 }
 
 
