@@ -160,14 +160,14 @@ def _is_fault(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__module__ == "pyo3_runtime"
 
 
-def _fenced_function(function: FunctionType) -> Callable[..., Any]:
+def _fenced_function(function: FunctionType) -> Callable[..., object]:
     # A property's getter, an inherited method: one fence is enough
     if hasattr(function, "is_fenced"):
         return function
     gives_rows = isgeneratorfunction(function)
 
     @wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def guarded(*args: object, **kwargs: object) -> object:
         try:
             return function(*args, **kwargs)
         except FuselineError:
@@ -179,13 +179,13 @@ def _fenced_function(function: FunctionType) -> Callable[..., Any]:
             raise found from error
 
     @wraps(function)
-    def iterated(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    def iterated(*args: object, **kwargs: object) -> Iterator[object]:
         with fence():
             yield from function(*args, **kwargs)
 
     chosen: Any = iterated if gives_rows else guarded
     chosen.is_fenced = True
-    return cast("Callable[..., Any]", chosen)
+    return cast("Callable[..., object]", chosen)
 
 
 def _wrong_call(error: BaseException, function: FunctionType) -> WrongArguments | None:

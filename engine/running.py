@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, ref
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
@@ -37,6 +37,7 @@ from .storage.tables.access import AccessRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from dask import dataframe as dd
 
     from .observe.profile import Profile
     from .storage.tables.memory_table import MemoryTable
@@ -116,7 +117,7 @@ class QueryRunner:
         """Return a table of an object whose rows a cluster's workers have; None of any other."""
         return None
 
-    def dask_frame(self, plan: Logical, key: object) -> Any:
+    def dask_frame(self, plan: Logical, key: object) -> dd.DataFrame:
         """Return a plan's rows as a Dask dataframe; raises `ClusterError` where there is no cluster."""
         raise ClusterError(
             "to_dask() gives partitions of a cluster's workers: open the connection with connect(cluster=...)."

@@ -5,12 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..connection import connect
 from ..errors import ClusterError, FuselineError, install
 from ..operators.host_memory import readable
 from ..settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TRIED_BYTES = 1 << 24  # that each worker gives all others
 CALLS = 20
@@ -36,7 +39,7 @@ def run_cluster(device: str, workers: int | None, host: str, port: int) -> None:
         ended.wait()
 
 
-def examine_cluster(console: Any, address: str, device: str) -> bool:
+def examine_cluster(console: Console, address: str, device: str) -> bool:
     """Print what each worker is and has, and what calls and exchanges take; False where a worker says nothing."""
     try:
         connection = connect(device, cluster=address)

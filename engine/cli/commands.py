@@ -9,7 +9,8 @@ from enum import StrEnum
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -382,7 +383,7 @@ def main() -> None:
     app()
 
 
-def _typer_completion() -> Any:
+def _typer_completion() -> ModuleType:
     """Typer's module of completion scripts, without its option that installs them."""
     from importlib import import_module
 

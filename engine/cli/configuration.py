@@ -40,7 +40,7 @@ class Configuration:
     """What files say: settings, and what the shell begins with."""
 
     settings: Settings = field(default_factory=Settings)
-    shell: dict[str, Any] = field(default_factory=dict)
+    shell: dict[str, object] = field(default_factory=dict)
 
 
 def configured(given: Path | None) -> Configuration:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .shell.dot_commands import read_script, run_command
 from .shell.read_statements import run_lines, run_pipe, run_prompt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run_shell(
     connection: Connection,
     *,
-    begin_with: Mapping[str, Any],
+    begin_with: Mapping[str, object],
     init: Sequence[Path] = (),
     commands: Sequence[str] = (),
     files: Sequence[Path] = (),
@@ -66,7 +66,7 @@ def _ask(state: ShellState, plain: bool) -> None:
         prompt.close()
 
 
-def _begin(state: ShellState, given: Mapping[str, Any]) -> None:
+def _begin(state: ShellState, given: Mapping[str, object]) -> None:
     for name, value in given.items():
         text = ("on" if value else "off") if isinstance(value, bool) else f'"{value}"'
         run_command(state, f".{name} {text}")

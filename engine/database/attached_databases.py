@@ -106,7 +106,7 @@ class AttachedDatabases:
     def spelled(self, place: SchemaPlace) -> SchemaPlace:
         """Return a schema as its database and itself are spelled."""
         database = self.databases[place.database].name
-        schema: Any = self._objects.get(self._schema_key(place))
+        schema = self._objects.get(self._schema_key(place))
         return SchemaPlace(database, place.schema if schema is None else schema.name)
 
     def place_of(self, parts: Sequence[str]) -> SchemaPlace | None:
@@ -211,7 +211,7 @@ class AttachedDatabases:
             found = [item for item in self._objects.items() if item[0].kind == kind]
         return sorted(found, key=lambda item: item[0])
 
-    def made_in(self, database: str) -> list[tuple[ObjectKey, Any]]:
+    def made_in(self, database: str) -> list[tuple[ObjectKey, CatalogEntry]]:
         """Return the objects of a database in the order in which they were made."""
         with self._lock:
             return [item for item in self._objects.items() if item[0].database == database]
@@ -304,7 +304,7 @@ class AttachedDatabases:
             self.version += 1
 
     @staticmethod
-    def _placed(database: str, found: Mapping[ObjectKey, Any]) -> Entries:
+    def _placed(database: str, found: Mapping[ObjectKey, CatalogEntry]) -> Entries:
         """Return objects of a folder under the name that the database has here."""
         made: Entries = {}
         for key, entry in found.items():

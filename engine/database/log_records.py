@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import FileError, FuselineError
-from ..plan.changes.catalog_objects import ObjectKey, SchemaObject, View
+from ..plan.changes.catalog_objects import ObjectKey, ObjectKind, SchemaObject, View
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
 from ..plan.types import DataType, Kind
@@ -100,7 +100,7 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
             raise ValueError(str(change)[:100])
 
 
-def _key(kind: Any, schema: str, name: str) -> ObjectKey:
+def _key(kind: ObjectKind, schema: str, name: str) -> ObjectKey:
     return ObjectKey("", kind, schema, name.lower())
 
 
@@ -116,7 +116,7 @@ def _file(name: str, size: int, rows: int, checksum: int) -> RowsFile:
 
 def _type_record(data_type: DataType) -> Record:
     """Return a type by those of its fields that are set."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for part in dataclasses.fields(data_type):
         value = getattr(data_type, part.name)
         if isinstance(value, Kind):

@@ -268,5 +268,5 @@ def _kind(entry: object) -> OneOf["table", "view"]:
     return "view" if isinstance(entry, View) else "table"
 
 
-def _name(entry: Any) -> str:
+def _name(entry: CatalogEntry) -> str:
     return str(entry.name)

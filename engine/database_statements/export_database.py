@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..catalog import View
+from ..catalog import Catalog, View
+from ..database.attached_databases import CatalogEntry
 from ..errors import Unsupported
 from ..metadata.objects import (
     Here,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..connection import Connection
 
 SCHEMA_FILE, LOAD_FILE = "schema.sql", "load.sql"
-Objects = list[tuple[ObjectKey, Any]]
+Objects = list[tuple[ObjectKey, CatalogEntry]]
 _READ_AS = {  # the options of COPY FROM that read what COPY TO writes
     "csv": "(FORMAT 'csv', allow_quoted_nulls false, quote '\"', delimiter ',', header 1)",
     "parquet": "(FORMAT 'parquet')",
@@ -88,7 +89,7 @@ def _file_name(key: ObjectKey, name: str) -> str:
     )
 
 
-def _path(catalog: Any, key: ObjectKey, entry: Any) -> str:
+def _path(catalog: Catalog, key: ObjectKey, entry: CatalogEntry) -> str:
     return path_in_sql(ObjectName(entry.name, catalog.spelled(key.place)))
 
 

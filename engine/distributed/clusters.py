@@ -45,14 +45,14 @@ class ClusterTurn:
             yield
 
 
-def _acquired(lock: Any) -> bool:
+def _acquired(lock: Lock) -> bool:
     try:
         return bool(lock.acquire(timeout=WAIT_SECONDS))
     except GONE as error:
         raise ClusterError(f"The scheduler cannot be reached: {error}.") from error
 
 
-def _released(lock: Any) -> None:
+def _released(lock: Lock) -> None:
     with suppress(*GONE):  # and the lock with it
         lock.release()
 
@@ -62,7 +62,7 @@ class Cluster:
     """A client of a scheduler; `own` is what this connection has started and ends, if anything."""
 
     client: Client
-    own: Any = None
+    own: LocalCluster | None = None
     own_client: bool = False
 
     def __post_init__(self) -> None:
@@ -154,11 +154,11 @@ def _local(workers: int | None, device: str) -> Cluster:
     return Cluster(Client(own, direct_to_workers=True), own, own_client=True)
 
 
-def started(workers: int | None, device: str, **more: object) -> Any:
+def started(workers: int | None, device: str, **more: object) -> LocalCluster:
     """Start a scheduler and workers on this machine: those of dask-cuda where there is a GPU, else Dask's."""
     if multiprocessing.current_process().name != "MainProcess":
         raise ClusterError(GUARD)
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "n_workers": workers,
         "dashboard_address": "127.0.0.1:0",
         "silence_logs": 50,

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
@@ -28,6 +28,9 @@ from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, 
 from .orders import Part, QueryOrder
 from .own_plans import FIRST, Form, own_plan
 from .sent_plans import SentTables, packed
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 WHOLE_SHARE = 128  # of the column cache of the worker that has least, which is half of its memory
 TRIAL_SECONDS = 600.0
@@ -81,7 +84,7 @@ class Crew:
         return [member.address for member in self._members.team.members]
 
     @property
-    def client(self) -> Any:
+    def client(self) -> Client:
         return self._cluster.client
 
     @property
@@ -193,7 +196,7 @@ class Crew:
                     )
 
     def each(
-        self, what: str, given: Sequence[tuple[Any, ...]], check: Callable[[], None]
+        self, what: str, given: Sequence[tuple[object, ...]], check: Callable[[], None]
     ) -> list[Any]:
         """Return what each worker of the team answers, behind its queries; raises `ClusterError` where one is lost."""
         team = self._members.team
@@ -214,7 +217,7 @@ class Crew:
                 member.tables -= gone
                 self._cluster.begun(member.actor.forget(gone))
 
-    def ask_all(self, what: str, *given: Any) -> list[Any]:
+    def ask_all(self, what: str, *given: object) -> list[Any]:
         """Return what each worker of the team says when it is asked beside its queries, None where it says nothing."""
         calls: list[Future[Any] | None] = []
         for member in self._members.team.members:

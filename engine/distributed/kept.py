@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from distributed import futures_of
@@ -18,6 +18,10 @@ from .members import LOOK_SECONDS
 from .partitions import frame_of
 from .session import SESSIONS
 
+if TYPE_CHECKING:
+    from dask import dataframe as dd
+    from distributed import Future
+
 Check = Callable[[], None]
 
 
@@ -27,14 +31,14 @@ def gathered(crew: Crew, table: ShardedTable, check: Check) -> MemoryTable:
     return MemoryTable(table.name, pa.concat_tables(parts), [t for _, t in table.all_fields])
 
 
-def table_of(crew: Crew, name: str, frame: Any, check: Check) -> ShardedTable:
+def table_of(crew: Crew, name: str, frame: dd.DataFrame, check: Check) -> ShardedTable:
     """Return a table of a Dask dataframe: each worker reads the partitions that it has; those that are not made yet are made first.
 
     Raises `ClusterError` where a partition lies on no worker of the crew, `TypeMismatch` where they have no common columns.
     """
     futures = futures_of(crew.client.persist(frame))
     _wait(futures, check)
-    keys: dict[str, list[Any]] = {address: [] for address in crew.addresses}
+    keys: dict[str, list[Hashable]] = {address: [] for address in crew.addresses}
     holders = crew.client.who_has(futures)
     for future in futures:
         there = [address for address in holders.get(future.key, ()) if address in keys]
@@ -57,7 +61,7 @@ def table_of(crew: Crew, name: str, frame: Any, check: Check) -> ShardedTable:
     return table
 
 
-def frame_over(crew: Crew, table: ShardedTable, on_gpu: bool, check: Check) -> Any:
+def frame_over(crew: Crew, table: ShardedTable, on_gpu: bool, check: Check) -> dd.DataFrame:
     """Return a Dask dataframe of a table's shares, a partition each, where they lie."""
     from dask.dataframe import from_delayed
 
@@ -69,7 +73,7 @@ def frame_over(crew: Crew, table: ShardedTable, on_gpu: bool, check: Check) -> A
     return from_delayed(futures, meta=frame_of(table.data, on_gpu), verify_meta=False)
 
 
-def _wait(futures: list[Any], check: Check) -> None:
+def _wait(futures: list[Future], check: Check) -> None:
     """Wait for partitions; raises `ExecutionError` where one cannot be made."""
     while any(future.status == "pending" for future in futures):
         check()

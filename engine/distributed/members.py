@@ -35,7 +35,7 @@ class Member:
     """
 
     address: str
-    actor: Any
+    actor: Actor
     held: Any
     room: int = 0  # bytes of columns that it keeps
     turn: int = 0  # how many crews this process had before
@@ -50,7 +50,7 @@ class Member:
         """Whether it has given the sign of life that it was last asked for."""
         return self._sign is None or self._sign.done()
 
-    def silent_for(self, begin: Callable[[Any], Future[Any]]) -> float:
+    def silent_for(self, begin: Callable[[object], Future[Any]]) -> float:
         """The seconds for which it has not given the sign of life that it was asked for; asks for another one."""
         now = time.monotonic()
         if not self.speaks:

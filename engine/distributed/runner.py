@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -38,6 +38,9 @@ from .kept import frame_over, gathered, table_of
 from .orders import Part
 from .own_plans import FIRST, whole_plan
 from .partitions import is_dask_frame
+
+if TYPE_CHECKING:
+    from dask import dataframe as dd
 
 
 class ClusterRunner(QueryRunner):
@@ -134,7 +137,7 @@ class ClusterRunner(QueryRunner):
         with self.stoppable() as stop:
             return table_of(self.crew, name, source, stop.check)
 
-    def dask_frame(self, plan: Logical, key: object) -> Any:
+    def dask_frame(self, plan: Logical, key: object) -> dd.DataFrame:
         table = self.kept("frame", plan, key)
         with self.stoppable() as stop:
             if isinstance(table, ShardedTable):

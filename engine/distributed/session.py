@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -41,6 +41,9 @@ from .orders import Part, QueryOrder
 from .own_plans import FIRST, check_files, own_plan
 from .partitions import arrow_of, taken
 from .sent_plans import unpacked
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
 KEPT_SCHEDULES = 512
@@ -119,11 +122,11 @@ class WorkerSession:
         """What must be the same on all workers and the client."""
         return description(self._device)
 
-    async def state(self) -> dict[str, Any]:
+    async def state(self) -> dict[str, object]:
         """What there is to say of this worker: a row of `fuseline_workers()`."""
         return await asyncio.to_thread(self._state)
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, object]:
         device = self._device
         backend = self._backends[device]
         free, total = device_memory(device)
@@ -235,7 +238,7 @@ class WorkerSession:
         finally:
             meetings.end(query)
 
-    def read(self, reading: str, keys: list[Any]) -> tuple[pa.Schema, int]:
+    def read(self, reading: str, keys: list[Hashable]) -> tuple[pa.Schema, int]:
         """Take over partitions of a Dask dataframe that lie on this worker; return their columns, and how many rows they have."""
         found = [arrow_of(self._worker.data[key]) for key in keys]
         read = pa.concat_tables(found, promote_options="permissive") if found else pa.table({})
@@ -317,7 +320,7 @@ class WorkerSession:
         return self._schedules.get((order.team, order.plan))
 
 
-async def _watch(session: ref[WorkerSession], worker: Any, key: str) -> None:
+async def _watch(session: ref[WorkerSession], worker: Worker, key: str) -> None:
     """End what a session does when its client is gone, with which Dask drops the actor."""
     while (known := session()) is not None:
         if key not in worker.state.actors and key not in worker.state.tasks:
@@ -331,7 +334,7 @@ def _zeros(nbytes: int) -> pa.RecordBatch:
     return pa.record_batch({"": np.zeros(nbytes, np.int8)})
 
 
-def _told(order: QueryOrder, part: Part) -> dict[str, Any]:
+def _told(order: QueryOrder, part: Part) -> dict[str, object]:
     """A query as Dask's log of events has it, of the first worker that ran it."""
     return {
         "query": order.query,

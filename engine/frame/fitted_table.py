@@ -15,6 +15,7 @@ from .python_values import cell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from .python_values import Row
 
@@ -97,7 +98,7 @@ def _column(i: int | None, widths: Sequence[int], types: Sequence[DataType]) -> 
     return {"justify": justify, "width": widths[i], "no_wrap": True, "overflow": "ellipsis"}
 
 
-def _cell(i: int | None, texts: Sequence[str], values: Row) -> Any:
+def _cell(i: int | None, texts: Sequence[str], values: Row) -> Text:
     from rich.text import Text
 
     if i is None:

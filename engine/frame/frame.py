@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 from ..errors import InvalidQuery
 from ..fence import fenced
@@ -43,7 +43,7 @@ class Frame(ReshapeMethods, RelationNames, FileMethods, NotebookMethods):
         column = self.resolve(name)
         return Expression(lambda _: column, name)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         """Say what a method of other libraries is called here."""
         raise missing(Frame, name, () if name.startswith("_") else self.columns)
 
@@ -53,7 +53,7 @@ class Frame(ReshapeMethods, RelationNames, FileMethods, NotebookMethods):
             "A frame has no truth value: ask `frame is None` or `frame.count() > 0`."
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Frame], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Frame], tuple[object, ...]]:
         """The plan, and the files that it reads; raises `Unsupported` where a table lies in memory."""
         from ..interop.sent_frames import sent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import InvalidQuery
 from ..fence import fenced
@@ -58,7 +58,7 @@ class GroupBy:
             items.append((output_column(name, value, items), value))
         return frame.with_plan(Project(Aggregate(plan, keys, tuple(calls)), tuple(items)))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         """Say what a method of other libraries is called here."""
         raise missing(GroupBy, name)
 

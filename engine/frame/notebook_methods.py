@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..plan.logical import Logical
 
@@ -31,7 +31,7 @@ class NotebookMethods:
 
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, str]:
         """Return the forms in which a notebook may show the frame, of those that it asks for."""
         made = {"text/plain": self.__repr__, "text/html": self._repr_html_}
         return {

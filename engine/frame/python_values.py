@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    import torch
 
 
 Row: TypeAlias = tuple[Any, ...]  # as in DB-API: whoever asked knows the types of its values
@@ -235,7 +236,7 @@ def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.nd
     return made
 
 
-def torch_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, Any]:
+def torch_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, torch.Tensor]:
     """Return a tensor for each column; raises `ExecutionError` without PyTorch, `TypeMismatch` for what no tensor holds."""
     try:
         import torch
@@ -243,7 +244,7 @@ def torch_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, Any]:
         raise ExecutionError(
             "PyTorch is not installed: pip install torch, or use to_numpy() or fetchnumpy()."
         ) from error
-    made: dict[str, Any] = {}
+    made: dict[str, torch.Tensor] = {}
     for (name, values), data_type in zip(numpy_columns(table, types).items(), types, strict=True):
         if values.dtype.kind not in "biuf":
             raise TypeMismatch(
@@ -271,7 +272,7 @@ def _holds_uuid(arrow: pa.DataType) -> bool:
     return bool(arrow == pa.uuid())
 
 
-def _objects(column: pa.ChunkedArray) -> Any:
+def _objects(column: pa.ChunkedArray) -> np.ndarray:
     """Return a column as an array of Python objects, of which millions take seconds: some at a time, between which it may be stopped."""
     import numpy as np
 

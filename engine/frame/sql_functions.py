@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from ..fence import fenced
 from ..plan import derived
@@ -14,6 +13,7 @@ from ..plan.udf.named_functions import named_function
 from ..plan.udf.python_aggregate import PythonAggregate, python_fold
 from ..plan.udf.python_function import check_plain, python_call
 from .expressions.expression import Expression, as_column, as_expression, call, plain
+from .expressions.unbound import Operand
 from .expressions.window_binding import window_function
 from .functions import aggregate
 
@@ -39,7 +39,7 @@ class _Functions:
 
 
 @fenced
-def scalar(function: str, *args: Any) -> Expression:
+def scalar(function: str, *args: Operand) -> Expression:
     """Return a scalar function, the first column argument of which a string may name."""
     fixed = constants(derived.signature(function))
     place = min((i for i in range(len(args)) if i not in fixed), default=0)
@@ -58,7 +58,7 @@ def _bound(function: str, args: Sequence[Expr]) -> Expr:
 
 
 @fenced
-def window(function: str, *args: Any, ignore_nulls: bool = False) -> Expression:
+def window(function: str, *args: Operand, ignore_nulls: bool = False) -> Expression:
     """Return a window function that is no aggregate; the first argument may name a column."""
     known = window_name(function)
     assert known is not None

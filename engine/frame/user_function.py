@@ -82,7 +82,7 @@ def udf(
 
 @fenced
 def _made(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     parameters: Sequence[object] | None,
     returns: object,
     vectorized: bool,
@@ -130,9 +130,9 @@ def udaf(
     *parameters: object,
     returns: object,
     initial: object,
-    step: Callable[..., Any],
-    merge: Callable[..., Any],
-    finish: Callable[..., Any] | None = None,
+    step: Callable[..., object],
+    merge: Callable[..., object],
+    finish: Callable[..., object] | None = None,
     name: str = "",
 ) -> UserAggregate:
     """Make an aggregate of Python functions, which are compiled: `finish` of the state that `step(state, value, ...)` makes row by row.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..errors import DeviceError, install
 from ..frame.exported import exported
 from ..plan.types import Kind
 
 if TYPE_CHECKING:
+    import cudf
     import pyarrow as pa
 
     from ..connection import Result
@@ -44,7 +46,7 @@ def _on_device(values: object) -> bool:
     )
 
 
-def to_cudf(result: Result) -> Any:
+def to_cudf(result: Result) -> cudf.DataFrame:
     """Return a result as a cudf.DataFrame, sharing device memory when the result is on the GPU.
 
     Raises `DeviceError` where cudf is not installed.
@@ -61,12 +63,12 @@ def to_cudf(result: Result) -> Any:
     )
 
 
-def cudf_of(rows: pa.Table) -> Any:
+def cudf_of(rows: pa.Table) -> cudf.DataFrame:
     """Return a cudf.DataFrame of Arrow rows; raises `DeviceError` where cudf is not installed."""
     return _cudf().DataFrame.from_arrow(rows)
 
 
-def _cudf() -> Any:
+def _cudf() -> ModuleType:
     try:
         import cudf
     except ImportError as error:

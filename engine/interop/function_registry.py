@@ -29,7 +29,7 @@ class FunctionRegistry:
     def create_function(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         parameters: Sequence[object] | None = None,
         return_type: object = None,
         *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,6 +19,11 @@ from ..storage.tables.access import AccessRules
 from ..storage.tables.files import local_path
 from ..storage.tables.other_types import type_of
 from .lake_table import LakeFile
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+    from .lake_table import RowNumbers
 
 # What a reader has to know of a table's protocol, and what is known here
 FEATURES = frozenset(["timestampNtz", "deletionVectors", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "typeWidening-preview", "columnMapping"])  # fmt: skip
@@ -79,7 +84,7 @@ class DeltaSnapshot:
         return DeltaSnapshot.open([self.name], self.options, rules)
 
 
-def _loaded(path: str, options: Mapping[str, object], rules: AccessRules) -> Any:
+def _loaded(path: str, options: Mapping[str, object], rules: AccessRules) -> DeltaTable:
     try:
         import deltalake
         from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -122,7 +127,7 @@ def _place(root: str, path: str) -> str:
     return decoded if decoded.startswith("/") else f"{root}/{decoded}"
 
 
-def _deleted(table: Any) -> dict[str, Any]:
+def _deleted(table: DeltaTable) -> dict[str, RowNumbers]:
     """Return the numbers of the deleted rows of files, ascending, as deletion vectors have them."""
     found = {}
     for batch in table.deletion_vectors():
@@ -133,7 +138,7 @@ def _deleted(table: Any) -> dict[str, Any]:
     return found
 
 
-def _check_protocol(path: str, table: Any) -> None:
+def _check_protocol(path: str, table: DeltaTable) -> None:
     protocol = table.protocol()
     unknown = set(protocol.reader_features or ()) - FEATURES
     if unknown or protocol.min_reader_version > 3:

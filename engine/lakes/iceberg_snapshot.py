@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,14 @@ from ..storage.tables.files import find_files, local_path, paths_matching
 from ..storage.tables.footers import unreadable
 from ..storage.tables.other_types import type_of
 from .lake_table import LakeFile
+
+if TYPE_CHECKING:
+    from pyiceberg.io import InputFile
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+    from .lake_table import RowNumbers
 
 _FIELD_ID = b"PARQUET:field_id"
 _KEYS = {"key_id": "s3.access-key-id", "secret": "s3.secret-access-key", "session_token": "s3.session-token", "region": "s3.region"}  # fmt: skip
@@ -130,7 +138,7 @@ def _number(path: str) -> tuple[int, str]:
     return (int(digits[1]) if digits else -1, path)
 
 
-def _loaded(place: str, path: str, rules: AccessRules) -> Any:
+def _loaded(place: str, path: str, rules: AccessRules) -> Table:
     try:
         from pyiceberg.catalog.noop import NoopCatalog
         from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -142,7 +150,7 @@ def _loaded(place: str, path: str, rules: AccessRules) -> Any:
     class JudgedFiles(PyArrowFileIO):
         """Opens for the library what may be opened."""
 
-        def new_input(self, location: str) -> Any:
+        def new_input(self, location: str) -> InputFile:
             return super().new_input(judged(location, rules))
 
     files = JudgedFiles(_properties(path, rules))
@@ -171,7 +179,7 @@ def _properties(path: str, rules: AccessRules) -> dict[str, str]:
     return found
 
 
-def _chosen(table: Any, options: Mapping[str, object], path: str) -> Any:
+def _chosen(table: Table, options: Mapping[str, object], path: str) -> Snapshot | None:
     """Return the snapshot that was asked for, None for a table that has none yet."""
     if "snapshot_from_id" in options:
         found = table.metadata.snapshot_by_id(options["snapshot_from_id"])
@@ -197,7 +205,7 @@ def _milliseconds(text: str) -> float:
     return known.timestamp() * 1000
 
 
-def _fields(table: Any, snapshot: Any, path: str) -> list[pa.Field]:
+def _fields(table: Table, snapshot: Snapshot | None, path: str) -> list[pa.Field]:
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     schema = table.schema()
@@ -229,7 +237,9 @@ def _ids(found: pa.Field) -> Iterator[int]:
         yield from _ids(child)
 
 
-def _data(table: Any, snapshot: Any, rules: AccessRules, path: str) -> Iterator[LakeFile]:
+def _data(
+    table: Table, snapshot: Snapshot | None, rules: AccessRules, path: str
+) -> Iterator[LakeFile]:
     if snapshot is None:
         return
     tasks = list(table.scan(snapshot_id=snapshot.snapshot_id).plan_files())
@@ -248,12 +258,12 @@ def _data(table: Any, snapshot: Any, rules: AccessRules, path: str) -> Iterator[
 
 
 def _deleted(
-    files: Sequence[Any], table: Any, rules: AccessRules, path: str
-) -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    files: Sequence[DataFile], table: Table, rules: AccessRules, path: str
+) -> Mapping[str, Mapping[str, Sequence[RowNumbers]]]:
     """Return the numbers of rows that each delete file names, by the file that has them."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    found: dict[str, dict[str, list[RowNumbers]]] = {}
     for file in {f.file_path: f for f in files}.values():
-        by_path: dict[str, list[Any]] = defaultdict(list)
+        by_path: dict[str, list[RowNumbers]] = defaultdict(list)
         kind = file.file_format.name
         if file.content.name != "POSITION_DELETES":
             raise ValueError("equality deletes")
@@ -269,7 +279,7 @@ def _deleted(
     return found
 
 
-def _vectors(table: Any, file: Any) -> Iterator[tuple[str, Any]]:
+def _vectors(table: Table, file: DataFile) -> Iterator[tuple[str, RowNumbers]]:
     """Yield the deletion vectors of a Puffin file."""
     from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
     from pyiceberg.table.puffin import PuffinFile
@@ -281,7 +291,7 @@ def _vectors(table: Any, file: Any) -> Iterator[tuple[str, Any]]:
         yield vector.referenced_data_file, np.asarray(numbers, np.int64)
 
 
-def _positions(file: Any, rules: AccessRules) -> Iterator[tuple[str, Any]]:
+def _positions(file: DataFile, rules: AccessRules) -> Iterator[tuple[str, RowNumbers]]:
     """Yield the rows of a file of position deletes, by the files that they are of."""
     (found,) = find_files([judged(file.file_path, rules)], rules)
     try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import Unsupported
@@ -27,6 +28,8 @@ from ..storage.tables.other_types import type_in_file
 from ..storage.tables.parquet import ParquetTable
 from ..storage.tables.schemas import schemas_of
 
+RowNumbers: TypeAlias = npt.NDArray[np.int64 | np.intp]
+
 
 @dataclass(frozen=True)
 class LakeFile:
@@ -34,7 +37,7 @@ class LakeFile:
 
     path: str
     values: Mapping[str, Value] = field(default_factory=dict)
-    deleted: Any = None  # a NumPy array, ascending
+    deleted: RowNumbers | None = None  # ascending
 
 
 class LakeSnapshot(Protocol):
@@ -210,7 +213,7 @@ class RemainingRows:
                 yield made if kept is None else made.filter(kept)
 
 
-def _kept(deleted: Any, first: int, rows: int) -> pa.Array | None:
+def _kept(deleted: RowNumbers | None, first: int, rows: int) -> pa.Array | None:
     """Return which rows of a row group are left; None for all."""
     if deleted is None:
         return None

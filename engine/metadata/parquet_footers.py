@@ -281,7 +281,7 @@ def _value(raw: bytes, physical: str, kind: DataType) -> Any:
     return number
 
 
-def _texts(values: Sequence[Any], kind: DataType) -> list[str | None]:
+def _texts(values: Sequence[object], kind: DataType) -> list[str | None]:
     try:
         target = to_arrow(kind)
         if kind.is_temporal or kind.kind is Kind.TIME:

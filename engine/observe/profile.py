@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
+
+if TYPE_CHECKING:
+    from .profile_exports import ProfileData
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class Profile:
     def devices(self) -> set[Device]:
         return {n.device for n in self.nodes}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ProfileData:
         """Return all of it as texts and numbers."""
         from .profile_exports import profile_data
 

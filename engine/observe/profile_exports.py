@@ -5,20 +5,95 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from ..plan.physical import Pipeline
 from ..plan.text.plan_text import describe
 from .roofline import bound
 
 if TYPE_CHECKING:
-    from ..operators.context import PipelineReceipt
+    from ..operators.context import Origin, PipelineReceipt
+    from ..plan.physical import Device
     from .profile import NodeProfile, Profile
 
 LABEL = 80  # characters of a node in a diagram
 
 
-def profile_data(profile: Profile) -> dict[str, Any]:
+class StepData(TypedDict):
+    """A step of a fused pipeline."""
+
+    depth: int
+    text: str
+
+
+class IndexData(TypedDict):
+    """An index that a pipeline probed."""
+
+    file: str
+    form: str
+    rows: int
+    bytes: int
+
+
+class KernelData(TypedDict):
+    """What a pipeline's receipt says; a `file` that is None was not fused."""
+
+    file: str | None
+    not_fused: str | None
+    origin: Origin
+    rows: int
+    bytes: int
+    seconds: float
+    bytes_a_second: float
+    share_of_copy: float | None
+    bound_by: str | None
+    load_seconds: float
+    compile_seconds: float
+    chunks: int
+    operations_a_row: int
+    indexes: list[IndexData]
+
+
+class NodeData(TypedDict):
+    """An operator, with what its kernel did where it is a pipeline."""
+
+    depth: int
+    name: str
+    text: str
+    device: Device
+    reason: str | None
+    seconds: float
+    rows: int
+    bytes: int
+    notes: list[str]
+    steps: list[StepData]
+    kernel: KernelData | None
+
+
+class WorkerData(TypedDict):
+    """What a worker of a cluster did."""
+
+    worker: int
+    seconds: float
+    bytes_read: int
+    meetings: list[Mapping[str, float]]
+
+
+class ProfileData(TypedDict):
+    """A whole profile."""
+
+    planning_seconds: float
+    execution_seconds: float
+    cached_plan: bool
+    timed: bool
+    bytes_read: int
+    spilled_bytes: dict[str, int]
+    copy_bytes_a_second: dict[Device, float]
+    nodes: list[NodeData]
+    workers: list[WorkerData]
+
+
+def profile_data(profile: Profile) -> ProfileData:
     """Return a profile as dictionaries and lists of texts and numbers; seconds and bytes have these units in their names.
 
     `depth` tells the tree: a node's inputs follow it, one deeper.
@@ -44,9 +119,9 @@ def profile_data(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _node(node: NodeProfile, bandwidths: Mapping[Any, float]) -> dict[str, Any]:
+def _node(node: NodeProfile, bandwidths: Mapping[Device, float]) -> NodeData:
     notes = [node.remark, node.node.not_fused, node.host_note if node.host_values else None]
-    found: dict[str, Any] = {
+    found: NodeData = {
         "depth": node.depth,
         "name": node.name,
         "text": node.text,
@@ -64,7 +139,7 @@ def _node(node: NodeProfile, bandwidths: Mapping[Any, float]) -> dict[str, Any]:
     return found
 
 
-def _steps(node: NodeProfile) -> list[dict[str, Any]]:
+def _steps(node: NodeProfile) -> list[StepData]:
     if not isinstance(node.node, Pipeline):
         return []
     listed = node.node.steps.listed()
@@ -72,8 +147,8 @@ def _steps(node: NodeProfile) -> list[dict[str, Any]]:
 
 
 def _kernel(
-    receipt: PipelineReceipt, node: NodeProfile, bandwidths: Mapping[Any, float]
-) -> dict[str, Any]:
+    receipt: PipelineReceipt, node: NodeProfile, bandwidths: Mapping[Device, float]
+) -> KernelData:
     roof = bandwidths.get(node.device)
     fused = receipt.fused and receipt.kernel is not None
     return {

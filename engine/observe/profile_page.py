@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .profile_exports import profile_data, source_of
 
 if TYPE_CHECKING:
     from .profile import Profile
+    from .profile_exports import KernelData, ProfileData
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LOOK = """
@@ -57,7 +58,7 @@ def profile_html(profile: Profile, query: str | None = None) -> str:
     )
 
 
-def _summary(data: dict[str, Any]) -> Iterator[str]:
+def _summary(data: ProfileData) -> Iterator[str]:
     pairs = {
         "execution": _time(data["execution_seconds"]),
         "planning": _time(data["planning_seconds"]) + (", known" if data["cached_plan"] else ""),
@@ -77,7 +78,7 @@ def _pairs(pairs: dict[str, str]) -> str:
     return f"<dl>{items}</dl>\n"
 
 
-def _plan(data: dict[str, Any]) -> Iterator[str]:
+def _plan(data: ProfileData) -> Iterator[str]:
     total = max(data["execution_seconds"], sum(n["seconds"] for n in data["nodes"]), 1e-9)
     yield '<h2>Plan</h2>\n<div class="scroll"><table><thead><tr><th>node</th><th class="time">time</th>'
     yield '<th class="number">rows</th><th class="number wide">made</th><th class="wide">device</th></tr></thead>\n<tbody>\n'
@@ -99,7 +100,7 @@ def _plan(data: dict[str, Any]) -> Iterator[str]:
     yield "</tbody></table></div>\n"
 
 
-def _kernels(data: dict[str, Any]) -> Iterator[str]:
+def _kernels(data: ProfileData) -> Iterator[str]:
     kernels = [node["kernel"] for node in data["nodes"] if node["kernel"] is not None]
     if kernels:
         yield "<h2>Pipelines</h2>\n"
@@ -119,7 +120,7 @@ def _kernels(data: dict[str, Any]) -> Iterator[str]:
         yield "</div>\n"
 
 
-def _moved(kernel: dict[str, Any]) -> dict[str, str]:
+def _moved(kernel: KernelData) -> dict[str, str]:
     pairs = {
         "rows": f"{kernel['rows']:,}",
         "moved": _size(kernel["bytes"]),
@@ -145,7 +146,7 @@ def _source(about: str, file: str) -> str:
     )
 
 
-def _workers(data: dict[str, Any]) -> Iterator[str]:
+def _workers(data: ProfileData) -> Iterator[str]:
     if not data["workers"]:
         return
     longest = max(worker["seconds"] for worker in data["workers"]) or 1e-9

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from typing import Literal as OneOf
 
 from ..errors import Span
@@ -36,7 +36,7 @@ class Column:
     def __hash__(self) -> int:
         return self.id  # columns are in sets and mappings everywhere: cheaper than that of a tuple
 
-    def __reduce__(self) -> tuple[Callable[..., Column], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Column], tuple[object, ...]]:
         return _received, (self.id, self.name, self.type)
 
 

@@ -61,7 +61,7 @@ class Node:
         # Which a dataclass keeps
         cls.__hash__ = hash_once  # type: ignore[method-assign, assignment]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The fields alone: hashes of text differ from process to process."""
         return {k: v for k, v in self.__dict__.items() if k not in self.WORKED_OUT}
 
@@ -81,7 +81,7 @@ class Node:
         if all(map(operator.is_, children, self.children)):
             return self
         remaining = iter(children)
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         for name in self.CHILDREN:
             value = getattr(self, name)
             if isinstance(value, tuple):
@@ -90,7 +90,7 @@ class Node:
                 changes[name] = next(remaining)
         return self.replaced(**changes)
 
-    def replaced(self, **changes: Any) -> Self:
+    def replaced(self, **changes: object) -> Self:
         """As `dataclasses.replace`, which sets each field through a method: planning makes some hundred nodes of others."""
         made = object.__new__(type(self))
         state = made.__dict__

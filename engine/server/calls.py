@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from pyarrow import flight
 
@@ -30,7 +29,7 @@ class ServerCall(flight.ServerMiddleware):
         self._client, self._refusal, self.session, self._token = client, refusal, session, token
         self._lock = threading.RLock()
         self._at_end: list[Callable[[], object]] = []
-        self._context: Any = None
+        self._context: flight.ServerCallContext | None = None
         self._stop: Stop | None = None
         self._ended = False
         self.waits_since: float | None = None  # for its client to read
@@ -49,7 +48,7 @@ class ServerCall(flight.ServerMiddleware):
     def sending_headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self._token}"} if self._token else {}
 
-    def watch(self, context: Any, stop: Stop) -> None:
+    def watch(self, context: flight.ServerCallContext, stop: Stop) -> None:
         """Let `stop` be asked when the client is gone."""
         self._context, self._stop = context, stop
 
@@ -66,7 +65,7 @@ class ServerCall(flight.ServerMiddleware):
         with self._lock:  # the context goes away with the call
             if self._ended or self._stop is None:
                 return
-            if self._context.is_cancelled():
+            if self._context is not None and self._context.is_cancelled():
                 self._stop.ask()
         since = self.waits_since
         if since is not None and time.monotonic() - since > idle_seconds:
@@ -98,7 +97,7 @@ class Calls(flight.ServerMiddlewareFactory):
         self._thread = threading.Thread(target=self._watch, name="fuseline-calls", daemon=True)
         self._thread.start()
 
-    def start_call(self, info: Any, headers: Mapping[str, Sequence[str]]) -> ServerCall:
+    def start_call(self, info: flight.CallInfo, headers: Mapping[str, Sequence[str]]) -> ServerCall:
         client, refusal, token = None, "", ""
         try:
             client = self._logins.client(_text(headers, "authorization"))
@@ -134,7 +133,7 @@ class Calls(flight.ServerMiddlewareFactory):
                 swept = time.monotonic()
 
 
-def _text(headers: Mapping[str, Sequence[Any]], name: str) -> str:
+def _text(headers: Mapping[str, Sequence[str | bytes]], name: str) -> str:
     """Return a header, in whichever case it was written."""
     found = next((values for key, values in headers.items() if key.lower() == name), ())
     parts = [v.decode("latin-1") if isinstance(v, bytes) else str(v) for v in found]

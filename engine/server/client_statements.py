@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from ..errors import FuselineError, InvalidQuery, MemoryLimitError, Unsupported
 from ..frame.batches import Batches
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
-from ..plan_cache import CachedPlan
+from ..plan_cache import CachedPlan, Parameters
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
 from .flight_sql_messages import CommandStatementIngest, TableDefinitionOptions
@@ -25,6 +25,8 @@ from .shared_tables import ServedConnection
 from .turns import ServerLimits, Turns
 
 if TYPE_CHECKING:
+    from pyarrow import flight
+
     from ..connection import Connection
     from ..frame.frame import Frame
     from ..plan.logical import Logical
@@ -67,7 +69,7 @@ class ParameterRows(NamedTuple):
     """Rows of parameters, and the names of their columns, of which several may be the same."""
 
     names: list[str]
-    values: list[tuple[Any, ...]]
+    values: list[tuple[object, ...]]
 
 
 @dataclass
@@ -78,9 +80,9 @@ class Prepared:
     text: str
     parameters: list[str]
     rows: pa.Schema | None
-    bound: list[Any] = field(default_factory=list)
+    bound: list[Parameters] = field(default_factory=list)
 
-    def values(self, rows: ParameterRows) -> list[Any]:
+    def values(self, rows: ParameterRows) -> list[Parameters]:
         """Return rows of values as the statement takes them: in order, or by name where it has names."""
         if all(name.isdigit() for name in self.parameters):
             return [list(row) for row in rows.values]
@@ -108,7 +110,9 @@ class Statements:
         self._running: dict[bytes, tuple[str, Stop]] = {}
         self.rows_sent = 0
 
-    def stop_of(self, call: ServerCall, context: Any, served: ServedConnection) -> Stop:
+    def stop_of(
+        self, call: ServerCall, context: flight.ServerCallContext, served: ServedConnection
+    ) -> Stop:
         """Return what ends the work of a call: its client's going, or the session's statement_timeout."""
         stop = Stop(served.connection.settings.statement_timeout)
         call.watch(context, stop)
@@ -117,7 +121,12 @@ class Statements:
         return stop
 
     def planned(
-        self, call: ServerCall, stop: Stop, served: ServedConnection, text: str, params: Any = None
+        self,
+        call: ServerCall,
+        stop: Stop,
+        served: ServedConnection,
+        text: str,
+        params: Parameters = None,
     ) -> tuple[bytes, pa.Schema]:
         """Plan a text and return the handle of its answer, with its columns."""
         self._turn(call, stop)
@@ -150,7 +159,7 @@ class Statements:
         prepared.bound = prepared.values(rows)
 
     def planned_again(
-        self, call: ServerCall, context: Any, handle: bytes
+        self, call: ServerCall, context: flight.ServerCallContext, handle: bytes
     ) -> tuple[bytes, pa.Schema]:
         """Plan a prepared statement with its parameters, as `planned`."""
         prepared = self.prepared.get(call.client, handle)
@@ -163,7 +172,12 @@ class Statements:
         return self.planned(call, stop, prepared.served, prepared.text, params)
 
     def update(
-        self, call: ServerCall, stop: Stop, served: ServedConnection, text: str, sets: Any = None
+        self,
+        call: ServerCall,
+        stop: Stop,
+        served: ServedConnection,
+        text: str,
+        sets: Sequence[Parameters] | None = None,
     ) -> int:
         """Carry out a text, once for each set of parameters where there are some; returns how many rows changed, or -1."""
         self._turn(call, stop)
@@ -179,7 +193,11 @@ class Statements:
         return served.run(stop, work)
 
     def update_again(
-        self, call: ServerCall, context: Any, handle: bytes, rows: ParameterRows
+        self,
+        call: ServerCall,
+        context: flight.ServerCallContext,
+        handle: bytes,
+        rows: ParameterRows,
     ) -> int:
         """Carry out a prepared statement for each row of parameters, by default those that are bound."""
         prepared = self.prepared.get(call.client, handle)
@@ -211,8 +229,8 @@ class Statements:
         return served.run(stop, work)
 
     def rows(
-        self, call: ServerCall, context: Any, handle: bytes
-    ) -> tuple[pa.Schema, Iterator[Any]]:
+        self, call: ServerCall, context: flight.ServerCallContext, handle: bytes
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Run what was planned and return its columns and record batches, which are made while they are read."""
         answer = self.answers.take(call.client, handle)
         stop = self.stop_of(call, context, answer.served)
@@ -322,7 +340,7 @@ def _stored(
     return int(rows.num_rows)
 
 
-def read_rows(reader: Any, most: int | None, limit: str) -> pa.Table:
+def read_rows(reader: flight.MetadataRecordBatchReader, most: int | None, limit: str) -> pa.Table:
     """Return all rows that a client sends; raises `MemoryLimitError` where they take more bytes than the limit of this name."""
     batches: list[pa.RecordBatch] = []
     taken, schema = 0, reader.schema

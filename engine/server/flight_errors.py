@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import isgeneratorfunction
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import pyarrow as pa
 from pyarrow import flight
@@ -24,7 +24,14 @@ from ..fence import translated
 from .logins import NotLoggedIn
 from .turns import ServerBusy
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+class CountsFailures(Protocol):
+    """What answers calls, and counts those that fail."""
+
+    def failed(self, error: BaseException) -> None: ...
+
+
+F = TypeVar("F", bound=Callable[..., object])
 
 # The first that fits: what a client did wrong is INVALID_ARGUMENT, of which pyarrow has no error class of Flight
 STATUS: tuple[tuple[type[FuselineError], Callable[[str], Exception]], ...] = (
@@ -59,7 +66,7 @@ def answered(function: F) -> F:
     """Give what a handler of calls raises to the client, and count it."""
 
     @wraps(function)
-    def called(self: Any, *args: Any) -> Any:
+    def called(self: CountsFailures, *args: object) -> object:
         try:
             return function(self, *args)
         except BaseException as error:
@@ -70,9 +77,9 @@ def answered(function: F) -> F:
         raise found.with_traceback(None)
 
     @wraps(function)
-    def iterated(self: Any, *args: Any) -> Iterator[Any]:
+    def iterated(self: CountsFailures, *args: object) -> Iterator[object]:
         try:
-            yield from function(self, *args)
+            yield from cast("Iterator[object]", function(self, *args))
             return
         except BaseException as error:
             found = on_wire(error)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import flight
@@ -43,7 +42,7 @@ CALL = "call"
 class _NoHandshake(flight.ServerAuthHandler):
     """Lets the handshake pass that clients log in with: the header with the password is looked at before."""
 
-    def authenticate(self, outgoing: Any, incoming: Any) -> None:
+    def authenticate(self, outgoing: object, incoming: object) -> None:
         """Do nothing."""
 
     def is_valid(self, token: bytes) -> bytes:
@@ -77,7 +76,9 @@ class FlightService(flight.FlightServerBase):
     # What gRPC calls
 
     @answered
-    def get_flight_info(self, context: Any, descriptor: Any) -> flight.FlightInfo:
+    def get_flight_info(
+        self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
+    ) -> flight.FlightInfo:
         call, asked = self._call(context), _asked(descriptor)
         columns = schema_of(asked)
         if columns is not None:
@@ -94,7 +95,9 @@ class FlightService(flight.FlightServerBase):
         return _info(columns, descriptor, packed(TicketStatementQuery(handle)))
 
     @answered
-    def get_schema(self, context: Any, descriptor: Any) -> flight.SchemaResult:
+    def get_schema(
+        self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
+    ) -> flight.SchemaResult:
         call, asked = self._call(context), _asked(descriptor)
         columns = schema_of(asked)
         match asked:
@@ -109,7 +112,9 @@ class FlightService(flight.FlightServerBase):
         return flight.SchemaResult(columns)
 
     @answered
-    def do_get(self, context: Any, ticket: Any) -> flight.FlightDataStream:
+    def do_get(
+        self, context: flight.ServerCallContext, ticket: flight.Ticket
+    ) -> flight.FlightDataStream:
         call, asked = self._call(context), unpacked(ticket.ticket)
         if schema_of(asked) is not None:
             served = self.sessions.connection(call.client, call.session, None)
@@ -121,7 +126,13 @@ class FlightService(flight.FlightServerBase):
         return flight.GeneratorStream(columns, self._sent(batches))
 
     @answered
-    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+    def do_put(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.FlightMetadataWriter,
+    ) -> None:
         call, asked = self._call(context), _asked(descriptor)
         statements = self.statements
         match asked:
@@ -146,7 +157,9 @@ class FlightService(flight.FlightServerBase):
         writer.write(pa.py_buffer(encode(DoPutUpdateResult(count))))
 
     @answered
-    def do_action(self, context: Any, action: Any) -> Iterator[flight.Result]:
+    def do_action(
+        self, context: flight.ServerCallContext, action: flight.Action
+    ) -> Iterator[flight.Result]:
         call: ServerCall = context.get_middleware(CALL)
         if action.type not in FOR_EVERYONE:
             call.check_login()
@@ -158,17 +171,25 @@ class FlightService(flight.FlightServerBase):
             yield flight.Result(answer)
 
     @answered
-    def list_actions(self, context: Any) -> list[tuple[str, str]]:
+    def list_actions(self, context: flight.ServerCallContext) -> list[tuple[str, str]]:
         self._call(context)
         return [(name, said) for name, (said, _) in ACTIONS.items()]
 
     @answered
-    def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
+    def list_flights(
+        self, context: flight.ServerCallContext, criteria: bytes
+    ) -> Iterator[flight.FlightInfo]:
         self._call(context)
         yield from ()
 
     @answered
-    def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+    def do_exchange(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.FlightMetadataWriter,
+    ) -> None:
         self._call(context)
         raise Unsupported("Exchanging rows is not part of Flight SQL.")
 
@@ -206,13 +227,13 @@ class FlightService(flight.FlightServerBase):
     def _sent(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    def _call(self, context: Any) -> ServerCall:
+    def _call(self, context: flight.ServerCallContext) -> ServerCall:
         """Return the call, of a client that may ask; raises `NotLoggedIn`."""
         call: ServerCall = context.get_middleware(CALL)
         call.check_login()
         return call
 
-    def _parameters(self, reader: Any) -> ParameterRows:
+    def _parameters(self, reader: flight.MetadataRecordBatchReader) -> ParameterRows:
         try:
             reader.schema  # noqa: B018 - raises where none was sent
         except (pa.ArrowInvalid, StopIteration):
@@ -227,12 +248,14 @@ class FlightService(flight.FlightServerBase):
         self.statements.end_idle(seconds)
 
 
-def _asked(descriptor: Any) -> object:
+def _asked(descriptor: flight.FlightDescriptor) -> object:
     if descriptor.descriptor_type != flight.DescriptorType.CMD:
         raise MalformedMessage("A descriptor of Flight SQL is a command, not a path.")
     return unpacked(descriptor.command)
 
 
-def _info(columns: pa.Schema, descriptor: Any, ticket: bytes) -> flight.FlightInfo:
+def _info(
+    columns: pa.Schema, descriptor: flight.FlightDescriptor, ticket: bytes
+) -> flight.FlightInfo:
     endpoint = flight.FlightEndpoint(flight.Ticket(ticket), [])
     return flight.FlightInfo(columns, descriptor, [endpoint], -1, -1)

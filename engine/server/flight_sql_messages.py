@@ -31,7 +31,7 @@ PACKAGE = "arrow.flight.protocol.sql."
 
 
 @dataclass(frozen=True)
-class Any:
+class AnyMessage:
     """google.protobuf.Any: a message, and which one it is."""
 
     type_url: str = once(1, TEXT, "")
@@ -377,7 +377,7 @@ PACKED = {
 
 def unpacked(data: bytes) -> object:
     """Return the message of Flight SQL in an `Any`; raises `MalformedMessage` for one that is unknown."""
-    found = decode(Any, data)
+    found = decode(AnyMessage, data)
     name = found.type_url.rpartition("/")[2].removeprefix(PACKAGE)
     kind = PACKED.get(name)
     if kind is None:
@@ -391,4 +391,4 @@ def packed(value: object) -> bytes:
     """Return the bytes of an `Any` with a message of Flight SQL."""
     name = type(value).__name__
     sent = "ActionCancelQueryResult" if isinstance(value, CancelResult) else name
-    return encode(Any(f"{PREFIX}{PACKAGE}{sent}", encode(value)))
+    return encode(AnyMessage(f"{PREFIX}{PACKAGE}{sent}", encode(value)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -96,7 +96,7 @@ def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
             return type_info(number)
         case CommandGetCatalogs():
             names = {place.database for place in _places(_here(served))}
-            rows: list[tuple[Any, ...]] = [(name,) for name in sorted(names)]
+            rows: list[tuple[object, ...]] = [(name,) for name in sorted(names)]
         case CommandGetDbSchemas(catalog=catalog, db_schema_filter_pattern=pattern):
             matches = matcher(pattern)
             found = [p for p in _places(_here(served)) if catalog in (None, p.database)]
@@ -143,7 +143,7 @@ def _places(here: Here) -> list[SchemaPlace]:
     return [catalog.spelled(p) for p in catalog.places() if p.database != TEMP or TEMP in used]
 
 
-def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
+def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[object, ...]]:
     in_schema = matcher(asked.db_schema_filter_pattern)
     matches = matcher(asked.table_name_filter_pattern)
     for name, entry in here.entries():
@@ -162,7 +162,7 @@ def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
         yield (*row, arrow_schema(readable, never).serialize().to_pybytes())
 
 
-def _primary_keys(asked: CommandGetPrimaryKeys, here: Here) -> Iterator[tuple[Any, ...]]:
+def _primary_keys(asked: CommandGetPrimaryKeys, here: Here) -> Iterator[tuple[object, ...]]:
     for name, entry in here.entries():
         database, schema = name.place
         if asked.catalog not in (None, database) or asked.db_schema not in (None, schema):

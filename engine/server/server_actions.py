@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -34,6 +34,8 @@ from .flight_sql_messages import (
 from .wire_format import MalformedMessage, decode, encode
 
 if TYPE_CHECKING:
+    from pyarrow import flight
+
     from .flight_service import FlightService
 
 COMMIT, ROLLBACK = 1, 2
@@ -47,14 +49,15 @@ class Asked:
 
     service: FlightService
     call: ServerCall
-    context: Any
+    context: flight.ServerCallContext
     body: bytes
 
 
 Action = Callable[[Asked], list[bytes]]
+M = TypeVar("M")
 
 
-def _message(asked: Asked, kind: type) -> Any:
+def _message(asked: Asked, kind: type[M]) -> M:
     found = unpacked(asked.body)
     if not isinstance(found, kind):
         raise MalformedMessage(f"This action takes {kind.__name__}, not {type(found).__name__}.")

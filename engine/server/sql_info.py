@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import pyarrow as pa
 
@@ -42,7 +41,7 @@ def _names(rows: Iterable[FunctionRow]) -> list[str]:
     return sorted(row.name for row in rows if scalar_name(row.name))
 
 
-Fact = tuple[int, Any]
+Fact = tuple[int, object]
 
 # What holds of the SQL, whoever asks
 SYNTAX: dict[int, Fact] = {
@@ -119,7 +118,7 @@ def sql_info(wanted: Sequence[int], read_only: bool) -> pa.Table:
     """Return the facts of these numbers, of all without any; what is not known is left out."""
     known = facts(read_only)
     numbers = [n for n in (wanted or known) if n in known]
-    lists: list[list[Any]] = [[] for _ in VALUES]
+    lists: list[list[object]] = [[] for _ in VALUES]
     offsets = []
     for number in numbers:
         kind, value = known[number]

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, field, fields
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ..errors import InterfaceError
 
@@ -24,12 +24,12 @@ class MalformedMessage(InterfaceError):
     """Bytes that are no message of the protocol."""
 
 
-class Coding(NamedTuple):
+class Coding(NamedTuple, Generic[M]):
     """How the values of a field are written: their wire type, and from and to the number or bytes that stand there."""
 
     wire_type: int
-    decode: Callable[[Any], Any]
-    encode: Callable[[Any], Any]
+    decode: Callable[[Any], M]
+    encode: Callable[[M], Any]
 
 
 class Slot(NamedTuple):
@@ -37,7 +37,7 @@ class Slot(NamedTuple):
 
     name: str
     number: int
-    coding: Coding
+    coding: Coding[object]
     is_repeated: bool
     is_optional: bool
 
@@ -62,50 +62,54 @@ def _unsigned(value: int) -> int:
     return value & 0xFFFFFFFFFFFFFFFF
 
 
-TEXT = Coding(SIZED, _text, str.encode)
-BYTES = Coding(SIZED, bytes, bytes)
-BOOL = Coding(VARINT, bool, int)
-UINT32 = Coding(VARINT, lambda v: v & 0xFFFFFFFF, int)
-INT32 = Coding(VARINT, _signed_32, _unsigned)
-INT64 = Coding(VARINT, _signed, _unsigned)
-SFIXED64 = Coding(FIXED64, lambda v: struct.unpack("<q", v)[0], lambda v: struct.pack("<q", v))
-DOUBLE = Coding(FIXED64, lambda v: struct.unpack("<d", v)[0], lambda v: struct.pack("<d", v))
+TEXT: Coding[str] = Coding(SIZED, _text, str.encode)
+BYTES: Coding[bytes] = Coding(SIZED, bytes, bytes)
+BOOL: Coding[bool] = Coding(VARINT, bool, int)
+UINT32: Coding[int] = Coding(VARINT, lambda v: v & 0xFFFFFFFF, int)
+INT32: Coding[int] = Coding(VARINT, _signed_32, _unsigned)
+INT64: Coding[int] = Coding(VARINT, _signed, _unsigned)
+SFIXED64: Coding[int] = Coding(
+    FIXED64, lambda v: struct.unpack("<q", v)[0], lambda v: struct.pack("<q", v)
+)
+DOUBLE: Coding[float] = Coding(
+    FIXED64, lambda v: struct.unpack("<d", v)[0], lambda v: struct.pack("<d", v)
+)
 
 
-def message(kind: type) -> Coding:
+def message(kind: type[M]) -> Coding[M]:
     """Return the coding of messages within messages."""
     return Coding(SIZED, lambda data: decode(kind, data), encode)
 
 
-def once(number: int, coding: Coding, default: object) -> Any:
+def once(number: int, coding: Coding[M], default: M) -> M:
     """A field that is there; absent on the wire it has its default."""
     return field(default=default, metadata={"slot": (number, coding, False, False)})
 
 
-def perhaps(number: int, coding: Coding) -> Any:
+def perhaps(number: int, coding: Coding[M]) -> M | None:
     """A field that is None where the message does not have it."""
     return field(default=None, metadata={"slot": (number, coding, False, True)})
 
 
-def repeated(number: int, coding: Coding) -> Any:
+def repeated(number: int, coding: Coding[M]) -> tuple[M, ...]:
     """A field that comes any number of times, as a tuple."""
     return field(default=(), metadata={"slot": (number, coding, True, False)})
 
 
 @cache
-def _slots(kind: Any) -> dict[int, Slot]:
+def _slots(kind: type) -> dict[int, Slot]:
     found = [Slot(f.name, *f.metadata["slot"]) for f in fields(kind)]
     return {slot.number: slot for slot in found}
 
 
 @cache
-def _defaults(kind: Any) -> dict[str, Any]:
+def _defaults(kind: type) -> dict[str, object]:
     return {f.name: f.default for f in fields(kind) if f.default is not MISSING}
 
 
 def decode(kind: type[M], data: bytes) -> M:
     """Return a message of a kind; raises `MalformedMessage`."""
-    of: Any = kind
+    of: type = kind
     slots = _slots(of)
     values: dict[str, Any] = {}
     for number, wire_type, value in _pieces(data):
@@ -129,7 +133,7 @@ def decode(kind: type[M], data: bytes) -> M:
 def encode(value: object) -> bytes:
     """Return the bytes of a message."""
     found = bytearray()
-    kind: Any = type(value)
+    kind: type = type(value)
     defaults = _defaults(kind)
     for slot in _slots(kind).values():
         given = getattr(value, slot.name)

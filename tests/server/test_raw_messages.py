@@ -259,7 +259,9 @@ def test_actions_that_there_are_not(name: str, connection: flight.FlightClient) 
 
 def test_a_transaction_that_is_over_is_not_found(connection: flight.FlightClient) -> None:
     (begun,) = action(connection, "BeginTransaction", m.packed(m.ActionBeginTransactionRequest()))
-    handle = decode(m.ActionBeginTransactionResult, decode(m.Any, begun).value).transaction_id
+    handle = decode(
+        m.ActionBeginTransactionResult, decode(m.AnyMessage, begun).value
+    ).transaction_id
     for ends in (True, False):
         request = m.packed(m.ActionEndTransactionRequest(handle, 1))
         if ends:
@@ -350,7 +352,7 @@ def send(connection: flight.FlightClient, choose: random.Random, data: bytes) ->
                 connection.do_get(flight.Ticket(data)).read_all()
             case 3:
                 name = choose.choice([*ACTIONS])
-                action(connection, name, choose.choice([data, m.decode(m.Any, b"").value]))
+                action(connection, name, choose.choice([data, m.decode(m.AnyMessage, b"").value]))
             case 4:
                 schema = choose.choice([pa.schema([]), T.schema])
                 writer, reader = connection.do_put(descriptor, schema)

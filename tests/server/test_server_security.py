@@ -111,7 +111,7 @@ def test_handles_are_of_their_client() -> None:
             m.packed(m.ActionBeginTransactionRequest()),
             bearer("letmein"),
         )
-        handle = m.decode(m.ActionBeginTransactionResult, m.decode(m.Any, begun).value)
+        handle = m.decode(m.ActionBeginTransactionResult, m.decode(m.AnyMessage, begun).value)
         _, header = connection.authenticate_basic_token("ann", "correct horse")
         others = flight.FlightCallOptions(headers=[(b"authorization", header)])
         asked = m.CommandStatementQuery("select 1", handle.transaction_id)

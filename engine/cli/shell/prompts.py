@@ -10,7 +10,7 @@ import contextlib
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...errors import redacted
 from ...settings import history_file
@@ -19,6 +19,12 @@ from .read_statements import LEAVE, is_complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.history import FileHistory, History
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     from .run_answers import ShellState
 
@@ -94,7 +100,7 @@ def _forget_last_line() -> None:
         readline.remove_history_item(readline.get_current_history_length() - 1)
 
 
-def _file_history(path: Path) -> Any:
+def _file_history(path: Path) -> FileHistory:
     """Return a history in a file, which keeps no statement that has what a secret hides."""
     from prompt_toolkit.history import FileHistory
 
@@ -115,9 +121,9 @@ class ToolkitPrompt:
         from prompt_toolkit.lexers import PygmentsLexer
         from pygments.lexers.sql import SqlLexer
 
-        kept: Any = _file_history(history) if make_private(history) else InMemoryHistory()
+        kept: History = _file_history(history) if make_private(history) else InMemoryHistory()
         self._state: ShellState | None = None
-        self._session: Any = PromptSession(
+        self._session: PromptSession[str] = PromptSession(
             history=kept,
             lexer=PygmentsLexer(SqlLexer),
             completer=_completer(self),
@@ -149,13 +155,13 @@ def is_entered(text: str) -> bool:
     return not word or word.startswith(".") or leaves or is_complete(word, last)
 
 
-def _bindings() -> Any:
+def _bindings() -> KeyBindings:
     from prompt_toolkit.key_binding import KeyBindings
 
     bindings = KeyBindings()
 
     @bindings.add("enter")
-    def _(event: Any) -> None:
+    def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state is not None and buffer.complete_state.current_completion:
             buffer.complete_state = None  # takes what is chosen
@@ -167,13 +173,13 @@ def _bindings() -> Any:
     return bindings
 
 
-def _completer(prompt: ToolkitPrompt) -> Any:
+def _completer(prompt: ToolkitPrompt) -> Completer:
     from prompt_toolkit.completion import Completer, Completion
 
     class OfShell(Completer):
         """Names that fit the text before the cursor."""
 
-        def get_completions(self, document: Any, event: Any) -> Iterator[Any]:
+        def get_completions(self, document: Document, event: CompleteEvent) -> Iterator[Completion]:
             if prompt.state is not None:
                 before = document.text_before_cursor
                 start, words = completions(before, prompt.state.connection)

@@ -14,9 +14,18 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .native import ENTRY, called, undefined_symbols
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef as Module
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.codegen import CodeLibrary, JITCPUCodegen
+    from numba.core.cpu import CPUContext
+    from numba.core.funcdesc import FunctionDescriptor
+    from numba.core.registry import CPUTarget
+    from numba.types import Type
 
 Architecture = tuple[int, int]  # compute capability: (9, 0) is Hopper
 # Name and type of each parameter.  `[T]` is an array; on the CPU `[T:C]` one of two dimensions, and `[T:F]` one that is laid out
@@ -74,7 +83,9 @@ def _namespace(source: str, entry: str) -> dict[str, Any]:
 # The CPU
 
 
-def _lowered(function: Callable[..., Any], signature: Signature, target: Any) -> Any:
+def _lowered(
+    function: Callable[..., object], signature: Signature, target: CPUTarget
+) -> CodeLibrary:
     """Compile a function, and its C function beside it, into a library of Numba's."""
     from numba.core import compiler
     from numba.core.compiler_lock import global_compiler_lock
@@ -97,7 +108,7 @@ def _lowered(function: Callable[..., Any], signature: Signature, target: Any) ->
     return library
 
 
-def _host_type(text: str) -> Any:
+def _host_type(text: str) -> Type:
     from numba import types
 
     if not text.startswith("["):
@@ -108,7 +119,7 @@ def _host_type(text: str) -> Any:
 
 
 @cache
-def _codegen() -> Any:
+def _codegen() -> JITCPUCodegen:
     """What makes LLVM's modules of kernels for this processor, without an engine that keeps and runs them."""
     from numba.core.codegen import AOTCodeLibrary, JITCPUCodegen
 
@@ -127,20 +138,22 @@ def _codegen() -> Any:
     class Codegen(JITCPUCodegen):
         _library_class = Library
 
-        def _add_module(self, module: Any) -> None:
+        def _add_module(self, module: Module) -> None:
             pass
 
     return Codegen("fuseline")
 
 
-def _c_function(context: Any) -> Callable[..., None]:
+def _c_function(context: CPUContext) -> Callable[..., None]:
     """Return what adds the C function to a library, in the place of Numba's, which reports errors to Python."""
     from llvmlite import ir
     from numba.core import types
 
     word = ir.IntType(64)
 
-    def create(library: Any, fndesc: Any, env: Any, call_helper: Any) -> None:
+    def create(
+        library: CodeLibrary, fndesc: FunctionDescriptor, env: object, call_helper: object
+    ) -> None:
         module = context.create_module("c_function")
         convention, result = context.call_conv, fndesc.restype
         inner = convention.get_function_type(result, fndesc.argtypes)
@@ -149,7 +162,7 @@ def _c_function(context: Any) -> Callable[..., None]:
         builder = ir.IRBuilder(outer.append_basic_block("entry"))
         places = count()
 
-        def next_word() -> Any:
+        def next_word() -> Value:
             return builder.load(builder.gep(outer.args[0], [word(next(places))]))
 
         arguments = [_argument(kind, next_word, context, builder) for kind in fndesc.argtypes]
@@ -173,7 +186,9 @@ def _c_function(context: Any) -> Callable[..., None]:
     return create
 
 
-def _argument(kind: Any, next_word: Callable[[], Any], context: Any, builder: Any) -> Any:
+def _argument(
+    kind: Type, next_word: Callable[[], Value], context: CPUContext, builder: IRBuilder
+) -> Value:
     """Make an argument, as Numba passes it, of words."""
     from llvmlite import ir
     from numba.core import types
@@ -221,7 +236,7 @@ def ptx(source: str, entry: str, signature: Signature, architecture: Architectur
     return str(text).replace(found.group(1), entry)
 
 
-def _device_type(text: str) -> Any:
+def _device_type(text: str) -> Type:
     from numba import types
 
     if text.startswith("*"):

@@ -11,12 +11,15 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ...plan.functions import SCALAR
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ExecutionEngine, Target
 
 ENTRY = "kernel"  # what the C function of every object file is called
 # What kernels may call besides themselves: LLVM makes calls of some operations
@@ -134,7 +137,7 @@ def _format(kind: str) -> str:
     return "d" if kind.startswith("float") else "q"
 
 
-def _loaded(code: bytes) -> tuple[Any, int]:
+def _loaded(code: bytes) -> tuple[ExecutionEngine, int]:
     """Load an object file; return LLVM's engine, which holds the memory, and where the function begins."""
     from llvmlite import binding
 
@@ -149,7 +152,7 @@ def _loaded(code: bytes) -> tuple[Any, int]:
 
 
 @cache
-def _target() -> Any:
+def _target() -> Target:
     from llvmlite import binding
 
     binding.initialize_native_target()

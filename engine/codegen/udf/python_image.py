@@ -13,11 +13,11 @@ import numpy as np
 
 from ...plan.udf.code_image import CODE_FIELDS, literal
 
-Compile = Callable[[FunctionType], Any]
+Compile = Callable[[FunctionType], object]
 
 
 def python_of(
-    image: str, compiled: Compile, replaced: Mapping[str, Any], outermost: Compile | None = None
+    image: str, compiled: Compile, replaced: Mapping[str, object], outermost: Compile | None = None
 ) -> Any:
     """Return the function of an image, compiled `outermost`, and each that it calls `compiled`; `replaced` are others for those of Python, by module and name."""
     _, *parts = literal(b64decode(image))
@@ -30,7 +30,7 @@ def _template() -> None:
 
 
 class _Making:
-    def __init__(self, compiled: Compile, replaced: Mapping[str, Any]) -> None:
+    def __init__(self, compiled: Compile, replaced: Mapping[str, object]) -> None:
         self._compiled = compiled
         self._replaced = replaced
 

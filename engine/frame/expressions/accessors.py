@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from ...errors import WrongArguments, shown
 from ...fence import fenced
@@ -51,7 +51,7 @@ class Accessor:
     def _call(self, function: str, *others: Operand) -> Expression:
         return self._of._call(function, *others, how=derived.function)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         """Say what a method of other libraries is called here."""
         raise missing(type(self), name)
 
@@ -315,19 +315,19 @@ class ListMethods(Accessor):
     def concat(self, other: Operand) -> Expression:
         return self._call("list_concat", other)
 
-    def transform(self, change: Callable[[Any], Any]) -> Expression:
+    def transform(self, change: Callable[[Expression], Operand]) -> Expression:
         """What a function of expressions makes of each element: `transform(lambda x: x * 2)`."""
         return self._mapped("list_transform", change, None)
 
-    def filter(self, condition: Callable[[Any], Any]) -> Expression:
+    def filter(self, condition: Callable[[Expression], Operand]) -> Expression:
         """The elements for which a function of expressions is true: `filter(lambda x: x > 1)`."""
         return self._mapped("list_filter", None, condition)
 
     def _mapped(
         self,
         function: str,
-        change: Callable[[Any], Any] | None,
-        condition: Callable[[Any], Any] | None,
+        change: Callable[[Expression], Operand] | None,
+        condition: Callable[[Expression], Operand] | None,
     ) -> Expression:
         given = change or condition
         if not callable(given):

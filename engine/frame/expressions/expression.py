@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Concatenate, NoReturn, ParamSpec, Self, TypeVar
 
 from ...errors import InvalidQuery, shown
 from ...fence import fenced
@@ -18,9 +18,12 @@ from .accessors import ListMethods, MomentMethods, StructMethods, TextMethods
 from .aggregate_methods import AggregateMethods
 from .operator_methods import OperatorMethods
 from .selected import all_but, by_names, by_pattern, by_types, is_pattern
-from .unbound import Call, Operand, Resolve, operand
+from .unbound import Call, Operand, Resolve, Unbound, operand
 from .value_methods import ValueMethods
 from .window_methods import WindowMethods
+
+Arguments = ParamSpec("Arguments")
+R = TypeVar("R")
 
 
 @fenced
@@ -54,11 +57,16 @@ class Expression(OperatorMethods, ValueMethods, AggregateMethods, WindowMethods)
         """Fields of structs."""
         return StructMethods(self)
 
-    def pipe(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    def pipe(
+        self,
+        function: Callable[Concatenate[Self, Arguments], R],
+        *args: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> R:
         """Return what a function makes of the expression and other arguments."""
         return function(self, *args, **named)
 
-    def __getattr__(self, name: builtins.str) -> Any:
+    def __getattr__(self, name: builtins.str) -> NoReturn:
         """Say what a method of other libraries is called here."""
         raise missing(Expression, name)
 
@@ -130,7 +138,7 @@ def lit(value: Operand) -> Expression:
     return plain(operand(value))
 
 
-def plain(made: Any) -> Expression:
+def plain(made: Unbound) -> Expression:
     """Return an expression with all methods."""
     return made if isinstance(made, Expression) else Expression(made.bind, made.name)
 
@@ -148,7 +156,7 @@ def as_column(value: Operand) -> Expression:
 @fenced
 def call(function: str, *args: Operand, how: Call = infer.call) -> Expression:
     """Return a scalar function or operator over expressions and constants; `how` binds it."""
-    operands: Sequence[Any] = [operand(a) for a in args]
+    operands = [operand(a) for a in args]
 
     def bind(resolve: Resolve) -> Expr:
         return how(function, [o.bind(resolve) for o in operands])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from ...errors import FuselineError, InvalidQuery, WrongArguments, check_text, shown
 from ...plan import infer
@@ -29,6 +29,8 @@ class NumPyScalar(Protocol):
 
     def item(self) -> object: ...
 
+
+T = TypeVar("T")
 
 # What may stand where an expression may: anything but an expression becomes a constant, or is refused
 Operand: TypeAlias = (
@@ -117,7 +119,7 @@ def sort_key(expression: Unbound, bound: Expr) -> SortKey:
     return SortKey(bound, expression.descending, bool(expression.nulls_first_))
 
 
-def made_by(function: Callable[..., Any], what: str, *args: Any) -> Any:
+def made_by(function: Callable[..., T], what: str, *args: object) -> T:
     """Return what a function of the caller makes; raises `WrongArguments` for what it raises, which is no fault of this package."""
     try:
         return function(*args)

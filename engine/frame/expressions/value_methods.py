@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from types import EllipsisType
+from typing import TYPE_CHECKING
 
 from ...errors import InvalidQuery, TypeMismatch, WrongArguments, check_name, check_text, shown
 from ...fence import fenced
@@ -44,7 +45,7 @@ class ValueMethods(Unbound):
         """Name the result as the first column that it reads, with a text behind it."""
         return self._renamed("suffix", text, lambda name: name + text)
 
-    def _renamed(self, what: str, text: object, rename: Any) -> Self:
+    def _renamed(self, what: str, text: object, rename: Callable[[str], str]) -> Self:
         if not isinstance(text, str):
             raise WrongArguments(f"{what}() takes a text, not {shown(text)}.")
         check_text(text, "The text")
@@ -102,10 +103,11 @@ class ValueMethods(Unbound):
 
     is_between = between
 
-    def is_in(self, values: Any) -> Expression:
+    def is_in(self, values: object) -> Expression:
         """IN a list of values, or the rows of a frame of one column."""
-        if isinstance(getattr(values, "plan", None), Logical):
-            return self._in_rows(values.plan)
+        plan = getattr(values, "plan", None)
+        if isinstance(plan, Logical):
+            return self._in_rows(plan)
         single = isinstance(values, str | bytes | Unbound) or getattr(values, "ndim", 1) == 0
         if single or not isinstance(values, Iterable):
             raise InvalidQuery(f"is_in takes a list of values, not {shown(values)}.")
@@ -138,7 +140,9 @@ class ValueMethods(Unbound):
     def ilike(self, pattern: Operand) -> Expression:
         return self._call("ilike", pattern)
 
-    def replace(self, old: Any, new: Any = None, *, default: Any = ...) -> Expression:
+    def replace(
+        self, old: object, new: object = None, *, default: Operand | EllipsisType = ...
+    ) -> Expression:
         """Return other values for some: `replace({1: "one", 2: "two"})`, or `replace([1, 2], ["one", "two"])`.
 
         The others stay, or become `default` (None for NULL).  For parts of texts there is `.str.replace`.
@@ -158,7 +162,7 @@ class ValueMethods(Unbound):
         if not pairs:
             raise InvalidQuery("replace() needs at least one value to replace.")
         count = len(pairs)
-        rest = [] if default is ... else [operand(default)]
+        rest = [] if isinstance(default, EllipsisType) else [operand(default)]
 
         def build(bound: list[Expr]) -> Expr:
             value, befores, afters = (

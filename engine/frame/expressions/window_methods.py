@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
 from ...errors import InvalidQuery, WrongArguments, shown
@@ -34,9 +34,9 @@ class WindowMethods(Unbound):
 
     def over(
         self,
-        *partition_by: Any,
-        order_by: Any = None,
-        frame: Sequence[Any] | None = None,
+        *partition_by: object,
+        order_by: object = None,
+        frame: Sequence[object] | None = None,
         exclude: Exclude = "no others",
     ) -> Expression:
         """OVER (PARTITION BY ... ORDER BY ... frame): the value beside each row instead of one a group.

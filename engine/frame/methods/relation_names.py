@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import WrongArguments, shown
 from ...fence import fenced
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    import torch
 
     from ..frame import Frame
 
@@ -63,7 +64,7 @@ class RelationNames(TableMethods, ResultMethods):
 
     fetch_arrow_reader = fetch_record_batch = to_arrow_reader
 
-    def torch(self) -> dict[str, Any]:
+    def torch(self) -> dict[str, torch.Tensor]:
         """Do what `to_torch` does."""
         return self.to_torch()
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Concatenate, Self
 
 from ...errors import InvalidQuery, WrongArguments, check_name, shown
 from ...fence import fenced
 from ...plan.expr import Column, ColumnRef, conjunction, new_column
 from ...plan.functions import AGGREGATE
 from ...plan.logical import Distinct, Filter, Limit, Project, Sort
-from ...plan.types import BIGINT
+from ...plan.types import BIGINT, DataType
 from ...plan.window.window_call import Over, WindowCall
 from ..binding import flat, lift_windows
-from ..expressions.expression import Expression, as_column
+from ..expressions.expression import Arguments, Expression, R, as_column
 from ..expressions.unbound import Operand, made_by, sort_key
 from ..group_by import GroupBy
 from ..joins import AsofStrategy, How, On, asof_plans, join_plans, set_operation, union_by_name
@@ -239,7 +239,12 @@ class RelationalMethods(Planned):
         """Return the different rows that `other` has not."""
         return self._with(other, set_operation(self._plan, plan_of(other), "except", False))
 
-    def pipe(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    def pipe(
+        self,
+        function: Callable[Concatenate[Self, Arguments], R],
+        *args: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> R:
         """Return what a function makes of the frame and other arguments: `frame.pipe(clean, limit=3)`."""
         return function(self, *args, **named)
 
@@ -258,7 +263,7 @@ def _pairs(on: On, left_on: object, right_on: object) -> On:
     return list(zip(left, right, strict=True))
 
 
-def _takes(data_type: Any, value: object) -> bool:
+def _takes(data_type: DataType, value: object) -> bool:
     """Whether columns of a type take a value for NULL: text for text, a number for numbers, others for their own."""
     if isinstance(value, str):
         return str(data_type) == "VARCHAR"

@@ -18,6 +18,7 @@ from ...plan.expr import (
     ColumnRef,
     Expr,
     Literal,
+    Value,
     columns_of,
     conjunction,
     new_column,
@@ -53,7 +54,7 @@ class ReshapeMethods(RelationalMethods):
         on: str | Sequence[str],
         values: Expression | str | Sequence[Expression | str] | None = None,
         index: str | Sequence[str] | None = None,
-        columns: Sequence[Any] | None = None,
+        columns: Sequence[Value] | None = None,
     ) -> Self:
         """Return a row for each different `index`, with a column for each value of `on`: PIVOT ... ON ... USING ... GROUP BY.
 
@@ -98,7 +99,7 @@ class ReshapeMethods(RelationalMethods):
                 items.append((new_column(full, value.type), value))
         return self.with_plan(Project(Aggregate(self._plan, groups, tuple(calls)), tuple(items)))
 
-    def _cells(self, axis: Column, given: Sequence[Any] | None) -> list[tuple[str, Expr]]:
+    def _cells(self, axis: Column, given: Sequence[Value] | None) -> list[tuple[str, Expr]]:
         """Return the values of a column that get a column each, with their names: those that are not NULL, in their order."""
         if given is not None:
             wanted = [infer.coerce(infer.literal(v), axis.type) for v in given]

@@ -13,14 +13,18 @@ from ..functions import count
 from .relational_methods import RelationalMethods
 
 if TYPE_CHECKING:
+    import cudf
     import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    import torch
+    from dask import dataframe as dd
 
     from ...observe.explain import Stage
     from ...observe.profile import Profile
     from ..cursor import Rows
+    from ..frame import Frame
     from ..python_values import Row
 
 SHOWN_ROWS = 20
@@ -69,7 +73,7 @@ class ResultMethods(RelationalMethods):
 
         return to_polars(self.to_arrow())
 
-    def to_cudf(self) -> Any:
+    def to_cudf(self) -> cudf.DataFrame:
         """Run and return a cudf.DataFrame, without a copy when the result is on the GPU.
 
         Raises `DeviceError` where cudf is not installed.
@@ -106,7 +110,7 @@ class ResultMethods(RelationalMethods):
         with self._connection.stoppable():
             return numpy_columns(self._run().to_arrow(), self._types)
 
-    def to_torch(self) -> dict[str, Any]:
+    def to_torch(self) -> dict[str, torch.Tensor]:
         """Run and return a torch.Tensor for each column of numbers or truth values.
 
         Raises `ExecutionError` where PyTorch is not installed, and `TypeMismatch` for other columns and for NULLs.
@@ -166,11 +170,11 @@ class ResultMethods(RelationalMethods):
         self._connection.load(self._plan)
         return self
 
-    def persist(self) -> Any:
+    def persist(self) -> Frame:
         """Run and return a frame over the rows: a cluster's workers keep what each has made, until the last frame over it is gone."""
         return self._connection.persisted(self._plan, self._key)
 
-    def to_dask(self) -> Any:
+    def to_dask(self) -> dd.DataFrame:
         """Run and return a Dask dataframe, with a partition on each worker that has made rows; raises `ClusterError` without a cluster."""
         return self._connection.dask_frame(self._plan, self._key)
 

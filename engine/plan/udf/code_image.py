@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ...errors import FuselineError, shown
@@ -52,7 +52,7 @@ def literal(text: bytes) -> Any:
     return ast.literal_eval(text.decode())
 
 
-def image_of(function: Callable[..., Any]) -> CodeImage:
+def image_of(function: Callable[..., object]) -> CodeImage:
     """Return the image of a function; raises `NotCompilable`."""
     reading = _Reading()
     content = reading.function(function)
@@ -61,7 +61,7 @@ def image_of(function: Callable[..., Any]) -> CodeImage:
     return CodeImage(text, reading.has_loops, code.co_name, code.co_firstlineno)
 
 
-def plain_function(function: Any) -> FunctionType:
+def plain_function(function: object) -> FunctionType:
     """Return the function of bytecode that is meant; raises `NotCompilable`."""
     inner = getattr(function, "py_func", function)  # of one that Numba has compiled
     if not isinstance(inner, FunctionType):
@@ -69,7 +69,7 @@ def plain_function(function: Any) -> FunctionType:
     return inner
 
 
-def mutation(function: Callable[..., Any]) -> str | None:
+def mutation(function: Callable[..., object]) -> str | None:
     """Return which global or variable around it a function assigns, None for none or where nobody can see it."""
     code = getattr(getattr(function, "py_func", function), "__code__", None)
     if not isinstance(code, CodeType):
@@ -116,7 +116,7 @@ class _Reading:
         self.has_loops = False
         self._open: list[FunctionType] = []
 
-    def function(self, given: Any) -> tuple[Any, ...]:
+    def function(self, given: object) -> tuple[object, ...]:
         function = plain_function(given)
         if function in self._open:
             raise NotCompilable("calls itself")
@@ -144,20 +144,20 @@ class _Reading:
             self._open.pop()
         return "function", self._code(code), defaults, cells, reads
 
-    def _cell(self, name: str, cell: Any) -> tuple[Any, ...]:
+    def _cell(self, name: str, cell: CellType) -> tuple[object, ...]:
         try:
             return self._value(f'"{name}"', cell.cell_contents)
         except ValueError:
             raise NotCompilable(f'reads "{name}", which has no value yet') from None
 
-    def _global(self, name: str, known: dict[str, Any]) -> tuple[Any, ...]:
+    def _global(self, name: str, known: dict[str, object]) -> tuple[object, ...]:
         if name in known:
             return self._value(f'the global "{name}"', known[name])
         if hasattr(builtins, name):
             return ("builtin", name)
         raise NotCompilable(f'reads the global "{name}", which there is not')
 
-    def _value(self, what: str, value: Any) -> tuple[Any, ...]:
+    def _value(self, what: str, value: object) -> tuple[object, ...]:
         """Tag a value with what it is, so that 1, 1.0 and True are three."""
         found = self._plain(value)
         if found is not None:
@@ -177,7 +177,7 @@ class _Reading:
             return ("builtin", value.__name__)
         return self._of_numpy(what, value)
 
-    def _of_numpy(self, what: str, value: Any) -> tuple[Any, ...]:
+    def _of_numpy(self, what: str, value: Any) -> tuple[object, ...]:
         module = type(value).__module__.partition(".")[0]
         if module == "numpy" and getattr(value, "dtype", None) is not None:
             if value.dtype.kind in "biuf" and value.nbytes <= MOST_BYTES:
@@ -192,7 +192,7 @@ class _Reading:
             return ("attribute", "numpy", name)
         raise NotCompilable(f"reads {what}, a {type(value).__name__}, which no kernel holds")
 
-    def _plain(self, value: Any) -> tuple[Any, ...] | None:
+    def _plain(self, value: object) -> tuple[object, ...] | None:
         if value is None or isinstance(value, str | bool):
             return ("value", value)
         if type(value) is int:
@@ -201,7 +201,7 @@ class _Reading:
             return ("float", value.hex() if math.isfinite(value) else repr(value))
         return None
 
-    def _constant(self, value: Any) -> tuple[Any, ...]:
+    def _constant(self, value: object) -> tuple[object, ...]:
         if isinstance(value, CodeType):
             return ("code", self._code(value))
         if isinstance(value, frozenset):
@@ -215,7 +215,7 @@ class _Reading:
             raise NotCompilable(f"has the constant {shown(value)}")
         return found
 
-    def _code(self, code: CodeType) -> tuple[Any, ...]:
+    def _code(self, code: CodeType) -> tuple[object, ...]:
         """The fields of a code, in the order of `CODE_FIELDS`."""
         constants = tuple(map(self._constant, code.co_consts))
         fields = tuple(getattr(code, name) for name in CODE_FIELDS)

@@ -113,7 +113,7 @@ _NUMPY = {
 
 def declared(
     name: str,
-    python: Callable[..., Any],
+    python: Callable[..., object],
     parameters: Sequence[object] | None,
     result: object,
     way: Way,
@@ -138,14 +138,14 @@ def declared(
     return PythonFunction(name, python, types, type_of(result, name), way, **traits)
 
 
-def _signature(python: Callable[..., Any]) -> inspect.Signature | None:
+def _signature(python: Callable[..., object]) -> inspect.Signature | None:
     try:
         return inspect.signature(python)
     except (TypeError, ValueError):  # of a function in C
         return None
 
 
-def _hints(python: Callable[..., Any]) -> dict[str, Any]:
+def _hints(python: Callable[..., object]) -> dict[str, object]:
     try:
         return typing.get_type_hints(python)
     except Exception:  # names that stand for nothing, and whatever else an annotation may do
@@ -156,7 +156,7 @@ def _parameters(
     name: str,
     given: Sequence[object] | None,
     own: inspect.Signature | None,
-    hints: Mapping[str, Any],
+    hints: Mapping[str, object],
 ) -> Sequence[object] | None:
     if given is not None:
         if isinstance(given, str) or not isinstance(given, Sequence):

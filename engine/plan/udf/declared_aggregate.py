@@ -19,7 +19,7 @@ def declared_aggregate(
     parameters: Sequence[object],
     result: object,
     initial: Any,
-    functions: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]],
+    functions: tuple[Callable[..., object], Callable[..., object], Callable[..., object]],
 ) -> PythonAggregate:
     """Return an aggregate; raises `TypeMismatch`, `WrongArguments` and `Unsupported` with the remedy."""
     check_name(name, "function")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...errors import Span, Unsupported
 from .. import infer
@@ -41,7 +41,7 @@ class PythonAggregate:
         return self.step, self.merge, self.finish
 
     @property
-    def start(self) -> Any:
+    def start(self) -> bool | float | State:
         """The state before the first row, as Python has it."""
         return self.initial[0] if self.scalar else self.initial
 

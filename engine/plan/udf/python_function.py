@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from ...errors import Span, TypeMismatch, Unsupported
@@ -28,7 +28,7 @@ class PythonFunction:
     """
 
     name: str
-    python: Callable[..., Any]
+    python: Callable[..., object]
     parameters: tuple[DataType, ...] | None
     result: DataType
     way: Way

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from ...errors import FileError
 from ...plan.files.remote_secret import RemoteSecret
@@ -26,7 +26,7 @@ def open_store(url: Url, secret: RemoteSecret | None, patience: Patience) -> Obj
     return _s3(url, secret, patience)
 
 
-def _client(patience: Patience, plain: bool, **more: Any) -> dict[str, Any]:
+def _client(patience: Patience, plain: bool, **more: object) -> dict[str, object]:
     limits = {"timeout": f"{patience.seconds}s", "connect_timeout": f"{patience.seconds}s"}
     return {"client_options": {**limits, "allow_http": plain, **more}, **patience.options()}
 
@@ -37,8 +37,8 @@ def _root(url: Url) -> str:
 
 def _s3(url: Url, secret: RemoteSecret | None, patience: Patience) -> ObjectStore:
     """S3, and the services that speak as S3 does: Google's with HMAC keys, R2."""
-    config: dict[str, Any] = {"bucket": url.host}
-    options: dict[str, Any] = {}
+    config: dict[str, object] = {"bucket": url.host}
+    options: dict[str, object] = {}
     plain, address = has_variable("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"), ""
     if secret is not None:
         address = _address(url, secret)
@@ -59,7 +59,7 @@ def _s3(url: Url, secret: RemoteSecret | None, patience: Patience) -> ObjectStor
     return ObjectStore(f"{address}|{_root(url)}", _root(url), patience, made)
 
 
-def _keys(secret: RemoteSecret) -> Any:
+def _keys(secret: RemoteSecret) -> Callable[[], Mapping[str, str | None]] | None:
     """Return what gives a secret's keys and nothing of the environment's; None where there are no keys in it."""
     key, hidden = secret.get("key_id"), secret.get("secret")
     if key is None or hidden is None:
@@ -93,7 +93,7 @@ def _address(url: Url, secret: RemoteSecret) -> str:
 
 
 def _google(url: Url, secret: RemoteSecret | None, patience: Patience) -> ObjectStore:
-    config: dict[str, Any] = {"bucket": url.host}
+    config: dict[str, object] = {"bucket": url.host}
     token = None if secret is None else secret.get("bearer_token")
     plain = has_variable("GOOGLE_BASE_URL")
     if token is not None:
@@ -105,7 +105,7 @@ def _google(url: Url, secret: RemoteSecret | None, patience: Patience) -> Object
 
 
 def _azure(url: Url, secret: RemoteSecret | None, patience: Patience) -> ObjectStore:
-    config: dict[str, Any] = {"container_name": url.host}
+    config: dict[str, object] = {"container_name": url.host}
     said = _connection_string(None if secret is None else secret.get("connection_string"))
     account = said.get("accountname") or (None if secret is None else secret.get("account_name"))
     if account is None and not has_variable("AZURE_STORAGE_ACCOUNT_NAME"):
@@ -141,7 +141,7 @@ def _connection_string(text: str | None) -> dict[str, str]:
 
 def _web(url: Url, secret: RemoteSecret | None, patience: Patience) -> ObjectStore:
     query = f"?{url.query}" if url.query else ""
-    more: dict[str, Any] = {}
+    more: dict[str, object] = {}
     if secret is not None:
         headers = dict(secret.options.get("extra_http_headers") or {})  # type: ignore[call-overload]
         token = secret.get("bearer_token")

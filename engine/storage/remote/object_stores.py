@@ -14,16 +14,22 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...errors import FileError, install
 from ...stopping import wait
 from ..file_identity import changed, shortened
 
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+
 CONNECTIONS = 16  # requests that wait at a time
 PART_BYTES = 8 << 20  # that one request of an upload has
 MOST_RETRY_SECONDS = 120.0
 
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 
@@ -42,7 +48,7 @@ class Patience(NamedTuple):
     seconds: float = 30.0
     retries: int = 3
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """Return what obstore's stores call so."""
         backoff = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5)}
         waited = min(MOST_RETRY_SECONDS, self.seconds * (self.retries + 1))
@@ -56,7 +62,7 @@ def requests() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(CONNECTIONS, "fuseline-remote")
 
 
-def together(work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+def together(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
     """Return what `work` makes of each, done at the same time; ends with what this thread works for."""
     futures = [requests().submit(work, item) for item in items]
     try:
@@ -67,7 +73,7 @@ def together(work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         raise
 
 
-def obstore() -> Any:
+def obstore() -> ModuleType:
     """Return the library; raises `FileError` where it is not installed."""
     try:
         import obstore as library
@@ -83,7 +89,7 @@ class ObjectStore:
     place: str
     root: str  # what comes before a key in messages
     patience: Patience
-    store: Any = field(repr=False)
+    store: object = field(repr=False)
 
     def look(self, key: str) -> Found:
         """Return what is there; raises `FileError`."""
@@ -92,7 +98,7 @@ class ObjectStore:
 
     def read(self, key: str, begin: int, end: int, e_tag: str | None) -> memoryview:
         """Return the bytes from `begin` to before `end` of an object that still has the ETag; raises `FileError`."""
-        options: dict[str, Any] = {"range": (begin, end)}
+        options: dict[str, object] = {"range": (begin, end)}
         if e_tag is not None and not e_tag.startswith("W/"):  # a weak one never matches
             options["if_match"] = e_tag
         with self.errors(key):
@@ -130,7 +136,7 @@ class ObjectStore:
             raise failure(error, self.root + key, what, self.patience) from None
 
 
-def _found(meta: Any) -> Found:
+def _found(meta: ObjectMeta) -> Found:
     modified = round(meta["last_modified"].timestamp() * 1e6) * 1000
     return Found(meta["path"], meta["size"], meta["e_tag"], max(0, modified))
 

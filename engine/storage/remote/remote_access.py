@@ -5,9 +5,8 @@ from __future__ import annotations
 import glob
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...errors import FileError, Unsupported
 from ...plan.files.remote_secret import TYPE_OF, RemoteSecret
@@ -28,8 +27,8 @@ class RemoteAccess:
     patience: Patience = field(default_factory=Patience)
     secrets: tuple[RemoteSecret, ...] = field(default=(), repr=False)
     refusal: str = ""  # why there are no remote files at all
-    stores: dict[Any, Store] = field(default_factory=dict, compare=False, repr=False)
-    _lock: Any = field(default_factory=threading.Lock, compare=False, repr=False)
+    stores: dict[Hashable, Store] = field(default_factory=dict, compare=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     @classmethod
     def of(cls, allowed: Iterable[str] | None, patience: Patience) -> RemoteAccess:
@@ -38,7 +37,7 @@ class RemoteAccess:
             return cls(None, patience)
         return cls(tuple(url_of(path) for path in allowed if is_remote(path)), patience)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[RemoteAccess], tuple[object, ...]]:
         """Secrets stay here."""
         return RemoteAccess, (self.allowed, self.patience)
 

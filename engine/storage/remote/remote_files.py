@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import pyarrow as pa
 
@@ -113,7 +113,7 @@ class ByteRanges(io.RawIOBase):
         self._at = offset + {0: 0, 1: self._at, 2: self._file.size}[whence]
         return self._at
 
-    def read(self, size: int | None = -1) -> Any:
+    def read(self, size: int | None = -1) -> bytes | memoryview:
         """Return up to so many bytes from here on, without a copy where one range has them."""
         end = self._file.size if size is None or size < 0 else min(self._at + size, self._file.size)
         parts: list[memoryview] = []

@@ -56,7 +56,7 @@ def merge(parts: list[Bounds]) -> ColumnStatistics:
     return ColumnStatistics(low=low, high=high, nulls=nulls)
 
 
-def constant_bounds(value: Any, rows: int, data_type: DataType) -> Bounds:
+def constant_bounds(value: object, rows: int, data_type: DataType) -> Bounds:
     """Return the bounds of a column that is one value throughout."""
     if value is None:
         return Bounds(rows, rows)
@@ -100,7 +100,7 @@ PYTHON_TYPES: Mapping[Kind, type] = {
 }
 
 
-def trusted(value: Any, data_type: DataType) -> Any:
+def trusted(value: object, data_type: DataType) -> Any:
     """Return a statistics value when it is what the type holds, else None."""
     if data_type.is_integer:
         return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -54,7 +54,7 @@ class MemoryTable:
         self.fields = tuple((n, t) for n, t in self.all_fields if t.kind is not Kind.OTHER)
         self.unsupported = {n: t for n, t in self.all_fields if t.kind is Kind.OTHER}
 
-    def __reduce__(self) -> tuple[type[MemoryTable], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[MemoryTable], tuple[object, ...]]:
         """Its rows: another process has them as a version of its own."""
         return MemoryTable, (self.name, self._sent(), [t for _, t in self.all_fields])
 

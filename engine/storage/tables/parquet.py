@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import FileError
 from ...plan.physical import RowGroups
@@ -138,7 +138,7 @@ class ParquetTable:
             by_file=by_file,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Its fields: another process reads the same files by paths, footers and rules that it is sent, while they are unchanged."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"_chunks": {}}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,7 +23,7 @@ class ShardedTable(MemoryTable):
         super().__init__(name, data, types)
         self.rows = rows
 
-    def __reduce__(self) -> tuple[type[MemoryTable], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[MemoryTable], tuple[object, ...]]:
         return ShardedTable, (
             self.name,
             self.data,

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from threading import RLock
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +34,7 @@ class PinnedBlock:
 
     address: int
     size: int
-    owner: Any = None
+    owner: object = None
 
     @property
     def pinned(self) -> bool:

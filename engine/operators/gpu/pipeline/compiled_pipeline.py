@@ -221,7 +221,7 @@ class _Builder:
         self.regions = Regions()
         self.nothing = BufferSpan(Region.SMALL, 0, 0, 8)
         self.steps: list[Launch] = []
-        self.held: list[Any] = []
+        self.held: list[object] = []
 
     def build(self, prepared: CompiledPipeline) -> Ready:
         made = self.made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pylibcudf as plc
@@ -176,7 +176,7 @@ class _TextBytes:
     size: int
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> dict[str, object]:
         return {"data": (self.pointer, True), "shape": (self.size,), "typestr": "|u1", "version": 3}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -273,7 +273,7 @@ class _Turn:
             self._tables.append(table)
             number(column, table, WHOLE, into, self._stream, self._directory)
 
-    def _launch(self, name: str, rows: int, arguments: tuple[Any, ...]) -> None:
+    def _launch(self, name: str, rows: int, arguments: tuple[object, ...]) -> None:
         run_column_kernels.run(name, rows, arguments, self._stream, self._directory)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -36,7 +35,7 @@ def of_arrays(function: PythonFunction, args: Sequence[pa.Array], count: int) ->
     return found
 
 
-def _array(answer: Any, function: PythonFunction) -> pa.Array:
+def _array(answer: object, function: PythonFunction) -> pa.Array:
     if isinstance(answer, pa.ChunkedArray):
         answer = answer.combine_chunks()
     try:

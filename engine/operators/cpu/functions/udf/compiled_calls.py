@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +65,7 @@ def _with_python(call: PythonCall, given: list[Array], values: Array, failed: Ar
     return Vector.from_arrow(tables.take_array(joined, places), call.type)
 
 
-def _within(value: Any, call: PythonCall) -> int:
+def _within(value: object, call: PythonCall) -> int:
     low, high = bounds(call.type)
     if not isinstance(value, int) or not low <= value <= high:
         raise beyond(call.function, value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -64,11 +63,11 @@ def _run(fold: PythonFold, offsets: Array, counts: Mask, given: list[Array]) -> 
     return Vector.from_arrow(tables.take_array(joined, places), fold.type)
 
 
-def _by_python(fold: PythonFold, first: int, last: int, counts: Mask, given: list[Array]) -> Any:
+def _by_python(fold: PythonFold, first: int, last: int, counts: Mask, given: list[Array]) -> object:
     """Return the result for a group, with integers of any size, or raise what its functions do."""
     aggregate = fold.function
     try:
-        state = aggregate.start
+        state: object = aggregate.start
         for row in range(first, last):
             if counts[row]:
                 state = aggregate.step.python(state, *(a[row].item() for a in given))

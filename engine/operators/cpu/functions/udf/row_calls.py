@@ -33,7 +33,7 @@ def of_rows(
     """Return the value for each row."""
     columns = [python_values(a, t) for a, t in zip(args, types, strict=True)]
     rows = zip(*columns, strict=True) if columns else iter([()] * count)
-    made: list[Any] = []
+    made: list[object] = []
     with _one:
         for place, row in enumerate(rows):
             if place % LOOKS == 0:
@@ -42,7 +42,7 @@ def of_rows(
     return arrow_values(made, function)
 
 
-def one(function: PythonFunction, row: Sequence[Any]) -> Any:
+def one(function: PythonFunction, row: Sequence[object]) -> object:
     """Return the value for one row of arguments."""
     try:
         return function.python(*row)
@@ -71,7 +71,7 @@ def _timedelta(value: Any) -> timedelta | None:
     return timedelta(value.months * 30 + value.days, microseconds=value.nanoseconds // 1000)
 
 
-def arrow_values(values: list[Any], function: PythonFunction) -> pa.Array:
+def arrow_values(values: list[object], function: PythonFunction) -> pa.Array:
     """Return Python values as an array, of the declared type if they are of it."""
     target = function.result
     if target.is_integer:
@@ -104,7 +104,7 @@ def beyond(function: PythonFunction, value: object) -> OutOfRange:
     )
 
 
-def _loses(values: list[Any], target: DataType) -> bool:
+def _loses(values: list[object], target: DataType) -> bool:
     """Whether Arrow would read values otherwise than SQL casts them: it cuts the fraction off, where a cast rounds."""
     if target.is_integer:
         return any(hasattr(v, "is_integer") and not isinstance(v, int) for v in values)
@@ -113,7 +113,7 @@ def _loses(values: list[Any], target: DataType) -> bool:
     )
 
 
-def _interval(value: Any) -> Any:
+def _interval(value: object) -> object:
     if not isinstance(value, timedelta):
         return value
     micros = value.seconds * 1_000_000 + value.microseconds
