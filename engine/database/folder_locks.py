@@ -20,11 +20,19 @@ class FolderLock:
 
     def __init__(self, handle: int) -> None:
         self.owner = os.getpid()
-        self._closing = weakref.finalize(self, os.close, handle)
+        self._closing = weakref.finalize(self, _let_go, handle, self.owner)
         _held.add(self)
 
     def release(self) -> None:
         self._closing()
+
+
+def _let_go(handle: int, owner: int) -> None:
+    """Unlock before closing: a process that was just forked has a copy of the handle until it has run the first lines of its own."""
+    if os.getpid() == owner:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)
 
 
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
