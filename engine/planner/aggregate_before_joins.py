@@ -122,9 +122,14 @@ class _Rest:
     looked_up: dict[Column, Column]
 
 
-def _lookups(node: Physical) -> Iterator[_Lookup]:
+def _lookups(node: Physical, met: set[int] | None = None) -> Iterator[_Lookup]:
+    """Yield the joins that may be left out, each once: of a plan that names its parts often there are many ways to one."""
+    met = set() if met is None else met
+    if id(node) in met:
+        return
+    met.add(id(node))
     for child in _row_sides(node):
-        yield from _lookups(child)
+        yield from _lookups(child, met)
     if isinstance(node, HashJoin) and node.kind is JoinKind.INNER and node.residual is None:
         yield _Lookup(node, on_right=True)
         yield _Lookup(node, on_right=False)
@@ -142,13 +147,22 @@ def _row_sides(node: Physical) -> tuple[Physical, ...]:
     return ()
 
 
-def _without(node: Physical, lookup: _Lookup) -> _Rest | None:
+def _without(
+    node: Physical, lookup: _Lookup, known: dict[int, _Rest | None] | None = None
+) -> _Rest | None:
     """Return the rows without a lookup, with its keys instead; None where anything on their way reads what it finds."""
+    known = {} if known is None else known
+    if id(node) not in known:
+        known[id(node)] = _left_out(node, lookup, known)
+    return known[id(node)]
+
+
+def _left_out(node: Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -> _Rest | None:
     if node is lookup.join:
         own = frozenset(lookup.side.columns)
         return _Rest(lookup.rows, {c: c for c in node.columns if c in own})
     sides = _row_sides(node)
-    found = [(i, rest) for i, side in enumerate(sides) if (rest := _without(side, lookup))]
+    found = [(i, rest) for i, side in enumerate(sides) if (rest := _without(side, lookup, known))]
     if len(found) != 1:
         return None
     place, rest = found[0]

@@ -66,6 +66,23 @@ def test_more_doublings_are_no_more_work_than_their_text(step: str) -> None:
     assert third - second < 1.3 * (second - first)
 
 
+def test_groups_by_texts_of_joins_are_no_more_work_than_their_text() -> None:
+    """Each join might be looked up behind the groups: every one is tried once, however many ways lead to it."""
+    rows = {"i": list(range(10)), "s": [f"n{i}" for i in range(10)]}
+    step = "select x.i, x.s, y.v from {0} x join {0} y on x.i = y.i"
+
+    def text(count: int) -> str:
+        entries = ["c0 as (select i, s, s || 'x' as v from named)"]
+        entries += [f"c{k} as ({step.format(f'c{k - 1}')})" for k in range(1, count + 1)]
+        return f"with {', '.join(entries)} select s, v, count(*) as n from c{count} group by s, v"
+
+    with connected({"named": rows}, fuse="never", check=False) as connection:
+        planning_calls(connection, text(8))  # with what is imported and worked out once
+        first, second, third = (planning_calls(connection, text(n)) for n in (12, 24, 36))
+    assert third - second < 1.3 * (second - first)
+    assert_same_as_duckdb(text(4), {"named": rows}, backend="cpu", fuse=MODES, ordered=False)
+
+
 def test_more_namings_are_no_more_work_than_their_text() -> None:
     body = "select a, b, count(*) as n from t join u on a = k left join w on x = p group by a, b"
     with fuseline.connect(device="cpu", fuse="never", check=False) as connection:
