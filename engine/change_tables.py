@@ -47,19 +47,19 @@ def changed(connection: Connection, statement: Change) -> Answer:
         case Insert(query=query):
             rows = connection.run(query.plan).to_arrow()
             add = _append if statement.conflict is None else _insert
-            return _exchanged(
+            return exchanged(
                 connection, statement.table, lambda t: add(connection, statement, t, rows)
             )
         case Update():
-            return _exchanged(
+            return exchanged(
                 connection, statement.table, lambda t: _update(connection, statement, t)
             )
         case Delete():
-            return _exchanged(
+            return exchanged(
                 connection, statement.table, lambda t: _delete(connection, statement, t)
             )
         case AlterTable():
-            return _exchanged(
+            return exchanged(
                 connection, statement.table, lambda t: _alter(connection, statement, t)
             )
         case RenameView():
@@ -69,7 +69,7 @@ def changed(connection: Connection, statement: Change) -> Answer:
             return done()
 
 
-def _exchanged(
+def exchanged(
     connection: Connection, name: str, work: Callable[[Changed], tuple[Changed, Answer]]
 ) -> Answer:
     """Put what `work` makes of a table in its place, anew where another thread has changed it meanwhile."""
@@ -100,11 +100,13 @@ def _changeable(connection: Connection, name: str, table: object) -> Changed:
     return (connection.gathered(table) if table.is_sharded else table).on_host()
 
 
-def _rows(connection: Connection, plan: Logical, tables: dict[StandIn, MemoryTable]) -> pa.Table:
+def rows_of(connection: Connection, plan: Logical, tables: dict[StandIn, MemoryTable]) -> pa.Table:
+    """Return the rows of a plan that reads tables where their stand-ins are."""
     return connection.run(filled(plan, dict(tables))).to_arrow()
 
 
-def _numbered(table: MemoryTable, stand_in: StandIn) -> MemoryTable:
+def numbered_rows(table: MemoryTable, stand_in: StandIn) -> MemoryTable:
+    """Return a table with the column of row numbers that its stand-in has."""
     assert stand_in.number is not None
     return table.numbered(stand_in.number)
 
@@ -139,7 +141,7 @@ def _insert(
     fresh, numbers, values = _apart(connection, conflict, old, rows)
     data = old.in_result_types()
     if len(numbers):
-        data = _scattered(data, numbers, conflict.columns, values)
+        data = scattered(data, numbers, conflict.columns, values)
     kept = np.unique(numbers) if len(numbers) else np.array([], np.int64)
     touched = pa.concat_tables([data.take(pa.array(kept)), fresh])
     new = old.with_rows(pa.concat_tables([data, fresh]))
@@ -158,14 +160,14 @@ def _apart(
     for columns, firsts, matches in zip(
         conflict.keys, conflict.firsts, conflict.matches, strict=True
     ):
-        given = _numbered(MemoryTable(old.name, rows, types), conflict.given)
-        tables = {conflict.given: given, conflict.existing: _numbered(old, conflict.existing)}
+        given = numbered_rows(MemoryTable(old.name, rows, types), conflict.given)
+        tables = {conflict.given: given, conflict.existing: numbered_rows(old, conflict.existing)}
         unknown = np.zeros(rows.num_rows, bool)
         for column in columns:
             unknown |= rows.column(column).is_null().to_numpy()
         kept = unknown.copy()
-        kept[_rows(connection, firsts, tables).column(0).to_numpy()] = True
-        found = _rows(connection, matches, tables)
+        kept[rows_of(connection, firsts, tables).column(0).to_numpy()] = True
+        found = rows_of(connection, matches, tables)
         mine = found.column(0).to_numpy()
         if conflict.columns:
             wanted = pa.array(kept[mine])
@@ -181,10 +183,10 @@ def _update(
     connection: Connection, statement: Update, table: Changed
 ) -> tuple[MemoryTable, Answer]:
     old = table.on_host()
-    existing = {statement.existing: _numbered(old, statement.existing)}
-    found = _rows(connection, statement.query, existing)
+    existing = {statement.existing: numbered_rows(old, statement.existing)}
+    found = rows_of(connection, statement.query, existing)
     numbers = found.column(0).to_numpy()
-    data = _scattered(old.in_result_types(), numbers, statement.columns, found.columns[1:])
+    data = scattered(old.in_result_types(), numbers, statement.columns, found.columns[1:])
     new = old.with_rows(data)
     touched = data.take(pa.array(np.unique(numbers)))
     written = MemoryTable(old.name, touched, list(old.types.values()))
@@ -194,7 +196,7 @@ def _update(
     return new, _answer(connection, statement.written, written)
 
 
-def _scattered(
+def scattered(
     data: pa.Table, numbers: np.ndarray, columns: tuple[str, ...], values: list[pa.ChunkedArray]
 ) -> pa.Table:
     """Return the rows with new values at these numbers; of several for one row the last."""
@@ -213,8 +215,8 @@ def _delete(
     connection: Connection, statement: Delete, table: Changed
 ) -> tuple[MemoryTable, Answer]:
     old = table.on_host()
-    existing = {statement.existing: _numbered(old, statement.existing)}
-    numbers = _rows(connection, statement.query, existing).column(0).to_numpy()
+    existing = {statement.existing: numbered_rows(old, statement.existing)}
+    numbers = rows_of(connection, statement.query, existing).column(0).to_numpy()
     kept = np.ones(old.num_rows, bool)
     kept[numbers] = False
     deleted = pa.array(~kept)
@@ -227,7 +229,7 @@ def _answer(connection: Connection, written: WrittenRows, rows: MemoryTable) -> 
     """Return what RETURNING asks of the rows, or how many they are."""
     if written.returning is None:
         return counted(rows.num_rows)
-    table = _rows(connection, written.returning, {written.rows: rows})
+    table = rows_of(connection, written.returning, {written.rows: rows})
     types = tuple(column.type for column in written.returning.columns)
     return Answer(table, rows.num_rows, is_asked=True, types=types)
 
@@ -255,7 +257,7 @@ def _altered(connection: Connection, statement: AlterTable, table: Changed) -> C
     data = old.in_result_types()
     computed = iter(())
     if statement.computed is not None:
-        made = _rows(connection, statement.computed, {statement.existing: old})
+        made = rows_of(connection, statement.computed, {statement.existing: old})
         computed = iter(made.columns)
     columns = [
         (next(computed) if c.source is None else data.column(c.source)).cast(to_arrow(c.type))

@@ -20,6 +20,7 @@ from .plan.statements import (
     Drop,
     Explain,
     Insert,
+    Merge,
     NoOperation,
     Query,
     RenameView,
@@ -63,6 +64,10 @@ def _run(connection: Connection, statement: Statement) -> Answer:
             return done()
         case Insert() | Update() | Delete() | AlterTable() | RenameView():
             return changed(connection, statement)
+        case Merge():
+            from .table_statements.merge_tables import merge
+
+            return merge(connection, statement)
         case Drop():
             return _drop(connection, statement)
         case SetOption(name=name, value=value, reset=reset):

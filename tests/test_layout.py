@@ -60,6 +60,7 @@ FLOORS: dict[str, set[str]] = {
 TOP = {
     "cli",
     "database_statements",
+    "table_statements",
     "distributed",
     "observe.explain",
     "interop",

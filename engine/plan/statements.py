@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from .changes.database_changes import DatabaseStatement
+from .changes.row_merges import MergeAction, MergedPairs
 from .changes.session_objects import Macro, StoredText, UserType
 from .changes.stand_in import StandIn
 from .changes.table_rules import NO_RULES, TableRules
@@ -121,6 +122,17 @@ class Delete:
     existing: StandIn
     query: Logical
     deleted: WrittenRows
+
+
+@dataclass(frozen=True)
+class Merge:
+    """MERGE INTO table: its actions in the order of their WHENs; `returned` has a further column, that of the action."""
+
+    table: str
+    pairs: MergedPairs
+    actions: tuple[MergeAction, ...]
+    written: WrittenRows
+    returned: WrittenRows
 
 
 @dataclass(frozen=True)
@@ -302,6 +314,7 @@ Statement = (
     | Insert
     | Update
     | Delete
+    | Merge
     | AlterTable
     | RenameView
     | SessionStatement

@@ -172,8 +172,10 @@ def _bind_asof(
         return dataclasses.replace(both, plan=plan)
     if not using:
         raise ParseError("Syntax error: an ASOF join needs ON or USING.", place)
-    pairs = [(_column(left, n, scope), _column(right, n, scope), span_of(n)) for n in using]
-    tests = [_equal(mine, theirs, span) for mine, theirs, span in pairs[:-1]]
+    pairs = [
+        (named_column(left, n, scope), named_column(right, n, scope), span_of(n)) for n in using
+    ]
+    tests = [equal(mine, theirs, span) for mine, theirs, span in pairs[:-1]]
     mine, theirs, span = pairs[-1]
     tests.append(infer.call("ge", [ColumnRef(mine, span), ColumnRef(theirs, span)], span))
     plan = asof_join(left.plan, right.plan, kind, conjunction(tests), place)
@@ -234,9 +236,10 @@ def _join_using(
 ) -> Source:
     """Join on equal columns of the same names, of which the result shows one: of the side whose rows are all kept."""
     pairs = [
-        (_column(left, name, scope), _column(right, name, scope), span_of(name)) for name in using
+        (named_column(left, name, scope), named_column(right, name, scope), span_of(name))
+        for name in using
     ]
-    condition = conjunction([_equal(mine, theirs, span) for mine, theirs, span in pairs])
+    condition = conjunction([equal(mine, theirs, span) for mine, theirs, span in pairs])
     plan: Join | Project = Join(left.plan, right.plan, kind, condition)
     if kind.is_filter:
         own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}
@@ -264,12 +267,13 @@ def _join_using(
     return Source(plan, both.relations, {**both.merged, **merged}, star)
 
 
-def _column(source: Source, name: exp.Identifier, scope: Scope) -> Column:
+def named_column(source: Source, name: exp.Identifier, scope: Scope) -> Column:
+    """Return the one column that a name in USING means on a side."""
     only = Scope(scope.session).over(source)
     found = only.resolve((name,))
     assert isinstance(found, ColumnRef)
     return found.column
 
 
-def _equal(left: Column, right: Column, span: Span | None) -> Expr:
+def equal(left: Column, right: Column, span: Span | None) -> Expr:
     return infer.call("eq", [ColumnRef(left, span), ColumnRef(right, span)], span)

@@ -33,6 +33,7 @@ _STATEMENTS = (
     "insert",
     "update",
     "delete",
+    "merge",
     "truncate",
     "alter",
     "drop",

@@ -9,7 +9,7 @@ it; they may not take less of what DuckDB takes and Fuseline answers, which is a
 """
 
 RULES = """
-statement   <- query / create / insert / update / delete / truncate / alter / drop / describe / summarize / expr
+statement   <- query / create / insert / update / delete / merge / truncate / alter / drop / describe / summarize / expr
 
 query       <- with? term tail
 with        <- 'with' 'recursive'? cte (',' cte)* ','?
@@ -150,6 +150,10 @@ settings    <- setting (',' setting)* ','?
 setting     <- NAME '=' cell / columns '=' '(' cell (',' cell)* ')'
 update      <- with? 'update' dotted ('set' / 'as'? NAME 'set') settings from? where? returning?
 delete      <- with? 'delete' 'from' dotted ('as'? NAME)? ('using' source (',' source)*)? where? returning?
+merge       <- with? 'merge' 'into' dotted ('as'? NAME)? 'using' table ('on' expr / 'using' columns) merged+ returning?
+merged      <- 'when' 'not'? 'matched' ('by' ('source' / 'target'))? ('and' expr)? 'then' merging
+merging     <- 'delete' / 'do' 'nothing' / 'error' expr? / 'update' ('set' ('*' / settings) / 'by' ('name' / 'position'))?
+             / 'insert' ('default' 'values' / 'by' ('name' / 'position') '*'? / '*' / columns? 'values' row)?
 truncate    <- 'truncate' 'table'? dotted
 alter       <- 'alter' ('table' / 'view') ('if' 'exists')? dotted altered
 altered     <- 'rename' 'to' NAME / 'rename' 'column'? NAME 'to' NAME

@@ -42,6 +42,7 @@ _CALLED = RESERVED | frozenset(
         "generate_series",
         "grouping",
         "grouping_id",
+        "insert",
         "interval",
         "percentile_cont",
         "percentile_disc",
@@ -64,6 +65,7 @@ _CALLED = RESERVED | frozenset(
 # Words of the grammar that sqlglot's tokenizer takes for names.
 _WORDS = frozenset(
     [
+        "abort",
         "at",
         "add",
         "bernoulli",
@@ -85,6 +87,7 @@ _WORDS = frozenset(
         "lambda",
         "last",
         "leading",
+        "matched",
         "materialized",
         "name",
         "no",
@@ -99,11 +102,13 @@ _WORDS = frozenset(
         "repeatable",
         "respect",
         "rows",
+        "source",
         "sample",
         "restrict",
         "temp",
         "temporary",
         "system",
+        "target",
         "ties",
         "to",
         "trailing",

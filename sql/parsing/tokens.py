@@ -13,6 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from fuseline.errors import ConversionError, OutOfRange, ParseError, Span
 from fuseline.plan.functions.dates import PARTS
 
+from .merge_words import with_merge_words
 from .pieces import Piece, unterminated
 
 DUCKDB = DuckDB()
@@ -69,6 +70,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_without_last_commas(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
         tokens = list(_number_placeholders(tokens))
+    if TokenType.MERGE in kinds:
+        tokens = list(with_merge_words(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:
         return list(_with_column_word(tokens))
     if not kinds.isdisjoint(_NAMES):
@@ -95,9 +98,11 @@ def _with_column_word(tokens: list[Token]) -> Iterator[Token]:
 
 def _with_names(tokens: list[Token]) -> Iterator[Token]:
     """Make names of words that are none for sqlglot: columns and tables may be called `map`, `force` or `insert`."""
+    merges = any(token.token_type is TokenType.MERGE for token in tokens)
     for number, (token, after) in enumerate(itertools.zip_longest(tokens, tokens[1:])):
         kind, following = token.token_type, after and after.token_type
         begins = number == 0 or following is TokenType.INTO
+        begins = begins or (merges and tokens[number - 1].token_type is TokenType.THEN)
         if kind is TokenType.APPLY and following is TokenType.L_PAREN:
             yield Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
         elif (kind in _BEGIN and not begins) or (

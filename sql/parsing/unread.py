@@ -63,6 +63,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Union: "distinct by_name",
     exp.Unnest: "offset",
     exp.Var: "this",
+    exp.When: "matched source",
     exp.Window: "over",
     exp.WindowSpec: "kind start start_side end end_side",
     exp.With: "recursive",

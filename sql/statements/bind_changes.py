@@ -40,15 +40,19 @@ def written_rows(
     clause = node.args.get("returning")
     if not clause:
         return WrittenRows(rows, checks)
+    return WrittenRows(rows, checks, bind_returning(clause, source_of(rows, alias), scope))
+
+
+def bind_returning(clause: exp.Select, source: Source, scope: Scope) -> Logical:
+    """Bind what RETURNING asks of the rows of a source."""
     use(clause)
-    source = source_of(rows, alias)
     inside = scope.over(source).inside("RETURNING")
     items = tuple(
         (new_column(item.name, value.type), value)
         for item in select_list(clause, inside)
         for value in (item.bind(inside),)
     )
-    return WrittenRows(rows, checks, Project(source.plan, items))
+    return Project(source.plan, items)
 
 
 def _where(node: exp.Expr, scope: Scope) -> Expr | None:
@@ -211,9 +215,14 @@ def as_rows(
 ) -> Logical:
     """Return rows of the table: each value cast, defaults in the columns that are given none."""
     plan = plan or Values((), ((),))
-    given: Mapping[str, Column] = {
-        name: column for (name, _), column in zip(columns, plan.columns, strict=True)
-    }
+    given = {name: column for (name, _), column in zip(columns, plan.columns, strict=True)}
+    return rows_of_table(plan, given, table, scope)
+
+
+def rows_of_table(
+    plan: Logical, given: Mapping[str, Column], table: CatalogTable, scope: Scope
+) -> Logical:
+    """Return rows of the table, with columns of a plan in the columns that are given some."""
     rules, rows = rules_of(table), WindowRewriter(plan)
     items: list[tuple[Column, Expr]] = []
     for name, target in table.fields:

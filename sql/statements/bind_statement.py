@@ -32,6 +32,7 @@ from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
 from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
+from .bind_merge import merge_rows
 from .bind_secret import create_secret, drop_secret, is_secret
 from .bind_session_statement import (
     MACRO,
@@ -67,7 +68,6 @@ _NO_OPERATION = {
     "VACUUM": rf"(?:\s+analyze)?{_OF_TABLE}",
 }
 _REFUSED = {
-    "MERGE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
     "CALL": "use a query",
     "COMMENT": "there are no comments in the catalog",
     "GRANT": "there are no users",
@@ -292,6 +292,7 @@ _WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Statement]] = {
     exp.Insert: insert_rows,
     exp.Update: update_rows,
     exp.Delete: delete_rows,
+    exp.Merge: merge_rows,
 }
 _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "CREATE": _create,
@@ -302,6 +303,7 @@ _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "INSERT": _write,
     "UPDATE": _write,
     "DELETE": _write,
+    "MERGE": _write,
     "TRUNCATE": truncate,
     "ALTER": alter,
     "DROP": _drop,

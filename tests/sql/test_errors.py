@@ -82,7 +82,7 @@ CASES = [
     (errors.FileError, "select * from ^read_csv('a.csv')^", 'no file "a.csv"'),
     (errors.Unsupported, "select * from ^read_xlsx('a.xlsx')^", "read_xlsx is not supported"),
     (errors.Unsupported, "select (select ^sum(t.x)^) from t", "outer query"),
-    (errors.Unsupported, "^merge^ into t using u on t.x = u.x when matched then delete", "MERGE is not supported: create the table anew"),
+    (errors.UnknownName, "merge into ^tt^ using u on t.x = u.x when matched then delete", 'There is no table "tt"'),
     (errors.Unsupported, "create table n (^a int references t (x)^)", 'constraint on the column "a"'),
     (errors.ParseError, "^selct^ 1", 'at or near "selct"'),
     (errors.ParseError, "select * from t where x = 1 ^)^", 'at or near ")"'),

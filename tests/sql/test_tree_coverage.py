@@ -251,7 +251,9 @@ def test_texts_that_are_answered_have_duckdbs_answers() -> None:
             connection.sql(statement)
         answered = 0
         for text in TEXTS:
-            if text.startswith(CHANGES) or "update t" in text or "delete from" in text:
+            if text.startswith(CHANGES) or any(
+                word in text for word in ("update t", "delete from", "merge into")
+            ):
                 continue
             if DRAWN.search(text):
                 continue

@@ -187,3 +187,8 @@ with recursive r as (select i from t union all select i + 1 from r where i < 5) 
 with recursive r as (select i from t union select i + 1 from r where i < 5) select i from r
 select '{"a":1}'::json -> 'a', '{"a":{"b":1}}' -> 'a' ->> 'b', (to_json(s) -> '$') = '"x"', json '[1]', json_extract('[1]', ['$[0]']), json_object('a', i) from t
 select t.i, e.value from t, json_each(to_json([t.i])) e
+merge into t as a using u as b on a.i = b.i and b.n > 1 when matched and a.s = 'x' then update set s = 'z', d = b.n when not matched by target then insert (i, s) values (b.i, default) when not matched by source then delete returning merge_action, i
+merge into t using u using (i) when matched then do nothing when not matched then insert default values
+with q as (select 1 as i) merge into t using q using (i) when matched then error 'i' || q.i when not matched then error
+merge into t using (select i, 'q' as s, 1.5 as d from u) v using (i) when matched then update by name when not matched then insert by name
+merge into t using t as v on t.i = v.i when matched then update when not matched then insert *

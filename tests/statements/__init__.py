@@ -1,0 +1,1 @@
+"""Statements around queries, one after the other here and in DuckDB."""
