@@ -241,6 +241,9 @@ def _bind_distinct(
             )
         if isinstance(key, exp.Literal) and not key.is_string:
             found.append(names[ordinal(key, len(names), "DISTINCT ON")][1])
+        elif isinstance(key, exp.PositionalColumn):
+            use(key)
+            found.append(names[ordinal(key.this, len(names), "DISTINCT ON")][1])
         else:
             found.append(place.bind(key))
     if not found:

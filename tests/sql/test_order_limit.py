@@ -17,6 +17,7 @@ ORDERS = [
     "select x, y from t order by 2 desc, 1", "select y as x, x as w from t order by x",
     "select y as x from t order by -x, y", "select x + 1 as k, y from t order by k, y",
     "select x, y from t order by x + y, y", "select s from t order by s, y",
+    "select y, x from t order by #2 desc, #1", "select y, x from t order by #1 + 1, -y", "select y as q, x from t union select 5, 6 order by #2, #1",
     "select s from t order by upper(s) desc, x desc",
     "select x, y from t order by all",
     "select x, y from t order by all desc nulls first",
@@ -57,6 +58,7 @@ LIMITS = [
     "from range(10) order by range desc limit 3",
 ]
 DISTINCTS = [
+    "select distinct on (#2) y, x from t order by #2, y",
     "select distinct x from t",
     "select distinct x, s from t order by s, x",
     "select distinct * from (select x from t union all select x from t)",
