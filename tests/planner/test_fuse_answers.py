@@ -69,6 +69,11 @@ def test_in_a_greedy_order(start: int, connection: Any, limits: SetLimits) -> No
     check(start, connection)
 
 
+def test_with_what_only_adds_columns_last(connection: Any, limits: SetLimits) -> None:
+    limits(probe_order__MAX_UNITS=2)
+    check(3500, connection)
+
+
 @pytest.mark.parametrize("start", range(4000, 4000 + 60, QUERIES_A_TEST))
 def test_with_all_reductions(start: int, connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe_order, "_is_worth_it", lambda *_: True)
