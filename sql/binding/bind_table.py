@@ -22,9 +22,9 @@ from fuseline.plan.composed.json_calls import ENTRY_TABLES
 from fuseline.plan.copies import fresh
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
-from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
-from fuseline.plan.types import BIGINT, DataType
-from fuseline.sql.binding.bind_literal import integer_constant, plain_constant
+from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Scan
+from fuseline.plan.types import DataType
+from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
@@ -40,6 +40,7 @@ from .relations.about_tables import bind_about
 from .relations.bind_entries import bind_entries
 from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
+from .relations.bind_series import bind_series
 from .relations.bind_unpivot import bind_unpivot
 from .relations.unique_names import unique_names
 from .scope import Cte, Relation, Scope, Session, Source
@@ -317,7 +318,7 @@ def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
 def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source:
     use(function)
     if isinstance(function, exp.GenerateSeries):
-        return _bind_range(node, function, around)
+        return bind_series(node, function, around, named)
     macro = macro_of(function, around, is_table=True)
     if macro is not None:
         plan = around.bind_query(expanded(macro, function, around))
@@ -370,31 +371,3 @@ def _argument(made: TableFunction, name: str, function: exp.Expr, around: Scope)
 
 def _function_name(function: exp.Expr) -> str:
     return function.sql_name() if isinstance(function, exp.Func) else function.key
-
-
-def _bind_range(node: exp.Table, function: exp.GenerateSeries, around: Scope) -> Source:
-    """`range(stop)`, `range(start, stop[, step])`; generate_series includes its stop."""
-    exclusive = bool(function.args.get("is_end_exclusive"))
-    given = [function.args.get(key) for key in ("start", "end", "step")]
-    bounds = [
-        integer_constant(around.inside("a table function").bind(value), "A bound of range()")
-        for value in given
-        if value is not None
-    ]
-    start, stop, step = 0, 0, 1
-    if None not in bounds:  # NULL gives no rows
-        known = [b for b in bounds if b is not None]
-        start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
-        step = known[2] if len(known) == 3 else 1
-        if step == 0:
-            raise InvalidQuery("The step of range() cannot be 0.", span_of(function))
-        if not exclusive:
-            stop += 1 if step > 0 else -1
-    name = "range" if exclusive else "generate_series"
-    made = new_column(node.alias or name, BIGINT)
-    source = named(Range(made, start, stop, step), [(made.name, made)], node, name)
-    if node.alias_column_names:
-        return source
-    # Under an alias the column goes by both names, and * shows the alias.
-    both = Relation(source.relations[0].name, ((made.name, made),), also=((name, made),))
-    return dataclasses.replace(source, relations=(both,)) if made.name != name else source

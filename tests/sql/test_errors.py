@@ -69,6 +69,7 @@ CASES = [
     (errors.InvalidQuery, "select x from t where x = ^$key^", "The parameter $key has a name"),
     (errors.InvalidQuery, "select * from t natural join (select ^1 as q^)", "no column name in common"),
     (errors.InvalidQuery, "select * from ^range(1, 5, 0)^", "step of range() cannot be 0"),
+    (errors.InvalidQuery, "select * from ^range(date '2024-01-01', date '2024-01-02', interval 0 day)^", "step of range() cannot be 0"),
     (errors.InvalidQuery, "select * from t full join (select ^t.x) q^ on true", "right side of a FULL JOIN"),
     (errors.InvalidQuery, "select x from t qualify ^x = 1^", "QUALIFY needs a window function"),
     (errors.InvalidQuery, "select x from t where ^row_number^() over () = 1", "Window functions are not allowed in WHERE"),

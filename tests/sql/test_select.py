@@ -42,6 +42,9 @@ SOURCES = [
     "select * from range(5)", "select range + 1 from range(2, 4)", "select i from range(1, 10, 3) r(i)",
     "select g from generate_series(3, 1, -1) g", "select * from generate_series(1, 3)",
     "select a, range, a.range from range(3) a", "select * from range(5, 1)", "select * from range(null)",
+    "select * from range(date '2024-01-31', date '2024-06-30', interval 1 month)", "select d.range from range(timestamp '2024-01-01', null, interval 1 day) d",
+    "select g from generate_series(timestamp '2024-03-01', timestamp '2024-01-01', interval '-1 month') g",
+    "select x, i from t, range(x, y) r(i)", "select x, k from t left join lateral (select sum(i) as k from generate_series(1, t.x) g(i)) on true",
 ]  # fmt: skip
 NAMES = [
     "select x+1, -x, not x=1, x is null, x is not null, x between 1 and 2, x in (1,2) from t",
