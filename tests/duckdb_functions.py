@@ -93,8 +93,11 @@ def is_named(signature: Signature) -> bool:
     return aggregate_name(name) is not None or window_name(name) is not None
 
 
-# which have a grammar of their own, or draw
-GRAMMAR = ("current_date", "position", "random", "uuid", "gen_random_uuid", "uuidv4", "uuidv7")
+# which have a grammar of their own, draw, or ask for what the session has
+GRAMMAR = (
+    "current_date", "current_query", "current_schemas", "gen_random_uuid", "getvariable", "in_search_path", "position", "random", "setseed",
+    "uuid", "uuidv4", "uuidv7",
+)  # fmt: skip
 
 
 class Comparison:

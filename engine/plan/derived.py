@@ -9,6 +9,7 @@ from functools import cache
 from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
 from . import infer
 from .all_values import is_null_constant
+from .composed.decimal_quotient import SIGNATURE, decimal_division
 from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
 from .composed.enum_values import ENUM_VALUES
@@ -240,6 +241,7 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     "strftime": (_strftime, 2, 2, "strftime(TIMESTAMP, format)"),
     "strptime": (_strptime("strptime"), 2, 2, "strptime(VARCHAR, format)"),
     "try_strptime": (_strptime("try_strptime"), 2, 2, "try_strptime(VARCHAR, format)"),
+    "decimal_division": (decimal_division, 2, 3, SIGNATURE),
     "cot": (_cot, 1, 1, "cot(DOUBLE)"),
     "pi": (lambda _, span: Literal(math.pi, DOUBLE, span), 0, 0, "pi()"),
     **dict.fromkeys(("unicode", "ord"), (_unicode, 1, 1, "unicode(VARCHAR)")),

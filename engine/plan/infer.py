@@ -6,11 +6,11 @@ Every expression of a plan is made here (or by a rule that keeps types), so back
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
 
-from ..errors import Span, TypeMismatch, UnknownName, Unsupported, nearest
+from ..errors import Span, TypeMismatch, Unsupported
 from .casts import (
     among_enum,
     as_enum,
@@ -27,7 +27,7 @@ from .casts import (
     unify,
 )
 from .coercion import parse_type
-from .composed.moment_aggregates import of_moments
+from .composed.other_aggregates import AggregateClauses, by_others
 from .composed.zoned_moments import Make, in_the_sessions_zone
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey
 from .functions import (
@@ -37,10 +37,10 @@ from .functions import (
     SCALAR,
     aggregate_name,
     scalar_name,
-    sql_names,
+    unknown_function,
 )
 from .functions.constant_arguments import check_constants, checked
-from .functions.rounding import rounded
+from .functions.rounding import rounded, signed_of
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
@@ -50,10 +50,8 @@ from .types import (
     BOOLEAN,
     DIGITS,
     DOUBLE,
-    HUGEINT,
     INTEGER,
     NULL,
-    UBIGINT,
     VARCHAR,
     DataType,
     Kind,
@@ -114,7 +112,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
             known = "neg_interval"
         elif isinstance(args[0], Literal) and args[0].value is not None and args[0].type.is_numeric:
             return negated(args[0], span)
-    if known in ("round", "trunc", "ceil", "floor"):
+    if known in ("round", "round_even", "trunc", "ceil", "floor"):
         return _rounded(known, args, span)
     row = SCALAR[known]
     targets, result = _signature(row, args, span)
@@ -305,9 +303,8 @@ def _has_text_column(args: Sequence[Expr]) -> bool:
 def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """Round, trunc, ceil, floor: what has no such digits stays as it is; decimals take their new scale."""
     row = SCALAR[name]
-    if name == "round" and args and args[0].type.is_integer and not args[0].type.is_signed_integer:
-        signed = HUGEINT if args[0].type == UBIGINT else BIGINT
-        args = [coerce(args[0], signed), *args[1:]]
+    if name.startswith("round") and args and args[0].type.is_integer:
+        args = [coerce(args[0], signed_of(args[0].type)), *args[1:]]
     targets, result = _signature(row, args, span)
     return rounded(name, _coerced(args, targets), result, span)
 
@@ -333,9 +330,9 @@ def aggregate(
     if known == "string_agg":
         args = [to_text(args[0]), *(args[1:] or [Literal(",", VARCHAR)])] if args else args
     row = AGGREGATE[known]
-
     again = partial(aggregate, distinct=distinct, filter=filter, order=order, span=span)
-    if (found := of_moments(Make(call, case, compare), known, args, again, span)) is not None:
+    clauses = AggregateClauses(distinct, filter, order, span)
+    if (found := by_others(Make(call, case, compare), known, args, again, clauses)) is not None:
         return found
     targets, result = _signature(row, args, span)
     typed = _coerced(args, targets)
@@ -380,12 +377,6 @@ def typed(
     """Return arguments as a function takes them, and the type of its result."""
     targets, result = _signature(row, args, span)
     return _coerced(args, targets), result
-
-
-def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -> UnknownName:
-    """Return the error for a function that does not exist, with the nearest ones of the table and of `others`."""
-    hint = nearest(name, [*sql_names(), *others])
-    return UnknownName(f'There is no function "{name}".{hint}', span)
 
 
 def _pair(args: Sequence[Expr], row: FunctionRow, span: Span | None) -> tuple[Expr, Expr]:

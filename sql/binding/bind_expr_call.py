@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, balanced, nearest
+from fuseline.errors import (
+    InvalidQuery,
+    Span,
+    TypeMismatch,
+    UnknownName,
+    Unsupported,
+    balanced,
+    nearest,
+)
 from fuseline.plan import derived, infer
-from fuseline.plan.composed.nested_values import OF_NAMED_VALUES
+from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
 from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
-from fuseline.plan.types import BIGINT, NULL
+from fuseline.plan.types import BIGINT, NULL, VARCHAR, Kind, list_of
 from fuseline.plan.udf.python_aggregate import python_fold
-from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.pieces import span_of, split
 
 from ..parsing.unread import use
 from . import function_names
@@ -50,6 +58,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
             return _variable(nodes, node, scope)
         if name == "setseed":
             return bind_setseed(node, scope)
+        if name.lower() in OF_SESSION:
+            return OF_SESSION[name.lower()]([scope.bind(n) for n in nodes], scope, span_of(node))
         if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
             raise InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
         known = derived.is_spelled if isinstance(node, exp.Anonymous) else derived.is_known
@@ -91,6 +101,65 @@ def _variable(nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:
     variables = scope.session.catalog.session.variables
     found = variables.get(name.value.lower(), Literal(None, NULL))
     return dataclasses.replace(found, span=span_of(node))
+
+
+def _query(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
+    _takes("current_query()", 0, args, place)
+    text = scope.session.text
+    at = 0 if place is None else place.start
+    own = next((piece.sql for piece in split(text) if at < piece.end), text)
+    return Literal(own.strip(), VARCHAR, place)
+
+
+def _schemas(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
+    """The schemas in which names are looked up; those of each session where its argument is TRUE."""
+    _takes("current_schemas(BOOLEAN)", 1, args, place)
+    if not isinstance(args[0], Literal):
+        raise InvalidQuery("The argument of current_schemas is a constant.", place)
+    if args[0].value is None:
+        return Literal(None, NULL, place)
+    schema = scope.session.catalog.here()[1]
+    found = [schema] if schema != "main" else []
+    if args[0].value:
+        found = ["main", *found, "main", "main", "pg_catalog"]
+    return (
+        list_value([Literal(name, VARCHAR) for name in found], place)
+        if found
+        else infer.cast(list_value([], place), list_of(VARCHAR))
+    )
+
+
+def _in_search_path(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
+    """Whether names of a schema of a database need neither."""
+    _takes("in_search_path(VARCHAR, VARCHAR)", 2, args, place)
+    names = [derived.function("lower", [infer.to_text(a)]) for a in args]
+    system = [("temp", "main"), ("system", "main"), ("system", "pg_catalog")]
+    here = [scope.session.catalog.here(), (scope.session.catalog.here()[0], "main"), *system]
+    here += [("", schema) for _, schema in here]
+    pairs = [
+        infer.call(
+            "and",
+            [
+                infer.compare("eq", n, Literal(p.lower(), VARCHAR))
+                for n, p in zip(names, pair, strict=True)
+            ],
+        )
+        for pair in dict.fromkeys(here)
+    ]
+    return infer.call("or", pairs, place)
+
+
+def _takes(signature: str, count: int, args: Sequence[Expr], place: Span | None) -> None:
+    if len(args) != count:
+        raise TypeMismatch(f"{signature} does not take {len(args)} arguments.", place)
+
+
+# What the session knows
+OF_SESSION: dict[str, Callable[[Sequence[Expr], Scope, Span | None], Expr]] = {
+    "current_query": _query,
+    "current_schemas": _schemas,
+    "in_search_path": _in_search_path,
+}
 
 
 def _written_name(place: Span | None, scope: Scope) -> str:
@@ -248,6 +317,11 @@ def _within_group(
     fraction = args[0]
     if name == "quantile_disc":
         return name, [key.expr, fraction], (key,) if key.descending else ()
+    if key.descending and fraction.type.kind is Kind.LIST:
+        raise Unsupported(
+            f"{name} of several fractions with ORDER BY ... DESC is not supported: take 1 minus each.",
+            place,
+        )
     if (
         key.descending
         and isinstance(fraction, Literal)

@@ -66,6 +66,8 @@ SCALARS: Classes = {
     exp.Chr: ("chr", ("expressions",)),
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.Repeat: ("repeat", ("this", "times")),
+    exp.CurrentSchemas: ("current_schemas", ("this",)),
+    exp.Overlay: ("overlay", ("this", "expression", "from_", "for_")),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.StrPosition: ("position", ("this", "substr")),
     exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
@@ -137,6 +139,10 @@ AGGREGATES: Classes = {
     exp.Quantile: ("quantile_disc", ("this", "quantile")),
     exp.ApproxQuantile: ("approx_quantile", ("this", "quantile")),
     exp.ApproxDistinct: ("approx_count_distinct", ("this",)),
+    exp.Min: ("min", ("this", "count")),
+    exp.Max: ("max", ("this", "count")),
+    exp.ArgMin: ("arg_min", ("this", "expression", "count")),
+    exp.ArgMax: ("arg_max", ("this", "expression", "count")),
 }
 
 WINDOWS: Classes = {

@@ -12,7 +12,7 @@ from fuseline.sql.parsing.keywords import NO_LABELS, RESERVED
 QUOTED, STRING, NUMBER, OTHER_SIGN, END = '"', "'", "1", "other sign", "end of text"
 OTHER_WORD, OTHER_RESERVED, OTHER_NO_LABEL = "other word", "other reserved", "other no alias"
 
-_WITHOUT_COMMAS = ("extract", "overlay", "position")
+_WITHOUT_COMMAS = ("extract", "position")
 _TERM = re.compile(r"'([^']+)'|([A-Z]+)|([a-z_]+)|([()/?*+])")
 
 Keys = frozenset[str]

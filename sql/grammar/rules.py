@@ -114,7 +114,7 @@ part        <- 'position' '(' expr ')' / 'extract' '(' (LABEL / STRING) 'from' e
              / 'trim' '(' ('both' / 'leading' / 'trailing')? expr? 'from' exprs ')'
              / 'trim' '(' ('both' / 'leading' / 'trailing') exprs ')'
 called      <- ('left' / 'right') arguments
-             / 'extract' / 'overlay' / 'position'
+             / 'extract' / 'position'
              / FUNCTION (STRING / 'with' 'time' 'zone' STRING / arguments STRING? / '.' '*' change*)?
 arguments   <- '(' (('distinct' / 'all')? argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
                ('within' 'group' '(' order ')')? ('filter' '(' 'where'? expr ')')? ('over' (NAME / window))?

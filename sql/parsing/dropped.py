@@ -35,6 +35,7 @@ _CALLED = RESERVED | frozenset(
     [
         "between",
         "columns",
+        "current_schemas",
         "date",
         "exists",
         "extract",
@@ -95,6 +96,7 @@ _WORDS = frozenset(
         "nulls",
         "others",
         "percent",
+        "placing",
         "preceding",
         "recursive",
         "reservoir",

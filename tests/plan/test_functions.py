@@ -40,6 +40,12 @@ _SQL_NAMES = {
     "json_enclosed": "json_group_array",
     "json_entries": "json_each",
     "json_entries_within": "json_tree",
+    "histogram_of_list": "histogram",
+    "histogram_of_bins": "histogram",
+    "counts_of_bins": "histogram_exact",
+    "most_frequent": "approx_top_k",
+    "quantile_of_list": "reservoir_quantile",
+    "decimal_mean": "decimal_average",
 }
 
 
@@ -62,6 +68,7 @@ def test_no_function_takes_what_it_does_not_know(row):
 _OF_NOTHING = ("list_value", "map_of_lists", "json_array", "json_object")  # an empty list, map ...
 _NARY = (
     "list_value", "greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf", "json_array", "json_merge_patch", "json_deep_merge",
+    "path_join",
 )  # fmt: skip
 
 

@@ -8,14 +8,16 @@ Imports the types of `plan`.  Start at `row.py`, which says what a row holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
+from ...errors import Span, UnknownName, nearest
 from .aggregates import AGGREGATES
 from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
 from .json_functions import JSON_FUNCTIONS
+from .listed_aggregates import LISTED, OF_LISTS
 from .lists import LISTS, SERIES, STRUCTS
 from .maps import MAPS
 from .numeric import NUMERIC
@@ -42,6 +44,7 @@ __all__ = [
     "scalar_name",
     "spellings",
     "sql_names",
+    "unknown_function",
     "window_name",
 ]
 
@@ -60,6 +63,7 @@ SCALAR: Mapping[str, FunctionRow] = {
         *STRUCTS,
         *MAPS,
         *JSON_FUNCTIONS,
+        *OF_LISTS,
     )
 }
 NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.negated}
@@ -68,7 +72,7 @@ COMPARISONS = frozenset(MIRRORED)
 EQUALITIES = frozenset(row.name for row in OPERATORS if row.bound == "both")
 CHOICES = frozenset(row.name for row in CONDITIONAL)
 STRICT = frozenset(row.name for row in SCALAR.values() if row.nulls == "propagate")
-AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in (*AGGREGATES, *COMBINED)}
+AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in (*AGGREGATES, *COMBINED, *LISTED)}
 WINDOW: Mapping[str, FunctionRow] = {row.name: row for row in WINDOW_FUNCTIONS}
 
 
@@ -117,6 +121,12 @@ def constants(signature: str) -> Mapping[int, str]:
 def sql_names() -> list[str]:
     """Return every spelling, for the nearest names in an error."""
     return sorted({*_SCALAR_SPELLINGS, *_AGGREGATE_SPELLINGS, *_WINDOW_SPELLINGS})
+
+
+def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -> UnknownName:
+    """Return the error for a function that does not exist, with the nearest ones of the table and of `others`."""
+    hint = nearest(name, [*sql_names(), *others])
+    return UnknownName(f'There is no function "{name}".{hint}', span)
 
 
 def spellings() -> list[tuple[str, str | None, str, str]]:

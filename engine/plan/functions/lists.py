@@ -195,7 +195,10 @@ LISTS = (
         "list_where(any[], BOOLEAN[])",
         "array_where",
     ),
-    _row("list_distance", _vectors, "list_distance(DOUBLE[], DOUBLE[])"),
+    *(
+        _row(f"list_{name}", _vectors, f"list_{name}(DOUBLE[], DOUBLE[])")
+        for name in ("distance", "cosine_similarity", "cosine_distance")
+    ),
     _row(
         "list_inner_product",
         _vectors,

@@ -62,6 +62,18 @@ NUMERIC = (
     FunctionRow(
         "trunc", rounding, "trunc(number[, INTEGER])", bounds=rounded
     ),  # as round, toward zero
+    # Half to even, with as many digits as `round` leaves
+    FunctionRow(
+        "round_even",
+        lambda types: rounding(types) if len(types) == 2 else None,
+        "round_even(number, INTEGER)",
+        ("roundbankers",),
+    ),
+    FunctionRow(
+        "decimal_division",
+        lambda types: None,  # its type has digits of its arguments: `derived` makes the call
+        "decimal_division(DECIMAL, DECIMAL[, INTEGER])",
+    ),
     FunctionRow(
         "sign", unary(_is_number, TINYINT), "sign(number)", bounds=within(-1, 1)
     ),  # -1, 0, 1; NaN gives 0

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from ...errors import InvalidQuery, Span
 from ..casts import coerce
 from ..expr import Call, Expr, Literal
-from ..types import MAX_DECIMAL_DIGITS, DataType, decimal
+from ..types import BIGINT, HUGEINT, MAX_DECIMAL_DIGITS, UBIGINT, DataType, decimal
 from .constant_arguments import constant
+
+
+def signed_of(kind: DataType) -> DataType:
+    """Return the type in which integers without a sign are rounded; others stay."""
+    if kind.is_signed_integer:
+        return kind
+    return HUGEINT if kind == UBIGINT else BIGINT
 
 
 def rounded(name: str, args: Sequence[Expr], result: DataType, span: Span | None) -> Expr:
     """Return the call with typed arguments; what has no such digits stays as it is, decimals take their new scale."""
     number, *written = args
     digits = [constant(d) for d in written]
-    if digits and number.type.is_decimal and not isinstance(digits[0], Literal):
+    free = name == "round_even" and number.type.is_whole
+    if digits and number.type.is_decimal and not (free or isinstance(digits[0], Literal)):
         family = "HUGEINT" if number.type.is_whole else "DECIMAL"
         raise InvalidQuery(
             f"The digits of {name} have to be a constant for a {family}.", digits[0].span

@@ -11,6 +11,7 @@ from ..types import (
     DOUBLE,
     HUGEINT,
     INTEGER,
+    NULL,
     TIME,
     TIMESTAMP_NS,
     TIMESTAMPTZ,
@@ -20,9 +21,10 @@ from ..types import (
     VARCHAR,
     DataType,
     Kind,
+    list_of,
 )
 from .row import FunctionRow, Resolve, operator
-from .signatures import Resolved, fixed, overloads
+from .signatures import Resolved, fixed, overloads, repeated
 
 _TEXT_OF_TEXT = fixed(VARCHAR, result=VARCHAR)
 _TEXT_OF_BYTES = fixed(BLOB, result=VARCHAR)
@@ -148,9 +150,23 @@ VALUE_FUNCTIONS = (
         for name, resolve, parameters in (
             ("parse_dirname", _PATH, "VARCHAR[, VARCHAR]"),
             ("parse_dirpath", _PATH, "VARCHAR[, VARCHAR]"),
+            (
+                "parse_path",
+                fixed(VARCHAR, VARCHAR, result=list_of(VARCHAR), optional=1),
+                "VARCHAR[, VARCHAR]",
+            ),
             ("parse_filename", _NAME_OF_PATH, "VARCHAR[, BOOLEAN[, VARCHAR]]"),
         )
     ),
+    # Of an absolute path one that is in those before it: ExecutionError for others
+    _row("path_join", repeated(VARCHAR, 1, VARCHAR), "VARCHAR, ..."),
+    # (text, what is put in it, from which character on[, instead of how many])
+    _row(
+        "overlay",
+        fixed(VARCHAR, VARCHAR, BIGINT, BIGINT, result=VARCHAR, optional=1),
+        "VARCHAR, VARCHAR, BIGINT[, BIGINT]",
+    ),
+    _row("error", fixed(VARCHAR, result=NULL), "VARCHAR"),
     _row("hex", _hexadecimal, "VARCHAR | BLOB | integer", "to_hex"),
     _row("bin", _number_or_text, "VARCHAR | integer", "to_binary"),
     # (number, radix from 2 to 36[, fewest digits])

@@ -7,9 +7,19 @@ has the functions by name.
 from __future__ import annotations
 
 from ..vectors import Kernel
-from . import list_pairs, list_parts, list_series, list_texts, list_values, map_entries, structs
+from . import (
+    list_counts,
+    list_pairs,
+    list_parts,
+    list_series,
+    list_texts,
+    list_values,
+    map_entries,
+    structs,
+)
 
 NESTED_KERNELS: dict[str, Kernel] = {
+    **list_counts.KERNELS,
     **list_parts.KERNELS,
     **list_pairs.KERNELS,
     **list_values.KERNELS,

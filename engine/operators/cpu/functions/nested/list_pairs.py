@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pyarrow as pa
 from .....errors import ExecutionError
 from .....plan.expr import Call
 from ... import table as tables
-from ...nested_arrays import Lists
+from ...nested_arrays import Ints, Lists
 from .list_parts import both, picked
 from .over_arrays import ArrayFunction, over_arrays
 
@@ -33,10 +34,29 @@ def _where(call: Call, args: list[pa.Array]) -> pa.Array:
     return picked(lengths, found, lists.elements, valid, call)
 
 
+@dataclass(frozen=True)
+class _VectorRows:
+    """The rows to which numbers of vectors belong."""
+
+    of_each: Ints
+    count: int
+
+    def total(self, numbers: Doubles) -> Doubles:
+        return np.bincount(self.of_each, numbers, minlength=self.count).astype(np.float64)
+
+    def scaled(self, numbers: Doubles) -> Doubles:
+        """Return vectors of the same directions, whose largest number is about 1: its square neither overflows nor vanishes."""
+        largest = np.zeros(self.count)
+        np.maximum.at(largest, self.of_each, np.abs(numbers))
+        _, exponents = np.frexp(largest)
+        found: Doubles = np.ldexp(numbers, -exponents[self.of_each])
+        return found
+
+
 def _vectors(
-    compute: Callable[[Doubles, Doubles, Callable[[Doubles], Doubles]], Doubles],
+    compute: Callable[[Doubles, Doubles, _VectorRows], Doubles], of_nothing: bool = True
 ) -> ArrayFunction:
-    """Return a function of the numbers of two lists that are equally long, and of their sums."""
+    """Return a function of the numbers of two lists that are equally long; NULL of empty ones unless it has a value `of_nothing`."""
 
     def function(call: Call, args: list[pa.Array]) -> pa.Array:
         left, right = map(Lists.of, args)
@@ -49,20 +69,28 @@ def _vectors(
             raise ExecutionError("The lists have no NULL.")
         rows = np.repeat(np.arange(len(known)), np.where(known, left.lengths, 0))
         numbers = [tables.to_numpy(side).astype(np.float64) for side in sides]
-
-        def total(each: Doubles) -> Doubles:
-            return np.bincount(rows, each, minlength=len(known)).astype(np.float64)
-
-        made = compute(numbers[0], numbers[1], total)
+        made = compute(numbers[0], numbers[1], _VectorRows(rows, len(known)))
+        if not of_nothing:
+            valid = known & (left.lengths > 0)
         arrow = tables.physical_type(call.type)
         return tables.from_numpy(made.astype(arrow.to_pandas_dtype()), valid, arrow)
 
     return function
 
 
-def _distance(left: Doubles, right: Doubles, total: Callable[[Doubles], Doubles]) -> Doubles:
-    found: Doubles = np.sqrt(total((left - right) ** 2))
+def _distance(left: Doubles, right: Doubles, rows: _VectorRows) -> Doubles:
+    found: Doubles = np.sqrt(rows.total((left - right) ** 2))
     return found
+
+
+def _cosine(left: Doubles, right: Doubles, rows: _VectorRows) -> Doubles:
+    """The cosine of the angle between two vectors, NaN where one has no length."""
+    left, right = rows.scaled(left), rows.scaled(right)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = rows.total(left * left) * rows.total(right * right)
+        found = rows.total(left * right) / np.sqrt(squares)
+    clipped: Doubles = np.clip(found, -1.0, 1.0)
+    return clipped
 
 
 KERNELS = {
@@ -70,7 +98,9 @@ KERNELS = {
     for name, function in {
         "list_where": _where,
         "list_distance": _vectors(_distance),
-        "list_inner_product": _vectors(lambda a, b, total: total(a * b)),
-        "list_negative_inner_product": _vectors(lambda a, b, total: -total(a * b)),
+        "list_cosine_similarity": _vectors(_cosine, of_nothing=False),
+        "list_cosine_distance": _vectors(lambda a, b, rows: 1 - _cosine(a, b, rows), False),
+        "list_inner_product": _vectors(lambda a, b, rows: rows.total(a * b)),
+        "list_negative_inner_product": _vectors(lambda a, b, rows: -rows.total(a * b)),
     }.items()
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..vectors import Kernel
 from . import (
     byte_strings,
+    decimal_quotients,
     digests,
     distances,
     draws,
@@ -17,7 +18,9 @@ from . import (
     grapheme_parts,
     moments_made,
     number_texts,
+    overlays,
     path_parts,
+    raised,
     time_buckets,
     uuids,
     whole_values,
@@ -25,8 +28,10 @@ from . import (
 from .each_value import of_values
 
 VALUE_KERNELS: dict[str, Kernel] = {
+    **decimal_quotients.KERNELS,
     **draws.KERNELS,
     **enums.KERNELS,
+    **raised.KERNELS,
     **number_texts.KERNELS,
     **path_parts.KERNELS,
     **time_buckets.KERNELS,
@@ -42,6 +47,7 @@ VALUE_KERNELS: dict[str, Kernel] = {
             grapheme_parts,
             moments_made,
             number_texts,
+            overlays,
             uuids,
             whole_values,
         )
