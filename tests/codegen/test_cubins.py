@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fuseline.codegen import index_checks
-from fuseline.codegen.compile import compiler, kernel_files
+from fuseline.codegen.compile import kernel_files
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
@@ -28,6 +28,7 @@ from tests.codegen.index_programs import (
     index,
     main_program,
 )
+from tests.codegen.machine_code import HOPPER, assembly, assembly_of
 from tests.codegen.test_calendar_terms import counted, moments
 from tests.codegen.test_indexes import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
 from tests.codegen.test_joins import STAR
@@ -39,7 +40,6 @@ from tests.thinned import thinned
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
 
-HOPPER = (9, 0)
 QUERIES = Path(__file__).parent.parent.parent / "benchmarks" / "tpch"
 DYNAMIC_SHIFT = re.compile(r"shr\.[us]\d+\s+%\w+, %\w+, %")
 
@@ -61,27 +61,12 @@ def programs(
     return found
 
 
-def assembly(program: Program) -> str:
-    source, signature = emit_cuda.source(program, "a plan"), emit_cuda.signature(program)
-    return compiler.ptx(source, program.name, signature, HOPPER)
-
-
-def assert_compiles(program: Program) -> str:
-    """Link to a cubin; return the PTX."""
-    text = assembly(program)
-    assert ".local" not in text, "registers spill, or an array is indexed at run time"
-    code = compiler.link(text, program.name, HOPPER)
-    assert code.startswith(b"\x7fELF")
-    assert program.name.encode() in code
-    return text
-
-
 @pytest.mark.parametrize("query", thinned(FUSED, 3))
 def test_a_query_shape(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = programs(query, TABLES, monkeypatch)
     assert made
     for program in made:
-        assert_compiles(program)
+        assembly_of(program)
 
 
 @pytest.mark.parametrize("number", ["01", "06"])
@@ -91,7 +76,7 @@ def test_tpch(
     """The loop over a word is unrolled: only the rows after the last word look for their code at run time."""
     query = (QUERIES / f"q{number}.sql").read_text()
     (program,) = programs(query, {"lineitem": tpch_tables["lineitem"]}, monkeypatch)
-    text = assert_compiles(program)
+    text = assembly_of(program)
     assert len(DYNAMIC_SHIFT.findall(text)) <= len(program.inputs)
     assert text.count("ld.global") >= 2 * len(program.inputs)
 
@@ -99,20 +84,20 @@ def test_tpch(
 @pytest.mark.parametrize(("form", "linked"), [(Bitmap, False), *FORMS])
 def test_a_build(form: type[Layer], linked: bool) -> None:
     """Each row takes one atomic operation on the index; those after the loop add up the counts."""
-    text = assert_compiles(build_program(index(form, linked)))
+    text = assembly_of(build_program(index(form, linked)))
     changes = re.findall(r"(?:atom|red)\.global\.(?:or\.b32|exch\.b32)", text)
     assert changes
 
 
 @pytest.mark.parametrize(("kind", "form", "linked"), thinned(JOINS, 3))
 def test_a_join(kind: str, form: type[Layer], linked: bool) -> None:
-    assert_compiles(main_program(kind, index(form, linked)))
+    assembly_of(main_program(kind, index(form, linked)))
 
 
 @pytest.mark.parametrize(("kind", "made"), thinned(JOINS_BEHIND, 3))
 def test_a_join_behind_bits(kind: str, made: Index) -> None:
     for program in (build_program(made), main_program(kind, made)):
-        assert_compiles(program)
+        assembly_of(program)
 
 
 @pytest.mark.parametrize("query", SEVERAL)
@@ -120,16 +105,16 @@ def test_a_query_of_several_joins(query: str, monkeypatch: pytest.MonkeyPatch) -
     *builds, main = programs(query, STAR, monkeypatch)
     assert all(program.index is not None for program in builds)
     for program in (*builds, main):
-        assert_compiles(program)
+        assembly_of(program)
 
 
 def test_groups_in_device_memory() -> None:
     """Of a hash table, and of the rows of a build side; the number of groups is an argument."""
     made = index(Direct, linked=False)
-    text = assert_compiles(main_program("inner", made, by_amount(hashed=True)))
+    text = assembly_of(main_program("inner", made, by_amount(hashed=True)))
     assert "atom.global.cas.b64" in text or "atom.cas.b64" in text
     grouping, accumulators = by_build_row()
-    assert_compiles(main_program("inner", made, grouping, accumulators=accumulators))
+    assembly_of(main_program("inner", made, grouping, accumulators=accumulators))
 
 
 def test_rows_out() -> None:
@@ -138,7 +123,7 @@ def test_rows_out() -> None:
         main_program("left", index(Buckets, linked=True), rows_out=(0, 1)),
         filter_program(FACT_KEY),
     ):
-        text = assert_compiles(program)
+        text = assembly_of(program)
         assert "activemask" in text
 
 
@@ -152,7 +137,7 @@ def test_a_queue_of_survivors(rows: int) -> None:
     where = replace(first, rows=rows)
     program = replace(program, relations=(where, *others), inputs=(FACT_KEY, amount), names=names)
     assert ("amount", "*float64") in emit_cuda.signature(program)
-    assert "vote.sync.ballot" in assert_compiles(program)
+    assert "vote.sync.ballot" in assembly_of(program)
 
 
 @pytest.mark.parametrize("bits", [1 << 18, 1 << 19, 1 << 20])
@@ -164,16 +149,13 @@ def test_a_sieve_in_shared_memory(bits: int) -> None:
     program = replace(program, relations=(replace(first, rows=1 << 24), *others))
     held = layout(program).near
     assert held is not None
-    text = assert_compiles(program)
+    text = assembly_of(program)
     assert f".maxntid {held.threads}" in text
     assert text.count("ld.shared") >= 4
 
 
 def test_the_check_of_hashed_keys() -> None:
-    name, signature = index_checks.NAME, index_checks.SIGNATURE
-    text = compiler.ptx(index_checks.CUDA, name, signature, HOPPER)
-    assert ".local" not in text
-    assert compiler.link(text, name, HOPPER).startswith(b"\x7fELF")
+    assembly(index_checks.CUDA, index_checks.NAME, index_checks.SIGNATURE)
 
 
 def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +186,7 @@ def test_the_calendar_and_remainders(
 ) -> None:
     limits(LOOKUP_LIMIT=0)
     for program in programs(query, moments("1990-01-01"), monkeypatch):
-        assert_compiles(program)
+        assembly_of(program)
 
 
 @pytest.mark.parametrize("query", [
@@ -218,4 +200,4 @@ def test_casts_between_units(
     made = programs(query, counted(-(4 * 10**9)), monkeypatch)
     assert made
     for program in made:
-        assert_compiles(program)
+        assembly_of(program)

@@ -16,12 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuseline.codegen.compile import compiler
 from fuseline.codegen.handwritten import like, like_source
 from fuseline.codegen.handwritten.like import LikeShape
 from fuseline.plan.patterns import Literals, literals, pattern_parts
+from tests.codegen.machine_code import assembly
 
-HOPPER = (9, 0)
 WAYS = ["rows", "blocks"]
 SHAPES = [
     LikeShape(False), LikeShape(False, False, True), LikeShape(True, True), LikeShape(True, False), LikeShape(True, True, True),
@@ -206,9 +205,4 @@ def test_random(values: list[str | None], pattern: str, way: str, data: Any) -> 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
 def test_machine_code(shape: LikeShape) -> None:
-    pytest.importorskip(
-        "numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'"
-    )
-    text = compiler.ptx(like_source.source(shape), shape.name, like.signature(shape), HOPPER)
-    assert ".local" not in text, "registers spill, or an array is indexed at run time"
-    assert compiler.link(text, shape.name, HOPPER).startswith(b"\x7fELF")
+    assembly(like_source.source(shape), shape.name, like.signature(shape))

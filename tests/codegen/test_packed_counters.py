@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fuseline.codegen.compile import compiler
-from fuseline.codegen.cuda import emit_cuda, packed_counters
+from fuseline.codegen.cuda import packed_counters
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.cuda.packed_counters import count_bits, counts, packed_words
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -21,6 +19,7 @@ from fuseline.codegen.loop import Apply, Machine, Number, Select
 from fuseline.codegen.program import WHOLE_COUNT, Program
 from tests.codegen import simulator
 from tests.codegen.index_programs import AMOUNT, FACT_KEY, code, codes, index, main_program
+from tests.codegen.machine_code import assembly_of
 from tests.codegen.test_group_kernels import run
 from tests.limits import SetLimits
 
@@ -195,11 +194,5 @@ def test_packed_cells_come_first_among_those_of_32_bits() -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_kernels_compile_for_a_gpu(bits: int, tmp_path: Path) -> None:
-    pytest.importorskip(
-        "numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'"
-    )
-    made = program(bits)
-    text = compiler.ptx(emit_cuda.source(made, ""), made.name, emit_cuda.signature(made), (9, 0))
-    assert ".local" not in text, "registers spill, or an array is indexed at run time"
-    assert compiler.link(text, made.name, (9, 0)).startswith(b"\x7fELF")
+def test_kernels_compile_for_a_gpu(bits: int) -> None:
+    assembly_of(program(bits))
