@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,34 +32,30 @@ def check(engines: Engines, maker: Any, cases: int, first: int = 0) -> None:
 
 
 @pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
-def test_a_table(backend: str, cases: int, tmp_path: Path) -> None:
-    check(Engines(backend, str(tmp_path)), single, cases * 3 // 2)
+def test_a_table(backend: str, cases: int) -> None:
+    check(Engines(backend), single, cases * 3 // 2)
 
 
-def test_a_table_whose_columns_have_many_values(
-    cases: int, limits: SetLimits, tmp_path: Path
-) -> None:
+def test_a_table_whose_columns_have_many_values(cases: int, limits: SetLimits) -> None:
     """Functions are computed in kernels, or beforehand, and not looked up."""
     limits(LOOKUP_LIMIT=0)
-    check(Engines("cpu", str(tmp_path)), single, cases // 3, 3000)
+    check(Engines("cpu"), single, cases // 3, 3000)
 
 
 @pytest.mark.timeout(1200)
-def test_joins(backend: str, cases: int, tmp_path: Path) -> None:
-    engines = Engines(backend, str(tmp_path))
+def test_joins(backend: str, cases: int) -> None:
+    engines = Engines(backend)
     check(engines, keyed, cases * 9 // 10)
     assert engines.fused_share > FUSED_SHARE, engines.notes.most_common(9)
 
 
-def test_joins_on_threads(cases: int, limits: SetLimits, tmp_path: Path) -> None:
+def test_joins_on_threads(cases: int, limits: SetLimits) -> None:
     """Few rows are many: in ranges on threads, in blocks, in groups far apart."""
     limits(ROWS_A_RANGE=8, SPARSE_GROUPS=16, WIDE_GROUPS=4, emit_cpu__BLOCK=8)
-    check(Engines("cpu", str(tmp_path), threads=4), keyed, cases // 4, 1000)
+    check(Engines("cpu", threads=4), keyed, cases // 4, 1000)
 
 
-def test_joins_behind_bits(
-    backend: str, cases: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_joins_behind_bits(backend: str, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bits go before all row numbers of distinct keys, a sieve before those of few rows and before buckets; what is not filled holds garbage."""
     made: set[str] = set()
 
@@ -76,5 +71,5 @@ def test_joins_behind_bits(
         monkeypatch.setattr(choose, name, bound)
     monkeypatch.setattr(choose, "Index", noted)
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
-    check(Engines(backend, str(tmp_path)), keyed, max(cases // 8, 25), 2000)
+    check(Engines(backend), keyed, max(cases // 8, 25), 2000)
     assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

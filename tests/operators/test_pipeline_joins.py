@@ -67,13 +67,11 @@ def fuse(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def connect(
-    backend: str, paths: dict[str, Path], tmp_path: Path
-) -> Iterator[Callable[..., fuseline.Connection]]:
+def connect(backend: str, paths: dict[str, Path]) -> Iterator[Callable[..., fuseline.Connection]]:
     opened: list[fuseline.Connection] = []
 
     def make(**settings: Any) -> fuseline.Connection:
-        opened.append(fuseline.connect(backend, cache_dir=tmp_path, **settings))
+        opened.append(fuseline.connect(backend, **settings))
         for name, path in paths.items():
             opened[-1].read_parquet(path, name)
         return opened[-1]

@@ -65,11 +65,9 @@ def path(tmp_path_factory):
 
 
 @pytest.fixture(params=["never", "always"], ids=["unfused", "fused"])
-def connect(request, backend, tmp_path):
+def connect(request, backend):
     def connect(limit=SMALL, **settings):
-        return fuseline.connect(
-            backend, fuse=request.param, column_cache_limit=limit, cache_dir=tmp_path, **settings
-        )
+        return fuseline.connect(backend, fuse=request.param, column_cache_limit=limit, **settings)
 
     return connect
 
@@ -159,9 +157,9 @@ def test_columns_that_fit_are_kept_and_not_streamed(connect, path):
         assert connection.cache.used(connection.device) > 0
 
 
-def test_columns_that_fit_encoded_alone(backend, path, tmp_path):
+def test_columns_that_fit_encoded_alone(backend, path):
     """Plain columns of 640 kB, encoded ones of 200 kB: read one by one and kept; without a kernel they come in chunks."""
-    settings = {"column_cache_limit": "400kB", "fuse": "always", "cache_dir": tmp_path}
+    settings = {"column_cache_limit": "400kB", "fuse": "always"}
     with fuseline.connect(backend, **settings) as connection:
         _, chunks = run(connection, path, "select sum(n), max(p) from t")
         assert not any(chunks)

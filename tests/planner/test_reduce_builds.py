@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -194,8 +193,8 @@ def test_queries_are_reduced() -> None:
 
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("cases", [5, pytest.param(100, marks=pytest.mark.nightly)])
-def test_random_joins(cases: int, tmp_path: Path) -> None:
-    engines = Engines("cpu", str(tmp_path), check=True)
+def test_random_joins(cases: int) -> None:
+    engines = Engines("cpu", check=True)
     with engines.stack:
         seeds = range(3000, 3000 + cases)
         assert_sound([run_shape(engines, seed, 1, maker=keyed) for seed in seeds])

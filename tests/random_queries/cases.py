@@ -48,7 +48,11 @@ class Engines:
     """DuckDB, ours with operators alone, and ours with kernels; `notes` counts the pipelines that were fused, and why others were not."""
 
     def __init__(
-        self, device: str, kernels: str | None, modes: tuple[str, ...] = MODES, **settings: Any
+        self,
+        device: str,
+        kernels: str | None = None,
+        modes: tuple[str, ...] = MODES,
+        **settings: Any,
     ) -> None:
         self.notes: Counter[str] = Counter()
         self.stack = ExitStack()
