@@ -13,6 +13,8 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 WORKERS ?= 2
+# Tests start many processes, each of which would compile all of Fuseline's sources again
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist worksteal --timeout 300 --timeout-method thread
 SUITE ?= tpch
 SF ?= 1
