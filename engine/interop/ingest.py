@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import TypeMismatch
+from ..operators.cpu.sort.keys import DAY_MICROS
 from ..storage.tables.other_types import ENUM_MARK, as_enum
 
 TAKEN = (
@@ -32,7 +33,7 @@ def ingest(source: object) -> pa.Table:
         ) from error
     if table is None:
         raise TypeMismatch(f"A {_type_name(source)} is no table: give {TAKEN}.")
-    return table
+    return _with_intervals(table)
 
 
 def is_table(value: object) -> bool:
@@ -71,7 +72,7 @@ def _to_table(source: object) -> pa.Table | None:
     if pandas is not None and isinstance(source, pandas.DataFrame):
         named = source.rename(columns=str)  # a column's name may be a number
         table = pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
-        return _with_enums(table)
+        return _with_intervals(_with_enums(table), days=True)
     if _is_lazy(source):
         source = source.collect()  # type: ignore[attr-defined]
     if hasattr(source, "__arrow_c_stream__"):
@@ -95,6 +96,33 @@ def _with_enums(table: pa.Table) -> pa.Table:
                 i, pa.field(field.name, column.type, metadata=ENUM_MARK), column
             )
     return table
+
+
+def _with_intervals(table: pa.Table, days: bool = False) -> pa.Table:
+    """Return a table whose durations are INTERVALs as DuckDB takes them: of microseconds, or with whole `days` apart."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            column = pa.chunked_array([_intervals(field.name, table.column(i), days)])
+            table = table.set_column(i, field.with_type(column.type), column)
+    return table
+
+
+def _intervals(name: str, column: pa.ChunkedArray, days: bool) -> pa.Array:
+    """Return durations as Arrow's intervals of months, days and nanoseconds; what is below a microsecond is cut off."""
+    counts = column.cast(pa.duration("us"), safe=False).cast(pa.int64()).fill_null(0)
+    micros = counts.to_numpy()
+    values = np.zeros(len(column), dtype=[("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
+    if days:
+        whole = np.trunc(micros / DAY_MICROS).astype(np.int64)
+        values["days"], micros = whole, micros - whole * DAY_MICROS
+    if len(micros) and max(micros.max(), -micros.min()) > (2**63 - 1) // 1000:
+        raise TypeMismatch(
+            f'The column "{name}" has a duration of more than 292 years, and INTERVAL counts nanoseconds in 64 bits.'
+        )
+    values["nanos"] = micros * 1000
+    bitmap = column.is_valid().combine_chunks().buffers()[1] if column.null_count else None
+    buffers = [bitmap, pa.py_buffer(values)]
+    return pa.Array.from_buffers(pa.month_day_nano_interval(), len(column), buffers)
 
 
 def _from_columns(columns: Mapping[object, object]) -> pa.Table:

@@ -1,13 +1,15 @@
 """Objects of other libraries as Arrow tables."""
 
-from datetime import date
+from datetime import date, timedelta
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+import fuseline
 from fuseline.errors import TypeMismatch
 from fuseline.interop.ingest import ingest
 
@@ -70,7 +72,23 @@ def test_missing_values_of_pandas_objects_are_null():
     assert ingest(pd.DataFrame({"s": ["x", None, np.nan]}, dtype=object))["s"].null_count == 2
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_are_intervals_as_in_duckdb(unit):
+    steps = [timedelta(400, 3, 5), None, timedelta(-1, microseconds=7), timedelta(0), None]
+    arrow = pa.table({"d": pa.array([None, *steps], pa.duration(unit))}).slice(1)
+    assert ingest(arrow)["d"].type == pa.month_day_nano_interval()
+    pandas = pd.DataFrame({"d": pd.to_timedelta(["3 days", None, "-5h", "-1us"])})
+    with fuseline.connect(device="cpu") as connection:
+        for source in (arrow, pandas, arrow.slice(0, 0)):
+            connection.register("steps", source)
+            duckdb.register("steps", source)
+            query = "SELECT d::varchar, timestamp '2024-01-30' + d FROM steps"
+            assert connection.sql(query).fetchall() == duckdb.sql(query).fetchall()
+    duckdb.unregister("steps")
+
+
 @pytest.mark.parametrize(("source", "said"), [
+    (pa.table({"d": pa.array([10**16], pa.duration("us"))}), '"d" has a duration of more than 292'),
     (5, "int is no table: give a pyarrow Table"),
     ([1, 2], "list is no table"),
     ({"a": [1], "b": [1, 2]}, "one length"),
