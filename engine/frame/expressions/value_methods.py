@@ -176,6 +176,25 @@ class ValueMethods(Unbound):
         operands = [*(operand(o) for o, _ in pairs), *(operand(n) for _, n in pairs), *rest]
         return self._made(build, self.name, *operands)
 
+    def floor_div(self, other: Operand) -> Expression:
+        """The quotient rounded down, as `//` of Python does it; `//` here is SQL's, which rounds towards zero. NULL for a divisor of 0."""
+
+        def build(bound: list[Expr]) -> Expr:
+            value, divisor = bound
+            zero, null = infer.literal(0), infer.literal(None)
+            if value.type.is_whole and divisor.type.is_whole:
+                quotient = infer.call("int_div", bound)
+                inexact = infer.call("ne", [infer.call("mod", bound), zero])
+                below = [infer.call("lt", [side, zero]) for side in bound]
+                up = infer.call("and", [inexact, infer.call("ne", below)])
+                lower = infer.call("sub", [quotient, infer.literal(1)])
+                quotient = infer.case([up], [lower], quotient)
+            else:
+                quotient = derived.function("floor", [infer.call("div", bound)])
+            return infer.case([infer.call("ne", [divisor, zero])], [quotient], null)
+
+        return self._made(build, f"floor_div({self.name}, {operand(other).name})", other)
+
     def round(self, digits: int = 0) -> Expression:
         return self._function("round", *([digits] if digits else []))
 

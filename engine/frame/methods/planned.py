@@ -65,6 +65,11 @@ class Planned:
         """Have what is bound inside use the connection's `timezone` and Python functions."""
         return of_connection(self._connection)
 
+    @property
+    def zone(self) -> str:
+        """The time zone of the connection, in which timestamps with a zone are shown and taken apart."""
+        return self._connection.settings.timezone
+
     def _column(self, name: str) -> Column:
         return find_column(self._plan.columns, name)
 
