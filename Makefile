@@ -43,6 +43,10 @@ test: $(READY) ## all tests
 nightly: $(READY) ## tests that take minutes, draw new seeds, or measure time
 	$(PYTEST) -m nightly --timeout 3600 $(ARGS)
 
+.PHONY: foreign
+foreign: $(READY) ## the tests of Narwhals, in a checkout or sdist of it, with Fuseline as the backend: DIR=...
+	$(PY) -m tests.foreign $(DIR)
+
 .PHONY: bench
 bench: $(READY) ## a suite on Fuseline and DuckDB, the 22 TPC-H queries: SUITE=tpch (or tpcds, ssb, adhoc) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
 	$(PY) -m benchmarks.run $(SUITE) --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \

@@ -106,6 +106,7 @@ _HOMES = {
     "udaf": "frame.user_function",
     "udf": "frame.user_function",
     "when": "frame.functions",
+    "__narwhals_namespace__": "interop.narwhals_plugin.plugin",  # for `backend=fuseline`
     **dict.fromkeys(_ERRORS, "errors"),
     **dict.fromkeys(_DB_API, "db_api"),
     **dict.fromkeys(_DEFAULT, "module_functions"),

@@ -30,12 +30,13 @@ def names(code: ast.AST, name: str) -> bool:
     return False
 
 
-# Where dataframe calls have some functions as methods: all are `fn.<name>` without a word more
+# Where dataframe calls, ours and Narwhals', have some functions as methods: all are `fn.<name>` without a word more
 METHODS = (
     "engine/frame/expressions/",
     "engine/frame/methods/",
     "engine/frame/group_by.py",
     "engine/fence.py",
+    "engine/interop/narwhals_plugin/",
 )
 
 

@@ -232,6 +232,8 @@ OUTSIDE = {
     "engine/__init__.py __dir__",
     "engine/codegen/stored/folder.py write_list",
     "engine/interop/harlequin_adapter.py FuselineAdapter",
+    "engine/interop/narwhals_plugin/plugin.py NATIVE_PACKAGE",
+    "engine/interop/narwhals_plugin/plugin.py is_native",
     "engine/interop/sqlalchemy_dialect.py FuselineDialect",
 }
 

@@ -105,6 +105,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "pyiceberg": ("lakes",),
     "harlequin": ("interop.harlequin_adapter",),
     "ibis": ("interop.ibis_backend",),
+    "narwhals": ("interop.narwhals_plugin",),
     "sqlalchemy": ("interop.sqlalchemy_dialect",),
 }
 VARIABLE = r"\bFUSELINE_[A-Z_]*[A-Z]\b"
