@@ -116,7 +116,7 @@ def literal(value: object, span: Span | None = None) -> Literal:
             return _whole(value, span)
     raise TypeMismatch(
         f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, bytes, "
-        "UUID, bool, date, time without a zone, datetime, timedelta or None.",
+        "UUID, bool, date, time without a zone, datetime, timedelta or None, or a list or dictionary of them.",
         span,
     )
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from fuseline.errors import InvalidQuery, NotByRows, Span, suggestion
+from fuseline.plan.composed.nested_literals import constant
 from fuseline.plan.expr import ColumnRef, Expr, new_column
-from fuseline.plan.literals import literal
 from fuseline.plan.logical import CatalogTable, Scan
 
 
@@ -30,7 +30,7 @@ class Parameters:
         Raises `InvalidQuery` when it is missing, and `NotByRows` for rows of values where none are read.
         """
         if self.rows is None:
-            return literal(self.value(key, span), span)
+            return constant(self.value(key, span), span)
         self.value(key, span)
         if self._read is None:
             raise NotByRows

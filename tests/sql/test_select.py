@@ -89,6 +89,9 @@ def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> N
     ("select ?, ?::int, x + ? from t", [1, 2, 3]),
     ("select * from t limit ? offset ?", [2, 1]),
     ("with unread as (select ?::int as a) select ?::int as b", [1, 2]),
+    ("select ? as a, ? as b, ? as c, ? as d, ? as e", [[1, None], [1, 2.5], [1, "x"], [[], [2]], []]),
+    ("select $1 as a, $2 as b", [{"a": [1], "b": {"c": "x"}}, {"key": ["k"], "value": [7]}]),
+    ("select $m['k'] as a, $s.b as b, x from t where x in (select unnest($l))", {"m": {"key": ["k"], "value": [7]}, "s": {"b": 1}, "l": [1, 2]}),
 ])  # fmt: skip
 def test_parameters(query: str, params: object, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend, params=params, ordered=False)
