@@ -169,7 +169,12 @@ class Distribution:
                 return self._scan(node)
             case MemoryScan(table=table) if getattr(table, "is_sharded", False):
                 return Placed(node, ARBITRARY)
-            case FilterRows() | Transfer() | UnnestRows():
+            case Transfer():
+                placed = self.placed(node.input)
+                # Each device has a hash of its own
+                at = ARBITRARY if placed.at.spread is Spread.HASHED else placed.at
+                return placed.over(node.with_children((placed.node,)), at)
+            case FilterRows() | UnnestRows():
                 placed = self.placed(node.input)
                 return placed.over(node.with_children((placed.node,)))
             case ComputeColumns(items=items):

@@ -11,7 +11,7 @@ import pytest
 
 from fuseline.plan.exchange import Exchange
 from fuseline.plan.node import walk_once
-from fuseline.plan.physical import ParquetScan
+from fuseline.plan.physical import HashAggregate, ParquetScan, Physical, Transfer
 from fuseline.planner.distribute import Distribution
 from tests.compare import connected
 
@@ -124,3 +124,20 @@ def test_where_workers_meet(query: str, connection: Any) -> None:
 @pytest.mark.parametrize("query", LARGE)
 def test_what_is_not_small_goes_where_its_hash_says(query: str, connection: Any) -> None:
     assert exchanges(query, connection, 0) == LARGE[query]
+
+
+def with_transfers(node: Physical) -> Physical:
+    """A plan whose aggregates run on another device than what reads them."""
+    made = node.with_children([with_transfers(child) for child in node.children])
+    return Transfer(made, device="cpu") if isinstance(node, HashAggregate) else made
+
+
+def test_the_hash_of_another_device_is_another_one(connection: Any) -> None:
+    query = "select a.g, b.x from (select g, sum(x) as s from big group by g) a full join big b on a.g = b.x"
+    placed = connection.physical(connection.sql(query)._plan)
+    found = []
+    for plan in (placed, with_transfers(placed)):
+        made = Distribution(Halves(), plan, 0).on_first()
+        met = [node for node in walk_once(made) if isinstance(node, Exchange)]
+        found.append([type(node.input).__name__ for node in met if node.kind == "hash"])
+    assert found == [["HashAggregate", "ParquetScan"], ["Transfer", "HashAggregate", "ParquetScan"]]
