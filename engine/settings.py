@@ -26,6 +26,7 @@ PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
 FuseChoice = OneOf["auto", "always", "never"]
 PlacementChoice = OneOf["auto", "sharded", "replicated"]
+ExchangeChoice = OneOf["auto", "nccl", "host"]
 
 MOST_BYTES = 2**63 - 1
 _UNITS = {"": 1, "b": 1}
@@ -70,6 +71,7 @@ class Settings:
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
     placement          on a cluster: auto, sharded (each worker has some rows of each file), replicated (each has all rows)
+    exchange           between GPUs of a cluster: auto (by NCCL where all workers have it), nccl (or an error), host
     one_worker_below   on a cluster: a query whose scans take fewer bytes together runs on one worker; None: as replicate_below
     replicate_below    on a cluster: columns of a scan that take fewer bytes each, encoded, are read whole by each worker; None: 1/256 of its memory
     worker_grace       on a cluster: seconds for which a worker that is lost is waited for, and one that is silent is not taken for lost
@@ -102,6 +104,7 @@ class Settings:
     spill_dir: Path = field(default_factory=_temporary)
     spill_memory: int | None = None
     placement: PlacementChoice = "auto"
+    exchange: ExchangeChoice = "auto"
     one_worker_below: int | None = None
     replicate_below: int | None = None
     worker_grace: float = 20.0
@@ -349,6 +352,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),
     "placement": _one_of(get_args(PlacementChoice)),
+    "exchange": _one_of(get_args(ExchangeChoice)),
     "cache_dir": parse_path,
     "kernel_cache_limit": parse_bytes,
     "spill_dir": parse_path,

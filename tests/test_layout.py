@@ -95,6 +95,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "cuda": (*GPU_ROOMS, "codegen.compile.compiler"),
     "cudf": GPU_ROOMS,
     "cupy": GPU_ROOMS,
+    "nccl": ("operators.gpu.exchange",),
     "dask": ("distributed",),
     "distributed": ("distributed",),
     "dask_cuda": ("distributed",),

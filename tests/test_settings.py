@@ -41,7 +41,7 @@ GIVEN = {
     "threads": ("3", 3), "require_gpu": ("on", True), "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
     "kernel_cache_limit": ("300MB", 3 * 10**8), "spill_dir": ("/scratch", Path("/scratch")),
-    "spill_memory": ("3MB", 3 * 10**6), "placement": ("sharded", "sharded"),
+    "spill_memory": ("3MB", 3 * 10**6), "placement": ("sharded", "sharded"), "exchange": ("host", "host"),
     "one_worker_below": ("2MB", 2 * 10**6), "replicate_below": ("1MB", 10**6), "worker_grace": ("2s", 2.0), "debug": ("4", 4), "check": ("1", True), "deterministic": ("true", True),
     "timezone": ("europe/berlin", "Europe/Berlin"), "statement_timeout": ("500ms", 0.5), "http_timeout": ("2s", 2.0), "http_retries": ("5", 5), "external_access": ("off", False),
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),

@@ -56,11 +56,14 @@ def examine_cluster(console: Console, address: str, device: str) -> bool:
             begun = time.perf_counter()
             crew.ask_all("here")
             call = time.perf_counter() - begun
-        small, large = (min(crew.trial("hash", n) for _ in range(3)) for n in (8, TRIED_BYTES))
+        linked = not crew.not_linked
+        small = min(crew.trial("hash", 8) for _ in range(3))
+        large = min(crew.trial("hash", TRIED_BYTES, linked) for _ in range(3))
         moved = TRIED_BYTES * (crew.size - 1) / crew.size
+        way = "from GPU to GPU by NCCL" if linked else f"by way of the host ({crew.not_linked})"
         console.print(
             f" cluster: a call to all {call * 1e3:.2f} ms, a meeting {small * 1e3:.2f} ms, an exchange of "
-            f"{readable(TRIED_BYTES)} a worker {large * 1e3:.1f} ms"
+            f"{readable(TRIED_BYTES)} a worker {way} {large * 1e3:.1f} ms"
             + (f" ({moved / large / 1e9:.2f} GB/s out of each)" if moved else "")
         )
         return None not in rows["device"].to_pylist()

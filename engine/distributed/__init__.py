@@ -7,6 +7,8 @@
     kept       rows that stay on the workers; `partitions`: those of Dask's dataframes
     own_plans  what one worker runs of a plan; `orders`, `sent_plans`: what goes to it and comes back
     meetings   rows that workers give each other while a query runs
+    links      how the GPUs of a team are linked, so that these rows need no host; `worker_link`: one worker's end
+    trials     how long exchanges take; `versions`: what must be the same on all
     runner     what a connection to a cluster has in the place of `running.QueryRunner`
 
 A hot query takes milliseconds and a Dask task ten, so no query makes a task.  Imports everything; Dask is imported here alone.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from distributed import Client, LocalCluster, Lock
 from distributed.actor import BaseActorFuture
 
-from ..errors import ClusterError
+from ..errors import ClusterError, install
 
 LOCAL = "local"
 WAIT_SECONDS = 0.2  # for a turn, between two looks at the stop
@@ -168,8 +168,15 @@ def started(workers: int | None, device: str, **more: object) -> LocalCluster:
         if device == "gpu":
             from dask_cuda import LocalCUDACluster
 
-            return LocalCUDACluster(**options, memory_limit=0)
+            # What Dask itself would hold and spill, the engine holds and spills
+            return LocalCUDACluster(**options, memory_limit=0, device_memory_limit=0)
         return LocalCluster(**options, threads_per_worker=1, memory_limit=None)
+    except ModuleNotFoundError as error:
+        raise ClusterError(f"{error.name} is not installed: {install('cuda13-dask')}.") from error
+    except ValueError as error:
+        raise ClusterError(
+            f"The workers did not start: {error}. On GPUs there is one for each that CUDA_VISIBLE_DEVICES names, or fewer."
+        ) from error
     except RuntimeError as error:
         raise ClusterError(
             f"The workers did not start: {str(error).rstrip('.')}. {GUARD}"

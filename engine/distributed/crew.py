@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary, ref
 import pyarrow as pa
 
 from ..errors import ClusterError, Interrupted
-from ..plan.exchange import ExchangeKind
 from ..plan.node import walk_once
 from ..plan.physical import Physical
 from ..settings import Settings
@@ -28,6 +27,7 @@ from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, 
 from .orders import Part, QueryOrder
 from .own_plans import FIRST, Form, own_plan
 from .sent_plans import SentTables, packed
+from .trials import TrialKind
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -92,7 +92,14 @@ class Crew:
         """The keys of the workers' actors."""
         return [member.actor.key for member in self._members.team.members]
 
+    @property
+    def not_linked(self) -> str:
+        """Why rows go from worker to worker by way of the host; nothing where they go from GPU to GPU."""
+        return self._members.not_linked
+
     def configure(self, settings: Settings) -> None:
+        if settings.exchange != self._members.settings.exchange:
+            self._members.look_again()
         self._members.settings = settings
 
     def placement(self, settings: Settings) -> Placement:
@@ -153,11 +160,13 @@ class Crew:
                     raise _Missing
             order = QueryOrder(
                 next(self._numbers), team.number, known.number, None, {}, settings,
-                self.placement(settings), timed, known.form.meets, False,
+                self.placement(settings), timed, known.form.meets, False, linked=not self.not_linked,
             )  # fmt: skip
             if keep is not None and known.form.spread:
                 order = replace(order, keep=(keep.identity, keep))
             parts = self._parts(self._chosen(team, known.form), team, order, plan, known.form, stop)
+        if any(part.unlinked for part in parts):
+            self._members.look_again()
         wrong = {part.unclustered for part in parts if part.unclustered is not None}
         if wrong:
             raise _Unclustered(wrong)
@@ -227,11 +236,11 @@ class Crew:
                 calls.append(None)
         return await_all(calls)
 
-    def trial(self, kind: ExchangeKind, nbytes: int) -> float:
-        """Return the seconds that the slowest worker took to exchange so many bytes, all that each has to give."""
-        team, query = self._members.team, next(self._numbers)
+    def trial(self, kind: TrialKind, nbytes: int, linked: bool = False) -> float:
+        """Return the seconds that the slowest worker took to exchange so many bytes, all that each has to give; `linked`: from GPU to GPU."""
+        team, given = self._members.team, (next(self._numbers), kind, nbytes, linked)
         with self._cluster.turn.held(lambda: None):
-            calls = [self._cluster.begun(m.actor.trial(query, kind, nbytes)) for m in team.members]
+            calls = [self._cluster.begun(member.actor.trial(*given)) for member in team.members]
             return max(call.result(timeout=TRIAL_SECONDS) for call in calls)
 
     def _gather(self, before: Team, stop: Stop) -> None:

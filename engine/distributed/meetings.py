@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 from distributed import Worker
@@ -21,6 +22,7 @@ from distributed.protocol import to_serialize
 
 from ..errors import ClusterError
 from ..observe.profile import Meeting
+from ..operators.context import MovedBytes
 
 WAIT_SECONDS = 0.05  # between two looks at the stop
 Part = tuple[int, int]  # the number of a meeting, and the worker whose part it is
@@ -103,6 +105,10 @@ class Meetings:
                 self._changed.wait(WAIT_SECONDS)
             check()
 
+    def why_left(self, query: int) -> str | None:
+        """Why a query has no more meetings, None where it has."""
+        return self._left.get(query)
+
     def fail(self, query: int, why: str) -> None:
         """Tell the others that nothing more comes from here, without waiting for those that may be gone."""
         others = {r: b"" for r in range(self.workers) if r != self.rank}
@@ -175,20 +181,58 @@ def _unpacked(packed: bytes) -> list[pa.RecordBatch]:
     return found
 
 
+class DeviceLink(Protocol):
+    """Moves device memory between workers: `operators.gpu.exchange.nccl_link.NcclLink`."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def move(
+        self,
+        outgoing: Sequence[MovedBytes],
+        incoming: Sequence[MovedBytes],
+        why_left: Callable[[], str | None],
+    ) -> None: ...
+
+
 class QueryPeers:
     """The workers as an operator of one query sees them: `operators.context.Peers`; notes each meeting."""
 
-    def __init__(self, meetings: Meetings, query: int, check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        meetings: Meetings,
+        query: int,
+        check: Callable[[], None],
+        has_link: bool = False,
+        link: DeviceLink | None = None,
+    ) -> None:
         self.workers, self.rank = meetings.workers, meetings.rank
         self.met: list[Meeting] = []
         self._meetings, self._query, self._check = meetings, query, check
+        self.has_link, self._link = has_link, link
         self._start = time.perf_counter()
+
+    @property
+    def linked(self) -> bool:
+        return self.has_link and self._link is not None and self._link.alive
 
     def exchange(
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
     ) -> list[pa.RecordBatch]:
         begun = time.perf_counter()
         found = self._meetings.exchange(self._query, self._check, number, parts)
-        seconds = time.perf_counter() - begun
-        self.met.append(Meeting(number, begun - self._start, seconds, found.sent, found.received))
+        self._note(number, begun, found.sent, found.received)
         return found.batches
+
+    def move(
+        self, number: int, outgoing: Sequence[MovedBytes], incoming: Sequence[MovedBytes]
+    ) -> None:
+        assert self._link is not None
+        begun = time.perf_counter()
+        self._link.move(outgoing, incoming, partial(self._meetings.why_left, self._query))
+        sent, received = (sum(part.size for part in parts) for parts in (outgoing, incoming))
+        self._note(number, begun, sent, received)
+
+    def _note(self, number: int, begun: float, sent: int, received: int) -> None:
+        seconds = time.perf_counter() - begun
+        self.met.append(Meeting(number, begun - self._start, seconds, sent, received))

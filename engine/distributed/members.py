@@ -15,7 +15,9 @@ from distributed.actor import Actor
 from ..errors import ClusterError
 from ..settings import Settings
 from .clusters import Cluster
-from .session import WorkerSession, description
+from .links import link_workers
+from .session import WorkerSession
+from .versions import description
 
 START_SECONDS = 60.0  # for a worker to load the engine
 LEAVE_SECONDS = 5.0  # for workers to come back from a query that was stopped
@@ -77,6 +79,7 @@ class Members:
         self._silent: dict[str, Member] = {}
         self._looked = time.monotonic()
         self._is_broken = False
+        self.not_linked = "queries run on the CPU"  # why rows go by way of the host, if they do
 
     @property
     def grace(self) -> float:
@@ -128,6 +131,8 @@ class Members:
         for member, call in zip(members, calls, strict=True):
             member.room, member.turn = self.cluster.begun(call).result(timeout=START_SECONDS)
             member.plans.clear()
+        if self.device == "gpu" or self.settings.exchange == "nccl":
+            self.not_linked = link_workers(members, self.settings.exchange, self.cluster)
         self.team = Team(number, members)
         self._is_broken = False
 
@@ -196,6 +201,10 @@ class Members:
                 self._silent[member.address] = member
                 self._wanted = max(1, self._wanted - 1)
                 raise self.lost(team, rank, f"has been silent for {self.grace:g} s (worker_grace)")
+
+    def look_again(self) -> None:
+        """Make another team before the next query, of the same workers if they are there."""
+        self._is_broken = True
 
     def is_silent(self, member: Member) -> bool:
         return member.address in self._silent

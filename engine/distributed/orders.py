@@ -21,6 +21,7 @@ class QueryOrder:
 
     `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
     wanted of this worker; `logs`: it tells Dask of the query.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
+    `linked`: their GPUs are, so that rows may go from one to another.
     """
 
     query: int
@@ -35,6 +36,7 @@ class QueryOrder:
     answers: bool
     logs: bool = False
     keep: tuple[Hashable, ShardedTable] | None = None
+    linked: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Part:
     `kept` are the rows and bytes that stay there.  `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of
     its plan in the order of its profile, without the plan, where the run was timed.  `unclustered`: equal values of this column, with the
     identity of its table, are not on one worker.
+    `unlinked`: its GPU's link to the others is gone.
     """
 
     rank: int = 0
@@ -57,6 +60,7 @@ class Part:
     seconds: float = 0.0
     meetings: tuple[Meeting, ...] = ()
     nodes: tuple[NodeProfile, ...] = ()
+    unlinked: bool = False
 
     def table(self) -> pa.Table:
         return pa.ipc.open_stream(self.rows).read_all()

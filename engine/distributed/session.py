@@ -9,12 +9,10 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary, ref
 
-import numpy as np
 import pyarrow as pa
 from distributed import get_worker
 
@@ -23,7 +21,6 @@ from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
 from ..operators.context import Context, PlanMemory
-from ..plan.exchange import ExchangeKind
 from ..plan.physical import ConcatRows
 from ..planner import Claim
 from ..running import context_of
@@ -38,14 +35,16 @@ from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .meetings import Meetings, QueryPeers
 from .orders import Part, QueryOrder
-from .own_plans import FIRST, check_files, own_plan
+from .own_plans import check_files, own_plan
 from .partitions import arrow_of, taken
 from .sent_plans import unpacked
+from .trials import TrialKind, trial_seconds
+from .versions import description
+from .worker_link import WorkerLink
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
 KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
@@ -71,6 +70,7 @@ class WorkerSession:
         self._team = -1
         self._rank, self._workers, self._neighbours = 0, 1, 1
         self._meetings: Meetings | None = None
+        self._link = WorkerLink()
         self._cache = ColumnCache(0)
         self._schedules: OrderedDict[tuple[int, int], _Own] = OrderedDict()  # by team and plan
         self._cut_rows: dict[Hashable, int] = {}  # at which keys of tables are cut
@@ -109,6 +109,7 @@ class WorkerSession:
         """
         if self._meetings is not None:
             self._meetings.close()
+        self._link.drop()
         self._meetings = Meetings(self._worker, crew, rank, addresses)
         self._team, self._rank, self._workers = team, rank, len(addresses)
         self._neighbours = sum(_host(address) == _host(addresses[rank]) for address in addresses)
@@ -164,6 +165,10 @@ class WorkerSession:
         else:
             self._stopped.append(query)
 
+    async def unlink(self) -> None:
+        """Have rows go by way of the host."""
+        self._link.drop()
+
     async def forget(self, tables: Iterable[Hashable]) -> None:
         """Let tables go that the client has no more, with their columns."""
         for identity in tables:
@@ -182,12 +187,23 @@ class WorkerSession:
         self._team = -1
         if self._meetings is not None:
             self._meetings.close()
+        self._link.drop()
         self._cache.clear()
         self._schedules.clear()
         self._tables.clear()
         self._read.clear()
 
     # What runs in the actor's thread
+
+    def link_place(self) -> tuple[str, str]:
+        return self._link.places(self._device)
+
+    def link_identity(self) -> bytes:
+        return self._link.identity()
+
+    def link(self, identity: bytes) -> str:
+        """Have the GPUs of the team linked, with all others; return why not."""
+        return self._link.make(self._workers, self._rank, identity)
 
     def run(self, order: QueryOrder) -> Part:
         """Run a query; an error is part of the answer, since one that is raised here would reach the client without its place."""
@@ -212,6 +228,9 @@ class WorkerSession:
             self._running = None
             if order.meets:
                 meetings.end(order.query)
+        if order.linked and self._link.is_broken:
+            part = replace(part, unlinked=True)
+            self._link.end_if_lost()
         if order.logs:
             self._worker.log_event(TOPIC, _told(order, part))
         return part
@@ -220,21 +239,14 @@ class WorkerSession:
         """The bytes a second that a copy on this worker's device moves, read and written."""
         return self._backends[self._device].copy_bandwidth(self._settings.threads)
 
-    def trial(self, query: int, kind: ExchangeKind, nbytes: int) -> float:
+    def trial(self, query: int, kind: TrialKind, nbytes: int, linked: bool) -> float:
         """Give so many bytes to those that an exchange of this kind gives them to; returns the seconds after all have met."""
         meetings = self._meetings
         assert meetings is not None
-        peers = QueryPeers(meetings, query, lambda: None)
+        peers = QueryPeers(meetings, query, lambda: None, linked, self._link.made)
+        context = context_of(self._settings, self._cache, Stop(), self._memory)
         try:
-            peers.exchange(0, [[_zeros(1)]] * self._workers)
-            begun = time.perf_counter()
-            if kind == "hash":
-                peers.exchange(1, [[_zeros(nbytes // self._workers)] for _ in range(self._workers)])
-            else:
-                rows = [_zeros(nbytes)]
-                to = range(self._workers)
-                peers.exchange(1, [rows if kind == "broadcast" or r == FIRST else None for r in to])
-            return time.perf_counter() - begun
+            return trial_seconds(peers, kind, nbytes, context)
         finally:
             meetings.end(query)
 
@@ -263,7 +275,8 @@ class WorkerSession:
         settings = self._settings
         with Stoppable(stop):
             context = context_of(settings, self._cache, stop, self._memory)
-            context.peers = peers = QueryPeers(meetings, order.query, stop.check)
+            ends = stop.check, order.linked, self._link.made
+            context.peers = peers = QueryPeers(meetings, order.query, *ends)
             options = RunOptions(
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
@@ -330,10 +343,6 @@ async def _watch(session: ref[WorkerSession], worker: Worker, key: str) -> None:
         await asyncio.sleep(WATCH_SECONDS)
 
 
-def _zeros(nbytes: int) -> pa.RecordBatch:
-    return pa.record_batch({"": np.zeros(nbytes, np.int8)})
-
-
 def _told(order: QueryOrder, part: Part) -> dict[str, object]:
     """A query as Dask's log of events has it, of the first worker that ran it."""
     return {
@@ -372,14 +381,3 @@ def _sent(node: NodeProfile) -> NodeProfile:
 def _host(address: str) -> str:
     """Where a worker is: `tcp://10.0.0.7:4321` without its port."""
     return address.rpartition(":")[0]
-
-
-def description(device: str) -> dict[str, str]:
-    """Return what must be the same on all workers and the client."""
-    found = {"device": device, "Python": ".".join(platform.python_version_tuple()[:2])}
-    for package in COMPARED:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median as middle
 
+from ..operators.exchange_rounds import HEADERS
 from .profile import WorkerReceipt
 
 
@@ -37,7 +38,9 @@ def stage_lines(workers: Sequence[WorkerReceipt], run_seconds: float) -> list[st
 
 
 def _named(number: int) -> str:
-    """An exchange by its number; that of its samples has the complement."""
+    """An exchange by its number; that of its samples has the complement, those of its headers a multiple besides."""
+    if number >= HEADERS:
+        return f"{number % HEADERS}'s header"
     return str(number) if number >= 0 else f"{~number}'s samples"
 
 

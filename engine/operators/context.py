@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from typing import Literal as OneOf
 from weakref import ref
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..plan.expr import Expr
     from ..storage.columns.cache import ColumnCache
     from ..storage.columns.encodings import EncodedColumn
+    from .exchange_rounds import ExchangeRounds
 
 T = TypeVar("T")
 
@@ -201,16 +202,37 @@ class PipelineReceipt:
         return f"{chunks}kernel {self.kernel.name}{indexes}"
 
 
+class MovedBytes(NamedTuple):
+    """Device memory that goes to a worker, or comes from one."""
+
+    rank: int
+    address: int
+    size: int
+
+
 class Peers(Protocol):
-    """The workers of a cluster, this one among them, which all run the same plan."""
+    """The workers of a cluster, this one among them, which all run the same plan.
+
+    `has_link`: device memory can go from worker to worker without the host, which all of them know; `linked`: it still can from this one.
+    """
 
     workers: int
     rank: int
+    has_link: bool
+
+    @property
+    def linked(self) -> bool: ...
 
     def exchange(
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
     ) -> list[pa.RecordBatch]:
         """Give each worker its part, and return those of all for this one, in the order of workers; None: that worker gets none of anybody."""
+        ...
+
+    def move(
+        self, number: int, outgoing: Sequence[MovedBytes], incoming: Sequence[MovedBytes]
+    ) -> None:
+        """Move device memory between workers that know what each other gives and takes, and wait for it."""
         ...
 
 
@@ -225,7 +247,8 @@ class Context:
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
-    `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay.
+    `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
+    `rounds` how far those are that go from device to device.
     """
 
     cache: ColumnCache
@@ -246,6 +269,7 @@ class Context:
     progress: Progress = field(default_factory=Progress)
     peers: Peers | None = None
     heavy: dict[int, frozenset[int]] = field(default_factory=dict)
+    rounds: dict[int, ExchangeRounds] = field(default_factory=dict)
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
 
     def derived(

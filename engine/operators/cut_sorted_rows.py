@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..plan import physical as p
 from ..plan.exchange import Exchange
-from ..plan.expr import new_column
+from ..plan.expr import Column, new_column
 from ..plan.types import BIGINT
 from .context import Context
 from .run_unfused import T
@@ -38,14 +38,10 @@ class _Sorter(Generic[T]):
     context: Context
 
     def __post_init__(self) -> None:
-        self.columns = tuple(dict.fromkeys(order.column for order in self.node.orders))
+        self.columns = sort_columns(self.node)
         self._number = new_column("number", BIGINT)
         stored = p.Stored(0, (*self.columns, self._number), device=self.node.device)
         self._sort = p.SortRows(stored, self.node.orders, device=self.node.device)
-
-    def keys_of(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        places = [self.node.columns.index(column) for column in self.columns]
-        return pa.RecordBatch.from_arrays([rows.column(i) for i in places], list(map(str, places)))
 
     def order(self, batches: Sequence[pa.RecordBatch]) -> list[int]:
         """Return the places that rows, counted through all batches, have before they are sorted, in the order that they have then."""
@@ -55,14 +51,21 @@ class _Sorter(Generic[T]):
         return found
 
 
+def sort_columns(node: Exchange) -> tuple[Column, ...]:
+    """The columns by which rows are sorted."""
+    return tuple(dict.fromkeys(order.column for order in node.orders))
+
+
 def ends_of_stretches(
-    node: Exchange, rows: pa.RecordBatch, backend: Parting[T], context: Context
+    node: Exchange, keys: pa.RecordBatch, backend: Parting[T], context: Context
 ) -> list[int]:
-    """Return where the stretch of each worker begins in this one's sorted rows, and their end; all workers meet for it."""
+    """Return where the stretch of each worker begins in this one's sorted rows, and their end; all workers meet for it.
+
+    `keys` are the `sort_columns` of these rows.
+    """
     peers = context.peers
     assert peers is not None
     sorter = _Sorter(node, backend, context)
-    keys = sorter.keys_of(rows)
     places = _spread(len(keys), SAMPLES * peers.workers)
     count = pa.record_batch({"rows": pa.array([len(keys)], pa.int64())})
     shown = [_few(keys, places), count]

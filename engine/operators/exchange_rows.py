@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..plan import physical as p
 from ..plan.exchange import Exchange
 from ..plan.expr import Column
 from .context import Context, Peers
-from .cut_sorted_rows import ends_of_stretches
+from .cut_sorted_rows import ends_of_stretches, sort_columns
 from .heavy_keys import batches_of, heavy_parts
 from .run_unfused import T
 from .spill_area import SpilledPiece
@@ -35,6 +36,11 @@ def exchanged(
         arrived = parts[peers.rank] or [] if own else peers.exchange(node.number, parts)
         total = sum(batch.num_rows for batch in arrived)
         return backend.from_arrow(pa.table({"": pa.nulls(total)}).select([]), ())
+    if backend.exchanged is not None:
+        ends = partial(ends_of_stretches, node, backend=backend, context=context)
+        moved = backend.exchanged(node, table, ends, context)
+        if moved is not None:
+            return moved
     context.ask(node, backend.num_bytes(table))
     found = _parts(node, table, backend, context)
     if found is None:
@@ -58,7 +64,7 @@ def _parts(node: Exchange, table: T, backend: Parting[T], context: Context) -> P
     else:
         numbers = iter(pieces := list(backend.parted(table, node.keys, node.columns)))
     if node.is_spread:
-        heavy = heavy_parts(node, numbers, context)
+        heavy = heavy_parts(node, (piece.bounds for piece in numbers), context)
         if heavy:
             pieces = pieces or list(backend.parted(table, node.keys, node.columns))
             return _beside_heavy(node, pieces, heavy, peers)
@@ -66,14 +72,15 @@ def _parts(node: Exchange, table: T, backend: Parting[T], context: Context) -> P
         return None
     if node.orders:
         rows = _whole(backend, table, node.columns)
-        ends = ends_of_stretches(node, rows, backend, context)
+        keys = rows.select([node.columns.index(column) for column in sort_columns(node)])
+        ends = ends_of_stretches(node, keys, backend, context)
         return [[rows.slice(begin, end - begin)] for begin, end in pairwise(ends)]
     if node.cuts:
         return _in_ranges(node, _whole(backend, table, node.columns))
     if node.keys:
         return [
             [batch for piece in pieces for batch in piece.parts(first, last)]
-            for first, last in pairwise(_ends(peers.workers))
+            for first, last in pairwise(ends_of_parts(peers.workers))
         ]
     return _sent(node, _whole(backend, table, node.columns), peers)
 
@@ -82,7 +89,7 @@ def _whole(backend: Parting[T], table: T, columns: tuple[Column, ...]) -> pa.Rec
     return backend.piece_of(table, [0, backend.num_rows(table)], columns).rows
 
 
-def _ends(workers: int) -> list[int]:
+def ends_of_parts(workers: int) -> list[int]:
     """The parts of a hash of which each worker has those from one end to the next."""
     return [PARTS * rank // workers for rank in range(workers + 1)]
 
@@ -100,7 +107,7 @@ def _beside_heavy(
             for part, found in zip(parts, _in_ranges(node, rows), strict=True):
                 part.extend(found or [])
     else:
-        for part, (first, last) in zip(parts, pairwise(_ends(peers.workers)), strict=True):
+        for part, (first, last) in zip(parts, pairwise(ends_of_parts(peers.workers)), strict=True):
             own = frozenset(range(first, last)) - heavy
             part.extend(batches_of(pieces, own, wanted=True))
     to = range(peers.workers) if node.beside is not None else (peers.rank,)

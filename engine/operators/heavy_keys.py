@@ -21,15 +21,20 @@ SHARE = 0.5  # of a worker's even share of all rows, what a part of the hash may
 TIMES_USUAL = 4
 
 
-def heavy_parts(node: Exchange, pieces: Iterable[SpilledPiece], context: Context) -> frozenset[int]:
-    """Return the parts that stay where they are, or of which the other side's do; all workers say the same."""
+def heavy_parts(
+    node: Exchange, bounds: Iterable[Sequence[int]], context: Context
+) -> frozenset[int]:
+    """Return the parts that stay where they are, or of which the other side's do; all workers say the same.
+
+    `bounds` say of some rows at a time where those of each part begin, and their end.
+    """
     peers = context.peers
     assert peers is not None
     if node.beside is not None:
         return context.heavy[node.beside.number]
     counts = np.zeros(PARTS, np.int64)
-    for piece in pieces:
-        counts += np.diff(piece.bounds)
+    for ends in bounds:
+        counts += np.diff(ends)
     told = [pa.record_batch({"rows": counts})]
     # A meeting that is not the exchange's own
     met = peers.exchange(~node.number, [told] * peers.workers)

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ..errors import MemoryLimitError
 from ..plan import physical as p
+from ..plan.exchange import Exchange
 from ..plan.expr import Column
 from .context import Context
 from .host_memory import available_memory, give_back, readable
@@ -42,6 +43,11 @@ class Parting(Protocol[T]):
 
     # Yields the rows of a table, or of a scan of one row group, as they are decoded; None where these are read whole
     batches: Callable[[p.ParquetScan | p.MemoryScan, Iterable[int], Context], Iterator[T]] | None
+
+    # Exchanges rows with other workers on the device; None where that is not possible, and always on the CPU
+    exchanged: (
+        Callable[[Exchange, T, Callable[[pa.RecordBatch], list[int]], Context], T | None] | None
+    )
 
     def num_bytes(self, table: T) -> int: ...
 

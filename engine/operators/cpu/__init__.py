@@ -53,6 +53,7 @@ __all__ = [
     "copy_bandwidth",
     "device_name",
     "evaluate_column",
+    "exchanged",
     "from_arrow",
     "keep_kernels_in",
     "load_columns",
@@ -73,6 +74,7 @@ __all__ = [
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 
 name = "cpu"
+exchanged = None  # rows go to other workers by the host, where they are
 
 OPERATORS: dict[type[p.Physical], Operator] = {
     p.ParquetScan: parquet_scan,

@@ -37,6 +37,7 @@ __all__ = [
     "device_description",
     "device_memory",
     "device_name",
+    "exchanged",
     "from_arrow",
     "load_columns",
     "name",
@@ -58,6 +59,7 @@ batches = None  # a row group takes as long as several
 
 if find_spec("pylibcudf") is not None:
     from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
+    from .exchange.device_exchange import exchanged
     from .join.join import hash_join, nested_loop_join
     from .join.join_parts import parted, piece_of, unparted
     from .memory.bandwidth import copy_bandwidth, device_name

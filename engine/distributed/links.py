@@ -1,0 +1,56 @@
+"""The client's side of the link between GPUs: whether a team's workers can have one, and that all or none of them do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import TimeoutError as Late
+from typing import TYPE_CHECKING
+
+from ..errors import ClusterError
+from ..settings import ExchangeChoice
+from .clusters import Cluster
+
+if TYPE_CHECKING:
+    from .members import Member
+
+LINK_SECONDS = 90.0  # for NCCL to start on all workers
+
+
+def link_workers(members: Sequence[Member], wanted: ExchangeChoice, cluster: Cluster) -> str:
+    """Link the GPUs of workers; return why rows go by way of the host, if they do.
+
+    Raises `ClusterError` where NCCL is wanted and cannot be had.
+    """
+    why = "" if wanted != "host" else "exchange is 'host'"
+    if len(members) < 2:
+        why = why or "there is one worker"
+    why = why or _obstacle(members, cluster) or _linked(members, cluster)
+    if why and wanted == "nccl" and len(members) > 1:
+        raise ClusterError(f"exchange is 'nccl', but {why}. SET exchange = 'auto' does without.")
+    return why
+
+
+def _obstacle(members: Sequence[Member], cluster: Cluster) -> str:
+    calls = [cluster.begun(member.actor.link_place()) for member in members]
+    users: dict[str, str] = {}
+    for member, call in zip(members, calls, strict=True):
+        place, missing = call.result(timeout=LINK_SECONDS)
+        if missing:
+            return f"of {member.address}: {missing}"
+        if place in users:
+            return f"{users[place]} and {member.address} use the same GPU"
+        users[place] = member.address
+    return ""
+
+
+def _linked(members: Sequence[Member], cluster: Cluster) -> str:
+    identity = cluster.begun(members[0].actor.link_identity()).result(timeout=LINK_SECONDS)
+    calls = [cluster.begun(member.actor.link(identity)) for member in members]
+    try:
+        why = next(filter(None, [call.result(timeout=LINK_SECONDS) for call in calls]), "")
+    except Late:
+        why = f"NCCL has not started within {LINK_SECONDS:g} s"
+    if why:
+        for member in members:
+            cluster.begun(member.actor.unlink())
+    return why

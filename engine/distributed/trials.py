@@ -1,0 +1,43 @@
+"""How long workers take to give each other bytes, which benchmarks and `fuseline doctor --cluster` ask."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal as OneOf
+
+import numpy as np
+import pyarrow as pa
+
+from ..operators.context import Context
+from .meetings import QueryPeers
+from .own_plans import FIRST
+
+# As exchanges; of rows: those of two columns of integers, which are cut by the hash of one
+TrialKind = OneOf["gather", "broadcast", "hash", "rows"]
+
+
+def trial_seconds(peers: QueryPeers, kind: TrialKind, nbytes: int, context: Context) -> float:
+    """Exchange bytes, all that this worker has to give; return the seconds after all have met."""
+    workers = peers.workers
+    if peers.linked:
+        from ..operators.gpu.exchange.device_trial import moved_seconds, rows_seconds
+
+        context.peers = peers
+        return (
+            rows_seconds(peers, nbytes, context)
+            if kind == "rows"
+            else moved_seconds(peers, kind, nbytes)
+        )
+    peers.exchange(0, [[_zeros(1)]] * workers)
+    begun = time.perf_counter()
+    if kind in ("hash", "rows"):
+        peers.exchange(1, [[_zeros(nbytes // workers)] for _ in range(workers)])
+    else:
+        rows = [_zeros(nbytes)]
+        to = range(workers)
+        peers.exchange(1, [rows if kind == "broadcast" or r == FIRST else None for r in to])
+    return time.perf_counter() - begun
+
+
+def _zeros(nbytes: int) -> pa.RecordBatch:
+    return pa.record_batch({"": np.zeros(nbytes, np.int8)})

@@ -1,0 +1,8 @@
+"""Rows that GPUs of a cluster give each other as they lie, without the host.
+
+    device_parts     which rows go to which worker: of one table in the order of the workers, stretches for each
+    device_exchange  the exchange itself: parts packed into one buffer each, moved in rounds, put together again
+    nccl_link        the buffers' way from GPU to GPU
+
+Imports the table, `memory` and the parts of joins.  Start at `device_exchange.py`.
+"""

@@ -1,0 +1,173 @@
+"""An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
+
+libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pylibcudf as plc
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ....plan.exchange import Exchange
+from ....plan.expr import Column
+from ...context import Context
+from ...exchange_rounds import Arrived, ExchangeRounds, Packed, Space, exchange_in_rounds
+from ...host_memory import let_go
+from ..columns import empty
+from ..memory.device import is_out_of_memory
+from ..table import Table, check_rows, device_type
+from .device_parts import DeviceParts, Ends, Stretch, device_parts
+
+T = TypeVar("T")
+
+ROUND_BYTES = 1 << 30  # that a worker packs at a time
+
+
+def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> Table | None:
+    """Return the rows that this worker has after an exchange, as they came from the other GPUs; None where they have to go by the host.
+
+    Raises `MemoryError` when there is no room for them; a second call then goes on.
+    """
+    peers = context.peers
+    assert peers is not None
+    if node.kind != "pick" and not peers.has_link:
+        return None
+    try:
+        parts = _with_room(lambda: device_parts(node, table, ends_of, context), context)
+    except MemoryError:
+        # The others would wait where they have to agree on the parts
+        if node.kind == "pick" or node.is_spread or node.orders:
+            raise
+        sender = None
+    else:
+        if parts is None:
+            return table
+        if node.kind == "pick":
+            return _together(_own(parts, peers.rank), node.columns, parts.rows)
+        sender = _Sender(parts, peers.rank) if peers.linked else None
+    state = context.rounds.setdefault(node.number, ExchangeRounds())
+
+    def space(size: int, total: int) -> Space:
+        context.ask(node, total)
+        made = _with_room(
+            lambda: DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM), context
+        )
+        return Space(int(made.ptr), made)
+
+    def pack(number: int) -> Sequence[Packed | None]:
+        assert sender is not None
+        return _with_room(lambda: sender.pack(number), context)
+
+    rounds = 0 if sender is None else sender.rounds
+    if not exchange_in_rounds(peers, node.number, state, rounds, pack, space):
+        del context.rounds[node.number]
+        return None
+    assert sender is not None
+    rows = sender.parts.rows
+    pieces: list[plc.Table] = []
+    for rank, arrived in enumerate(state.arrived):
+        pieces += _own(sender.parts, rank) if rank == peers.rank else map(_unpacked, arrived)
+    made = _with_room(lambda: _together(pieces, node.columns, rows), context)
+    # Else the buffers could go, and others be written over them, before they are read
+    plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+    del context.rounds[node.number]
+    return made
+
+
+@dataclass
+class _Sender:
+    """What goes to other workers; in each round an even share of each stretch."""
+
+    parts: DeviceParts
+    own: int
+    rounds: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows, of_workers = self.parts
+        count = sum(
+            end - begin
+            for rank, stretches in enumerate(of_workers)
+            for begin, end in stretches
+            if rank != self.own
+        )
+        size = sum(column.device_buffer_size() for column in rows.columns())
+        nbytes = count * size // max(1, rows.num_rows())
+        self.rounds = max(1, -(-nbytes // ROUND_BYTES))
+
+    def pack(self, number: int) -> Sequence[Packed | None]:
+        made: dict[tuple[Stretch, ...], Packed | None] = {}  # what several get is packed once
+        found: list[Packed | None] = []
+        for rank, stretches in enumerate(self.parts.of_workers):
+            share = tuple(self._share(stretch, number) for stretch in stretches)
+            share = tuple((begin, end) for begin, end in share if begin < end)
+            if rank == self.own or not share:
+                found.append(None)
+                continue
+            if share not in made:
+                made[share] = _packed(_sliced(self.parts.rows, share))
+            found.append(made[share])
+        return found
+
+    def _share(self, stretch: Stretch, number: int) -> Stretch:
+        begin, end = stretch
+        count = end - begin
+        return (
+            begin + count * number // self.rounds,
+            begin + count * (number + 1) // self.rounds,
+        )
+
+
+def _packed(pieces: Sequence[plc.Table]) -> Packed:
+    rows = pieces[0] if len(pieces) == 1 else plc.concatenate.concatenate(list(pieces))
+    packed = plc.contiguous_split.pack(rows)
+    layout, data = packed.release()
+    return Packed(bytes(layout), int(data.ptr), int(data.size), (rows, data))
+
+
+def _unpacked(arrived: Arrived) -> plc.Table:
+    data = plc.gpumemoryview(arrived.space.held)
+    return plc.contiguous_split.unpack_from_memoryviews(memoryview(arrived.layout), data)
+
+
+def _own(parts: DeviceParts, rank: int) -> list[plc.Table]:
+    """Return the rows that stay."""
+    return _sliced(parts.rows, parts.of_workers[rank])
+
+
+def _sliced(rows: plc.Table, stretches: Sequence[Stretch]) -> list[plc.Table]:
+    bounds = [bound for stretch in stretches if stretch[0] < stretch[1] for bound in stretch]
+    if bounds == [0, rows.num_rows()]:
+        return [rows]
+    return plc.copying.slice(rows, bounds) if bounds else []
+
+
+def _together(pieces: Sequence[plc.Table], columns: Sequence[Column], whole: plc.Table) -> Table:
+    """Return rows one after the other, in memory of their own unless they are all rows of a `whole` table."""
+    filled = [piece for piece in pieces if piece.num_rows()]
+    count = check_rows(sum(piece.num_rows() for piece in filled), "An exchange")
+    if not filled:
+        return Table({c.id: empty(device_type(c.type)) for c in columns}, 0)
+    is_whole = len(filled) == 1 and filled[0] is whole
+    rows = whole if is_whole else plc.concatenate.concatenate(filled)
+    return Table({c.id: held for c, held in zip(columns, rows.columns(), strict=True)}, count)
+
+
+def _with_room(work: Callable[[], T], context: Context) -> T:
+    """Do what takes device memory; without room drop the scanned columns and try once more. Raises `MemoryError` when that does not help."""
+    try:
+        return work()
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    let_go()
+    context.cache.release("gpu", 1 << 62)
+    try:
+        return work()
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise MemoryError(str(error)) from error
