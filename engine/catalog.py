@@ -12,6 +12,7 @@ from .database.namespace import Namespace
 from .errors import TypeMismatch, Unsupported, shown
 from .plan.changes.catalog_objects import SchemaObject, View
 from .plan.changes.recursion import Recursion
+from .plan.changes.sequences import Sequence as SequenceObject
 from .plan.changes.session_objects import Macro, SessionObjects, UserType
 from .plan.logical import CatalogTable, Logical
 from .storage.tables.access import Access, AccessRules
@@ -167,7 +168,7 @@ class Catalog(Namespace):
     def identities(self) -> dict[Hashable, str]:
         """Return the names of all tables, and of files that were read, by what their columns are cached under."""
         with self._lock:
-            others = View, Macro, UserType, SchemaObject
+            others = View, Macro, UserType, SequenceObject, SchemaObject
             named: list[Any] = [o for o in self._objects.values() if not isinstance(o, others)]
             return {t.identity: t.name for t in (*self._files.values(), *named)}
 

@@ -162,6 +162,10 @@ class ExecutionError(DataError):
     """A query that failed on its data: a scalar subquery with two rows, a parameter without a value."""
 
 
+class SequenceError(ExecutionError):
+    """A sequence that has no further value, or has given none yet."""
+
+
 class ConstraintError(IntegrityError):
     """Rows that break a rule of their table: NOT NULL, CHECK, PRIMARY KEY or UNIQUE; the table stays as it was."""
 

@@ -20,7 +20,6 @@ from .plan.statements import (
     Drop,
     Explain,
     Insert,
-    Merge,
     NoOperation,
     Query,
     RenameView,
@@ -28,6 +27,7 @@ from .plan.statements import (
     SetOption,
     ShowTables,
     Statement,
+    TableStatement,
     Transaction,
     Update,
 )
@@ -49,6 +49,10 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
         return run_database_statement(connection, statement)
     if isinstance(statement, SessionStatement):
         return run_session_statement(connection, statement)
+    if isinstance(statement, TableStatement):
+        from .table_statements.run_table_statements import run_table_statement
+
+        return run_table_statement(connection, statement)
     return _run(connection, statement)
 
 
@@ -64,10 +68,6 @@ def _run(connection: Connection, statement: Statement) -> Answer:
             return done()
         case Insert() | Update() | Delete() | AlterTable() | RenameView():
             return changed(connection, statement)
-        case Merge():
-            from .table_statements.merge_tables import merge
-
-            return merge(connection, statement)
         case Drop():
             return _drop(connection, statement)
         case SetOption(name=name, value=value, reset=reset):

@@ -41,6 +41,9 @@ SYNTAX = {
     "current_timestamp",
     "localtime",
     "localtimestamp",
+    "nextval",
+    "currval",
+    "setval",
     "percentile_cont",
     "percentile_disc",
 }  # grammar of their own

@@ -28,13 +28,14 @@ from ..plan.changes.catalog_objects import (
     SchemaPlace,
     View,
 )
+from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.changes.session_objects import Macro, SessionObjects, UserType
 from ..plan.logical import CatalogTable
 from .folder_database import FolderDatabase
 from .open_folders import close_folder
 from .stored_table import StoredTable
 
-CatalogEntry = CatalogTable | View | Macro | UserType | SchemaObject
+CatalogEntry = CatalogTable | View | Macro | UserType | SequenceObject | SchemaObject
 Relation = CatalogTable | View
 Entries = dict[ObjectKey, CatalogEntry]
 
@@ -174,6 +175,23 @@ class AttachedDatabases:
     def macro(self, name: str) -> Macro | None:
         key = self._key(name, "macro")
         return None if key is None else self._objects[key]  # type: ignore[return-value]
+
+    def sequence(
+        self, parts: Sequence[str], home: SchemaPlace | None = None
+    ) -> tuple[ObjectKey, SequenceObject] | None:
+        """Return the sequence that parts mean, under its key; `home` is where one part is looked up first."""
+        name = self.qualified(parts)
+        if name is None:
+            return None
+        key = None
+        if home is not None and len(parts) == 1:
+            key = self._key(ObjectName(name, home), "sequence")
+        key = key or self._key(name, "sequence")
+        return None if key is None else (key, self._objects[key])  # type: ignore[return-value]
+
+    def sequence_names(self) -> list[str]:
+        """Return the names of all sequences."""
+        return [entry.name for _, entry in self.objects("sequence")]
 
     @property
     def user_types(self) -> Mapping[str, UserType]:

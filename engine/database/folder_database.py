@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from collections.abc import Sequence as Listed
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ..errors import FileError, TransactionError
 from ..plan.changes.catalog_objects import MAIN, ObjectKey, SchemaObject, View
+from ..plan.changes.sequences import Sequence
 from ..plan.changes.session_objects import Macro, UserType
 from ..storage.spill_folders import SpillFolder
 from .commit_log import Change, LogSegment, begin_segment, newest_segment, remove_segments
@@ -24,7 +27,7 @@ from .folder_locks import (
     lock_to_write,
     without_readers,
 )
-from .log_records import Objects, Stored, appended_record, carry_out, record_of
+from .log_records import Objects, Stored, appended_record, carry_out, moved_record, record_of
 from .rows_files import NAME, RowsFile
 from .stored_table import RowsPlace, StoredTable, merged, stored, without_tail
 
@@ -142,6 +145,9 @@ class FolderDatabase:
         for key in self.objects.keys() | objects.keys():
             if self.objects.get(key) is not objects.get(key):
                 self._changed_at[key] = self.version
+        for key, entry in objects.items():
+            if isinstance(entry, Sequence):
+                entry.keep = partial(self._keep, key, entry)
         self.objects = objects
 
     # Writing
@@ -164,8 +170,7 @@ class FolderDatabase:
             objects = {**self.objects, **kept}
             self._publish({key: entry for key, entry in objects.items() if entry is not None})
             self._unused += len(before - self._files())
-            if self._log.end - self._log.header_bytes > max(LOG_BYTES, self._log.header_bytes):
-                self._begin_segment()
+            self._limit_log()
             if self._unused > MOST_UNUSED:
                 self.remove_unused()
             return kept
@@ -178,13 +183,31 @@ class FolderDatabase:
             if self.place.written:
                 sync_folder(self.place.data)
             records = [self._record(key, entry) for key, entry in _in_order(kept)]
-            self._log.commit([record for record in records if record is not None])
+            self._log_changes([record for record in records if record is not None])
         except BaseException:
-            self._is_broken = self._log.is_behind()
             for name in () if self._is_broken else self.place.written:
                 (self.place.data / name).unlink(missing_ok=True)
             raise
         return kept
+
+    def _log_changes(self, records: Listed[Change]) -> None:
+        try:
+            self._log.commit(records)
+        except BaseException:
+            self._is_broken = self._log.is_behind()
+            raise
+
+    def _limit_log(self) -> None:
+        if self._log.end - self._log.header_bytes > max(LOG_BYTES, self._log.header_bytes):
+            self._begin_segment()
+
+    def _keep(self, key: ObjectKey, sequence: Sequence) -> None:
+        """Write down how far a sequence is, unless it is gone meanwhile."""
+        with self.lock:
+            if self.objects.get(key) is sequence:
+                self._check_can_write()
+                self._log_changes([moved_record(key, sequence)])
+                self._limit_log()
 
     def _check_can_write(self) -> None:
         if self._writer is None:
@@ -207,7 +230,7 @@ class FolderDatabase:
 
     def _stored(self, key: ObjectKey, entry: object | None) -> Stored | None:
         """Return an object as the folder keeps it, with its rows written unless they are few."""
-        if entry is None or isinstance(entry, View | Macro | UserType | SchemaObject):
+        if entry is None or isinstance(entry, View | Macro | UserType | Sequence | SchemaObject):
             return entry
         if not isinstance(entry, StoredTable):
             return stored(entry, self.place, INLINE_BYTES)  # type: ignore[arg-type]

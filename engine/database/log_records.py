@@ -8,13 +8,14 @@ from typing import Any
 
 from ..errors import FileError, FuselineError
 from ..plan.changes.catalog_objects import ObjectKey, ObjectKind, SchemaObject, View
+from ..plan.changes.sequences import Position, Sequence, SequenceValues
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
 from ..plan.types import DataType, Kind
 from .rows_files import NAME, InlineRows, RowsFile
 from .stored_table import RowsPlace, StoredTable
 
-Stored = StoredTable | View | Macro | UserType | SchemaObject
+Stored = StoredTable | View | Macro | UserType | Sequence | SchemaObject
 Objects = dict[ObjectKey, Stored]
 Record = Mapping[str, Any]
 
@@ -31,6 +32,9 @@ def record_of(key: ObjectKey, entry: Stored | None) -> Record:
             return {"view": str(name), **place, "text": text, "columns": columns}
         case UserType(name=name, type=data_type):
             return {"type": str(name), **place, "of": _type_record(data_type)}
+        case Sequence(name=name, values=values, position=position):
+            counts = dataclasses.asdict(values)
+            return {"sequence": name, **place, **counts, **dataclasses.asdict(position)}
         case Macro():
             return {
                 "macro": str(entry.name),
@@ -57,6 +61,11 @@ def appended_record(key: ObjectKey, parts: tuple[InlineRows, ...]) -> Record:
     return {"append": key.name, "schema": key.schema, "rows": rows}
 
 
+def moved_record(key: ObjectKey, sequence: Sequence) -> Record:
+    """Return what a log keeps of how far a sequence is."""
+    return {"moved": key.name, "schema": key.schema, **dataclasses.asdict(sequence.position)}
+
+
 def carry_out(changes: list[Record], objects: Objects, place: RowsPlace) -> None:
     """Change objects, whose keys have no database, as a commit says; raises `FileError` for what is no change."""
     try:
@@ -74,12 +83,25 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
     match change:
         case {"new schema": str(name)}:
             objects[ObjectKey("", "schema", name.lower(), "")] = SchemaObject(name)
-        case {"drop": ("relation" | "macro" | "type" | "schema") as kind, "name": str(name)}:
+        case {
+            "drop": ("relation" | "macro" | "type" | "sequence" | "schema") as kind,
+            "name": str(name),
+        }:
             del objects[ObjectKey("", kind, schema, name)]
         case {"view": str(name), "text": str(text), "columns": list(columns)}:
             objects[_key("relation", schema, name)] = View(name, text, tuple(map(str, columns)))
         case {"type": str(name), "of": dict(kind)}:
             objects[_key("type", schema, name)] = UserType(name, _type_of(kind))
+        case {"sequence": str(name)}:
+            counts = {f.name: change[f.name] for f in dataclasses.fields(SequenceValues)}
+            made = Sequence(name, SequenceValues(**counts), _position(change))
+            objects[_key("sequence", schema, name)] = made
+        case {"moved": str(name)}:
+            known = objects[_key("sequence", schema, name)]
+            if not isinstance(known, Sequence):
+                raise ValueError(name)
+            moved = Sequence(known.name, known.values, _position(change))
+            objects[_key("sequence", schema, name)] = moved
         case {"macro": str(name), "text": str(text), "parameters": list(parameters)}:
             defaults = {str(k): str(v) for k, v in change["defaults"].items()}
             macro = Macro(
@@ -98,6 +120,11 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
             )
         case _:
             raise ValueError(str(change)[:100])
+
+
+def _position(change: Record) -> Position:
+    last = change["last"]
+    return Position(int(change["following"]), None if last is None else int(last))
 
 
 def _key(kind: ObjectKind, schema: str, name: str) -> ObjectKey:

@@ -8,6 +8,7 @@ from typing import Literal as OneOf
 
 from ..errors import CatalogError, TransactionError, check_name
 from ..plan.changes.catalog_objects import TEMP, ObjectKey, ObjectKind, SchemaPlace, View
+from ..plan.changes.sequences import Sequence
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.temporal import statement_time
 from ..plan.udf.python_aggregate import PythonAggregate
@@ -122,11 +123,16 @@ class Namespace(AttachedDatabases):
             self._objects = _with(self._objects, changes)
             self.version += 1
 
-    def _check_can_write(self, database: AttachedDatabase) -> None:
+    def check_writable(self, name: str) -> None:
+        """Raise `CatalogError` for a database that is only read."""
+        database = self.databases[name]
         if database.read_only:
             raise CatalogError(
                 f'The database "{database.name}" is only read: open it without read_only=True to change it.'
             )
+
+    def _check_can_write(self, database: AttachedDatabase) -> None:
+        self.check_writable(database.name.lower())
         if database.folder is None or self._before is None:
             return
         before, now = self._before, self._objects
@@ -204,13 +210,14 @@ class Namespace(AttachedDatabases):
             self.change({key: entry})
             return old  # type: ignore[return-value]
 
-    def put_named(self, entry: Macro | UserType) -> None:
-        """Add a macro or type in the place of one that has the name."""
+    def put_named(self, entry: Macro | UserType | Sequence) -> None:
+        """Add a macro, type or sequence in the place of one that has the name."""
         kind: ObjectKind = "macro" if isinstance(entry, Macro) else "type"
+        kind = "sequence" if isinstance(entry, Sequence) else kind
         self.change({self._new_key(entry.name, kind): entry})
 
     def drop_named(self, name: str, kind: ObjectKind) -> bool:
-        """Remove a macro or type; False when there is none."""
+        """Remove a macro, type or sequence; False when there is none."""
         with self._lock:
             key = self._key(name, kind)
             if key is not None:

@@ -40,7 +40,7 @@ def drop_schema(catalog: Catalog, statement: DropSchema) -> list[object]:
         )
     inside = [
         (key, entry)
-        for kind in ("relation", "macro", "type")
+        for kind in ("relation", "macro", "type", "sequence")
         for key, entry in catalog.objects(kind)
         if key.place == place
     ]

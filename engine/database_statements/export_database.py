@@ -12,6 +12,7 @@ from ..database.attached_databases import CatalogEntry
 from ..errors import Unsupported
 from ..metadata.objects import (
     Here,
+    create_sequence_text,
     create_table_text,
     create_view_text,
     name_in_sql,
@@ -19,6 +20,7 @@ from ..metadata.objects import (
 )
 from ..plan.changes.catalog_objects import MAIN, ObjectKey, ObjectName
 from ..plan.changes.database_changes import ExportDatabase
+from ..plan.changes.sequences import Sequence
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.table_rules import rules_of
 from ..plan.statements import CopyTo, Query
@@ -34,7 +36,7 @@ _READ_AS = {  # the options of COPY FROM that read what COPY TO writes
     "csv": "(FORMAT 'csv', allow_quoted_nulls false, quote '\"', delimiter ',', header 1)",
     "parquet": "(FORMAT 'parquet')",
 }
-_TYPES_IN_ORDER = ("schema", "type", "table", "macro", "view")
+_TYPES_IN_ORDER = ("schema", "type", "sequence", "table", "macro", "view")
 
 
 def export_database(connection: Connection, statement: ExportDatabase) -> None:
@@ -116,6 +118,8 @@ def _made(here: Here, key: ObjectKey, entry: Any) -> Iterator[tuple[str, str]]:
             yield "macro", _macro(name, entry)
         case UserType(type=data_type):
             yield "type", f"CREATE TYPE {path_in_sql(name)} AS {data_type};"
+        case Sequence():
+            yield "sequence", create_sequence_text(path_in_sql(name), entry)
         case _ if key.kind == "schema":
             yield "schema", f"CREATE SCHEMA {name_in_sql(entry.name)};"
         case _:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..catalog import View
 from ..errors import FuselineError, UnknownName, nearest
 from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName, path_in_query
+from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.changes.table_rules import NO_RULES, TableRules, rules_of
 from ..plan.statements import Describe
 from ..plan.types import INTEGER_BITS, DataType, Kind
@@ -127,6 +128,18 @@ def views(here: Here) -> Iterator[Row]:
         yield (*place("relation", own, schema, SYSTEM), None, True, False, None, text)
 
 
+def sequences(here: Here) -> Iterator[Row]:
+    for key, entry in here.catalog.objects("sequence"):
+        name = ObjectName(entry.name, here.catalog.spelled(key.place))
+        values = entry.values
+        yield (
+            *place("sequence", name, name.place.schema, name.place.database),
+            *(None, key.database == TEMP, values.start, values.least, values.most),
+            *(values.increment, values.cycle, entry.position.last),
+            create_sequence_text(name_in_sql(name), entry),
+        )
+
+
 def columns(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
@@ -187,6 +200,15 @@ def create_view_text(name: ObjectName, view: View) -> str:
     names = ", ".join(map(name_in_sql, view.columns))
     given = f" ({names})" if names else ""
     return f"CREATE {_temporary(name)}VIEW {path_in_sql(name)}{given} AS {view.text};"
+
+
+def create_sequence_text(path: str, sequence: SequenceObject) -> str:
+    """Return the statement that makes a sequence which goes on where this one is."""
+    values = sequence.values
+    return (
+        f"CREATE SEQUENCE {path} INCREMENT BY {values.increment} MINVALUE {values.least} MAXVALUE {values.most} "
+        f"START {sequence.position.following} {'CYCLE' if values.cycle else 'NO CYCLE'};"
+    )
 
 
 def _temporary(name: ObjectName) -> str:

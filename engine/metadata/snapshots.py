@@ -38,6 +38,11 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         f"{_SCHEMA}, view_name varchar, view_oid bigint, comment varchar, internal boolean, temporary boolean, column_count bigint, sql varchar",
         objects.views,
     ),
+    "duckdb_sequences": (
+        f"{_SCHEMA}, sequence_name varchar, sequence_oid bigint, comment varchar, temporary boolean, start_value bigint, min_value bigint, "
+        "max_value bigint, increment_by bigint, cycle boolean, last_value bigint, sql varchar",
+        objects.sequences,
+    ),
     "duckdb_columns": (
         f"{_TABLE}, column_name varchar, column_index integer, comment varchar, internal boolean, column_default varchar, "
         "is_nullable boolean, data_type varchar, data_type_id bigint, character_maximum_length integer, "

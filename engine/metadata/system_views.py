@@ -87,6 +87,9 @@ _PG_CLASS = " union all ".join(
             "index_count > 0;check_constraint_count;has_primary_key",
         ),
         _classes("view", "duckdb_views", "v", "0", "false;0::bigint;false"),
+        _classes("sequence", "duckdb_sequences", "S", "0", "false;0::bigint;false").replace(
+            "column_count", "0::bigint"
+        ),
     ]
 )
 _PG_ATTRIBUTE = """
@@ -151,6 +154,10 @@ _TEXTS = {
         "pg_description": _PG_DESCRIPTION,
         "pg_namespace": "select oid, schema_name as nspname, 0 as nspowner, null as nspacl from duckdb_schemas() "
         "where database_name = current_database()",
+        "pg_sequence": "select sequence_oid as seqrelid, 0 as seqtypid, start_value as seqstart, increment_by as seqincrement, "
+        "max_value as seqmax, min_value as seqmin, 0 as seqcache, cycle as seqcycle from duckdb_sequences()",
+        "pg_sequences": "select schema_name as schemaname, sequence_name as sequencename, 'duckdb' as sequenceowner, 0 as data_type, "
+        "start_value, min_value, max_value, increment_by, cycle, 0 as cache_size, last_value from duckdb_sequences()",
         "pg_settings": _PG_SETTINGS,
         "pg_tables": "select schema_name as schemaname, table_name as tablename, 'duckdb' as tableowner, null as tablespace, "
         "index_count > 0 as hasindexes, false as hasrules, false as hastriggers from duckdb_tables()",

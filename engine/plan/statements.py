@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 
 from .changes.database_changes import DatabaseStatement
 from .changes.row_merges import MergeAction, MergedPairs
+from .changes.sequences import SequenceStatement
 from .changes.session_objects import Macro, StoredText, UserType
 from .changes.stand_in import StandIn
 from .changes.table_rules import NO_RULES, TableRules
@@ -133,6 +134,9 @@ class Merge:
     actions: tuple[MergeAction, ...]
     written: WrittenRows
     returned: WrittenRows
+
+
+TableStatement = Merge | SequenceStatement
 
 
 @dataclass(frozen=True)
@@ -314,10 +318,10 @@ Statement = (
     | Insert
     | Update
     | Delete
-    | Merge
     | AlterTable
     | RenameView
     | SessionStatement
+    | TableStatement
     | Drop
     | Describe
     | ShowTables

@@ -9,6 +9,7 @@ from ..backends import cache_limits
 from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.changes.catalog_objects import TEMP
 from ..plan.changes.database_changes import Checkpoint, CreateSchema, DropSchema
+from ..plan.changes.sequences import CreateSequence, DropSequence
 from ..plan.statements import (
     AlterTable,
     CopyTo,
@@ -67,6 +68,8 @@ WRITES = (
     CopyTo,
     CreateSchema,
     DropSchema,
+    CreateSequence,
+    DropSequence,
 )  # all others are refused, also those that the language gets later
 
 

@@ -1,4 +1,4 @@
-"""Statements about tables that take more than one query: MERGE.
+"""Statements about tables that take more than one query, and about what tables need: MERGE, and sequences.
 
-May import whatever lies below the connection.  Start reading at `merge_tables.py`.
+May import whatever lies below the connection.  Start reading at `run_table_statements.py`.
 """

@@ -35,6 +35,7 @@ from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
 from .scope import Scope
 from .udf.bind_python import bind_python, python_aggregate, python_function
+from .udf.bind_sequence_calls import bind_sequence_call, is_sequence_call
 
 _CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
 _QUANTILES = ("quantile_cont", "quantile_disc")
@@ -56,6 +57,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         name, nodes = found
         if name == "getvariable":
             return _variable(nodes, node, scope)
+        if is_sequence_call(name):
+            return bind_sequence_call(name, node, call_span(node, scope), scope)
         if name == "setseed":
             return bind_setseed(node, scope)
         if name.lower() in OF_SESSION:

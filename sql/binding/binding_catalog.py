@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from fuseline.catalog import TableFunction, View
-from fuseline.plan.changes.catalog_objects import ObjectName, SchemaPlace
+from fuseline.plan.changes.catalog_objects import ObjectKey, ObjectName, SchemaPlace
 from fuseline.plan.changes.recursion import Recursion
+from fuseline.plan.changes.sequences import Sequence as SequenceObject
 from fuseline.plan.changes.session_objects import Macro, SessionObjects, UserType
 from fuseline.plan.logical import CatalogTable, Logical
 
@@ -26,6 +27,17 @@ class BindingCatalog(Protocol):
     def view(self, name: str) -> View | None: ...
 
     def macro(self, name: str) -> Macro | None: ...
+
+    def sequence(
+        self, parts: Sequence[str], home: SchemaPlace | None = None
+    ) -> tuple[ObjectKey, SequenceObject] | None:
+        """Return the sequence that parts mean, under its key; `home` is where one part is looked up first."""
+
+    def check_writable(self, database: str) -> None:
+        """Raise `CatalogError` for a database that is only read."""
+
+    def sequence_names(self) -> list[str]:
+        """Return the names of all sequences."""
 
     @property
     def user_types(self) -> Mapping[str, UserType]:

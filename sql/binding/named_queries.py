@@ -13,6 +13,7 @@ from fuseline.plan.commons import nodes_of
 from fuseline.plan.copies import fresh
 from fuseline.plan.expr import new_column
 from fuseline.plan.logical import Common, CommonScan, Logical, free_columns
+from fuseline.plan.udf.settled_calls import functions_of
 
 # Nodes of a query that is copied to each place that names it, where the filters of that place go into it; the optimizer takes some
 # 0.1 ms for each of them.  Equal parts that remain are found by `planner/common_subplans.py`, and still run once.
@@ -63,4 +64,7 @@ def named_plan(
 
 
 def _is_small(plan: Logical) -> bool:
-    return len(list(islice(nodes_of(plan), COPIED_NODES + 1))) <= COPIED_NODES
+    """Whether a plan may be copied: it has few nodes, and no function that each copy would call again."""
+    if len(list(islice(nodes_of(plan), COPIED_NODES + 1))) > COPIED_NODES:
+        return False
+    return not any(function.side_effects for function in functions_of(plan))

@@ -59,6 +59,12 @@ class StatementWords:
             raise self.error()
         return self._next().text
 
+    def next_token(self, kind: TokenType) -> Token:
+        """Read a token of a kind."""
+        if self.read >= len(self.tokens) or self._token().token_type is not kind:
+            raise self.error()
+        return self._next()
+
     def end(self) -> None:
         """Raise `ParseError` where the statement goes on."""
         if self.read < len(self.tokens):

@@ -10,15 +10,16 @@ from fuseline.errors import CatalogError, InvalidQuery, UnknownName, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import rules_of
-from fuseline.plan.expr import Expr
-from fuseline.plan.logical import CatalogTable
+from fuseline.plan.expr import Expr, new_column
+from fuseline.plan.logical import CatalogTable, Item, Logical, Project
 from fuseline.plan.types import BIGINT, DataType
+from fuseline.plan.window.windowed import WindowRewriter
 
 from ..binding.bind_query import is_default
 from ..binding.scope import Scope
 from ..parsing.pieces import span_of
 from ..parsing.unread import use, use_all
-from .bind_table_rules import default_value
+from .bind_table_rules import default_value, home_of
 from .table_names import table_name
 
 
@@ -63,7 +64,8 @@ def assignments(nodes: Sequence[exp.Expr], table: CatalogTable, scope: Scope) ->
             raise InvalidQuery(f'SET gives "{name}" two values.', span_of(name_node))
         if is_default(value_node):
             use_all(value_node)
-            found[name] = default_value(rules_of(table), name, target, Scope(scope.session))
+            rules, alone = rules_of(table), Scope(scope.session)
+            found[name] = default_value(rules, name, target, alone, home=home_of(table))
         else:
             found[name] = infer.cast(scope.bind(value_node), target)
     return found
@@ -97,3 +99,10 @@ def _field(
             f'The table "{table.name}" has no column "{node.name}".{hint}', span_of(node)
         )
     return fields[node.name.lower()]
+
+
+def with_values(plan: Logical, kept: Sequence[Item], values: Mapping[str, Expr]) -> Logical:
+    """Return columns of a plan and new ones, of values that may draw for each row."""
+    rows = WindowRewriter(plan)
+    made = [(new_column(name, v.type), rows.rewrite(v)) for name, v in values.items()]
+    return Project(rows.plan(), (*kept, *made))

@@ -13,8 +13,8 @@ from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import beside
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import StoredExpression, TableRules, rules_of
-from fuseline.plan.expr import ColumnRef, Expr, new_column
-from fuseline.plan.logical import CatalogTable, Project
+from fuseline.plan.expr import ColumnRef, Expr
+from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import AlteredColumn, AlterTable, NoOperation, RenameView, Statement
 
 from ..binding.function_names import data_type
@@ -22,10 +22,11 @@ from ..binding.scope import Scope, Source
 from ..parsing.pieces import Piece, span_of
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
-from .assignments import target_table
+from .assignments import target_table, with_values
 from .bind_table_rules import (
     RulesReader,
     default_value,
+    home_of,
     source_of,
     stored_text,
     tree_of_stored,
@@ -87,7 +88,7 @@ def alter(piece: Piece, scope: Scope) -> Statement:
     after = _change(before, action)
     value, computed = after.computed, None
     if value is not None:
-        computed = Project(before.source.plan, ((new_column("computed", value.type), value),))
+        computed = with_values(before.source.plan, (), {"computed": value})
     return AlterTable(table.name, after.name, after.columns, after.rules, rows, computed)
 
 
@@ -160,7 +161,8 @@ def _add(table: _Altered, node: exp.ColumnDef) -> _Altered:
     name, target = reader.column(node)
     columns = (*table.columns, AlteredColumn(name, target, None))
     rules = _merged(table, reader, columns)
-    value = default_value(rules, name, target, Scope(table.scope.session))
+    alone, home = Scope(table.scope.session), home_of(table.table)
+    value = default_value(rules, name, target, alone, home=home)
     return replace(table, columns=columns, rules=rules, computed=value)
 
 

@@ -13,21 +13,20 @@ from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import rules_of
 from fuseline.plan.expr import Column, ColumnRef, Expr, new_column
 from fuseline.plan.join_kinds import JoinKind
-from fuseline.plan.logical import CatalogTable, Filter, Item, Join, Logical, Project, Values
+from fuseline.plan.logical import CatalogTable, Filter, Join, Logical, Project, Values
 from fuseline.plan.statements import Delete, Insert, Query, Update, WrittenRows
 from fuseline.plan.types import DataType
 from fuseline.plan.window.windowed import WindowRewriter
 
 from ..binding.bind_from import beside, bind_list
 from ..binding.bind_query import bind_values, with_entries
-from ..binding.draws.volatile import DEFAULT_OF_ROWS
 from ..binding.scope import Scope, Source
 from ..binding.select_list import select_list
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
-from .assignments import alias_of, assignments, numbered, target_table
+from .assignments import alias_of, assignments, numbered, target_table, with_values
 from .bind_conflict import bind_conflict
-from .bind_table_rules import check_plans, default_value, source_of
+from .bind_table_rules import check_plans, default_value, home_of, source_of
 from .table_names import identifiers
 
 
@@ -47,12 +46,13 @@ def bind_returning(clause: exp.Select, source: Source, scope: Scope) -> Logical:
     """Bind what RETURNING asks of the rows of a source."""
     use(clause)
     inside = scope.over(source).inside("RETURNING")
+    rows = WindowRewriter(source.plan)
     items = tuple(
-        (new_column(item.name, value.type), value)
+        (new_column(item.name, value.type), rows.rewrite(value))
         for item in select_list(clause, inside)
         for value in (item.bind(inside),)
     )
-    return Project(source.plan, items)
+    return Project(rows.plan(), items)
 
 
 def _where(node: exp.Expr, scope: Scope) -> Expr | None:
@@ -130,10 +130,9 @@ def update_rows(node: exp.Expr, scope: Scope) -> Update:
         condition = _where(node, scope.over(source))
         plan = plan if condition is None else Filter(plan, condition)
     values = assignments(node.expressions, table, scope.over(visible).inside("SET"))
-    items: list[Item] = [(number, ColumnRef(number))]
-    items += [(new_column(name, value.type), value) for name, value in values.items()]
+    query = with_values(plan, ((number, ColumnRef(number)),), values)
     written = written_rows(node, table, alias, scope, checked=True)
-    return Update(table.name, existing, tuple(values), Project(plan, tuple(items)), written)
+    return Update(table.name, existing, tuple(values), query, written)
 
 
 def insert_rows(node: exp.Expr, scope: Scope) -> Insert:
@@ -175,7 +174,8 @@ def _given(
         columns = target_columns(table, names, node.this)
         rules = rules_of(table)
         defaults = [
-            partial(default_value, rules, name, kind, scope, "VALUES") for name, kind in columns
+            partial(default_value, rules, name, kind, scope, "VALUES", home_of(table))
+            for name, kind in columns
         ]
         plan = bind_values(query, scope, [kind for _, kind in columns], defaults)
     else:
@@ -228,7 +228,7 @@ def rows_of_table(
     for name, target in table.fields:
         column = given.get(name)
         value = (
-            default_value(rules, name, target, scope, DEFAULT_OF_ROWS)
+            default_value(rules, name, target, scope, home=home_of(table))
             if column is None
             else ColumnRef(column)
         )

@@ -19,14 +19,14 @@ from fuseline.plan.expr import (
     new_column,
 )
 from fuseline.plan.join_kinds import JoinKind
-from fuseline.plan.logical import Aggregate, CatalogTable, Filter, Item, Join, Logical, Project
+from fuseline.plan.logical import Aggregate, CatalogTable, Filter, Join, Logical, Project
 from fuseline.plan.statements import OnConflict
 from fuseline.plan.types import BIGINT
 
 from ..binding.scope import Scope, Source
 from ..parsing.pieces import span_of
 from ..parsing.unread import use
-from .assignments import assignments, numbered
+from .assignments import assignments, numbered, with_values
 from .bind_table_rules import source_of
 
 
@@ -121,6 +121,5 @@ def _matches(old: Source, new: Source, key: Sequence[str], values: Sequence[Expr
     kind = JoinKind.INNER if values else JoinKind.SEMI
     join = Join(new.plan, old.plan, kind, equal)
     number = new.plan.columns[-1]
-    items: list[Item] = [(number, ColumnRef(number))]
-    items += [(new_column(f"value{i}", value.type), value) for i, value in enumerate(values)]
-    return Project(join, tuple(items))
+    named = {f"value{i}": value for i, value in enumerate(values)}
+    return with_values(join, ((number, ColumnRef(number)),), named)

@@ -20,10 +20,16 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..binding.bind_from import beside, bind_list, equal, named_column
 from ..binding.bind_query import is_default, with_entries
+from ..binding.draws.volatile import CELL_OF_ROWS
 from ..binding.scope import Relation, Scope, Source
 from ..parsing.unread import use, use_all
-from .assignments import alias_of, assignments, numbered, target_table
-from .bind_changes import bind_returning, rows_of_table, target_columns, written_rows
+from .assignments import alias_of, assignments, numbered, target_table, with_values
+from .bind_changes import (
+    bind_returning,
+    rows_of_table,
+    target_columns,
+    written_rows,
+)
 from .bind_table_rules import source_of
 
 
@@ -166,8 +172,7 @@ def _action(when: exp.When, pairs: Logical, merging: _Merging) -> MergeAction | 
     if word == "DELETE":
         return MergeAction("DELETE", Project(pairs, (number,)))
     values = _values(then, when, merging)
-    items = [(new_column(name, value.type), value) for name, value in values.items()]
-    return MergeAction("UPDATE", Project(pairs, (number, *items)), tuple(values))
+    return MergeAction("UPDATE", with_values(pairs, (number,), values), tuple(values))
 
 
 def _error(where: exp.Expr, when: exp.When, pairs: Logical, merging: _Merging) -> MergeAction:
@@ -229,16 +234,16 @@ def _inserted(then: exp.Insert, when: exp.When, pairs: Logical, merging: _Mergin
             f'The table "{table.name}" takes {len(fields)} columns here and is given {len(cells.expressions)}.',
             span_of(cells),
         )
-    inside = merging.scope.over(merging.visible(when)).inside("VALUES")
-    items: dict[str, Item] = {}
+    inside = merging.scope.over(merging.visible(when)).inside(CELL_OF_ROWS)
+    values: dict[str, Expr] = {}
     for (name, kind), cell in zip(fields, cells.expressions, strict=True):
         if is_default(cell):
             use_all(cell)
         else:
-            items[name] = new_column(name, kind), infer.cast(inside.bind(cell), kind)
+            values[name] = infer.cast(inside.bind(cell), kind)
     number: Item = (merging.number, ColumnRef(merging.number))
-    made = Project(pairs, (*items.values(), number))
-    given = {name: column for name, (column, _) in items.items()}
+    made = with_values(pairs, (number,), values)
+    given = dict(zip(values, made.columns[1:], strict=True))
     return rows_of_table(made, given, table, merging.scope)
 
 

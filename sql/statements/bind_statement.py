@@ -34,6 +34,7 @@ from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
 from .bind_merge import merge_rows
 from .bind_secret import create_secret, drop_secret, is_secret
+from .bind_sequence import create_sequence, drop_sequence, is_sequence_change
 from .bind_session_statement import (
     MACRO,
     create_macro,
@@ -253,6 +254,8 @@ def _create(piece: Piece, scope: Scope) -> Statement:
         return create_secret(piece, scope)
     if TYPE.match(piece.sql):
         return create_type(piece, scope)
+    if is_sequence_change(piece):
+        return create_sequence(piece, scope)
     if is_schema_change(piece):
         return change_schema(piece, scope)
     return create_macro(piece, scope) if MACRO.match(piece.sql) else create(piece, scope)
@@ -263,6 +266,8 @@ def _drop(piece: Piece, scope: Scope) -> Statement:
         return drop_secret(piece, scope)
     if DROP_TYPE.match(piece.sql):
         return drop_type(piece, scope)
+    if is_sequence_change(piece):
+        return drop_sequence(piece, scope)
     if is_schema_change(piece):
         return change_schema(piece, scope)
     return drop_macro(piece, scope) if is_macro_drop(piece) else drop(piece, scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -21,7 +21,7 @@ from fuseline.plan.changes.catalog_objects import MEMORY, SchemaPlace
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
 from fuseline.plan.expr import ColumnRef, Expr, Literal, Subquery, columns_of, new_column
-from fuseline.plan.logical import Filter, Limit, Logical, Project, Scan
+from fuseline.plan.logical import CatalogTable, Filter, Limit, Logical, Project, Scan
 from fuseline.plan.node import walk
 from fuseline.plan.types import DataType
 
@@ -196,6 +196,11 @@ def check_plans(rules: TableRules, rows: StandIn, scope: Scope) -> tuple[tuple[s
     )
 
 
+def home_of(table: CatalogTable) -> SchemaPlace | None:
+    """Return the schema of a table, in which names in its defaults are looked up first."""
+    return getattr(table.name, "place", None)
+
+
 def _check(node: exp.Expr, scope: Scope, rows: StandIn) -> Logical:
     source = source_of(rows)
     bound = infer.condition(scope.over(source).inside("CHECK").bind(node))
@@ -207,14 +212,17 @@ def _check(node: exp.Expr, scope: Scope, rows: StandIn) -> Logical:
 
 
 def default_value(
-    rules: TableRules, column: str, target: DataType, scope: Scope, clause: str = "DEFAULT"
+    rules: TableRules,
+    column: str,
+    target: DataType,
+    scope: Scope,
+    clause: str = DEFAULT_OF_ROWS,
+    home: SchemaPlace | None = None,
 ) -> Expr:
-    """Return what a column gets that is given no value.
-
-    In the clauses `DEFAULT_OF_ROWS` and VALUES it may draw, for each row anew.
-    """
+    """Return what a column of a table in the schema `home` gets that is given no value; it may draw for each row anew."""
     default = rules.default(column)
     if default is None:
         return Literal(None, target)
     tree = tree_of_stored(default, scope, f'the default of "{column}"')
-    return infer.cast(scope.inside(clause).bind(tree), target)
+    inside = scope.changed(session=replace(scope.session, home=home)).inside(clause)
+    return infer.cast(inside.bind(tree), target)

@@ -17,7 +17,7 @@ TEMP = "temp"  # the database of what ends with its connection
 MEMORY = "memory"  # the database of a connection that opened no folder
 
 Tree = TypeVar("Tree")
-ObjectKind = OneOf["relation", "macro", "type", "schema"]
+ObjectKind = OneOf["relation", "macro", "type", "sequence", "schema"]
 
 
 class SchemaPlace(NamedTuple):

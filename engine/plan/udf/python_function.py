@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 from typing import Literal as OneOf
@@ -103,6 +103,11 @@ def _takes(arg: Expr, given: DataType, parameter: DataType) -> bool:
 def has_python(expr: Expr) -> bool:
     """Whether an expression calls a Python function, which is called for no row that does not get to it."""
     return any(isinstance(part, PythonCall) for part in walk(expr))
+
+
+def keeps_order(exprs: Iterable[Expr]) -> bool:
+    """Whether expressions call a function that may see in which order its rows come."""
+    return any(isinstance(part, PythonCall) and part.drawn for e in exprs for part in walk(e))
 
 
 def check_plain(function: PythonFunction, where: str) -> None:

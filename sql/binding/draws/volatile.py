@@ -36,7 +36,15 @@ from ..scope import Scope
 from ..udf.drawing_calls import find_draw
 
 DEFAULT_OF_ROWS = "the default of rows"  # which are numbered where they are stored
-_IN_ROWS = ("WHERE", "the arguments of an aggregate", DEFAULT_OF_ROWS)
+CELL_OF_ROWS = "VALUES for rows"  # of which each is computed for many
+_IN_ROWS = (
+    "WHERE",
+    "the arguments of an aggregate",
+    "SET",
+    "RETURNING",
+    DEFAULT_OF_ROWS,
+    CELL_OF_ROWS,
+)
 
 
 def _bind_random(node: exp.Expr, scope: Scope) -> Expr:

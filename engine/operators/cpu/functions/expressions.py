@@ -21,6 +21,7 @@ import pyarrow as pa
 from .... import stopping
 from ....plan.expr import ColumnRef, Expr, conjuncts
 from ....plan.types import Kind
+from ....plan.udf.python_function import keeps_order
 from ....settings import usable_cores
 from .. import table as tables
 from ..memory.chunks import CHUNK_ROWS
@@ -66,7 +67,7 @@ def evaluate_all(
             ask(2 * sum(column.text_bytes for column in texts))
 
     if columns:
-        _each_chunk(run, table.num_rows, threads)
+        _each_chunk(run, table.num_rows, _threads(exprs, table, threads))
     made = iter(columns)
     results = [_finished(root, table) for root in plan.roots]
     return [next(made).array() if r is None else r for r in results]
@@ -145,6 +146,11 @@ def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | N
             future.cancel()
 
 
+def _threads(exprs: Sequence[Expr], table: Table, threads: int | None) -> int | None:
+    """Return 1 for functions with side effects, which are called for one row after the other."""
+    return 1 if table.num_rows > CHUNK_ROWS and keeps_order(exprs) else threads
+
+
 def selection(
     predicate: Expr, table: Table, threads: int | None = None
 ) -> Mask | npt.NDArray[np.int64]:
@@ -155,7 +161,7 @@ def selection(
     def run(start: int, stop: int) -> None:
         mask[start:stop] = true_rows(plan.roots, Chunk(table, start, stop, plan.shared))
 
-    _each_chunk(run, table.num_rows, threads)
+    _each_chunk(run, table.num_rows, _threads((predicate,), table, threads))
     if np.count_nonzero(mask) * SPARSE < table.num_rows:
         return np.flatnonzero(mask)
     return mask

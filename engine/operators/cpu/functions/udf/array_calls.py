@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ..... import stopping
-from .....errors import ExecutionError, TypeMismatch
+from .....errors import ExecutionError, SequenceError, TypeMismatch
 from .....plan.types import from_arrow, to_arrow
 from .....plan.udf.python_function import PythonFunction
 from .row_calls import raised
@@ -21,6 +21,8 @@ def of_arrays(function: PythonFunction, args: Sequence[pa.Array], count: int) ->
     given = [pa.nulls(count)] if not args else list(args)
     try:
         answer = function.python(*(args or ()))
+    except SequenceError:
+        raise
     except Exception as error:  # whatever a function may raise
         if function.null_on_error:
             return pa.nulls(count, to_arrow(function.result))

@@ -1,0 +1,20 @@
+"""Which of the functions here carries out a statement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..answers import Answer
+from ..plan.statements import Merge, TableStatement
+from .change_sequences import change_sequences
+from .merge_tables import merge
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+
+
+def run_table_statement(connection: Connection, statement: TableStatement) -> Answer:
+    """Carry out one of these statements."""
+    if isinstance(statement, Merge):
+        return merge(connection, statement)
+    return change_sequences(connection.catalog, statement)
