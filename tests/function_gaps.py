@@ -33,9 +33,7 @@ NAMES = {
         get_current_time
     """,
     "lists are to come": """
-        array_cosine_distance array_cosine_similarity array_cross_product array_distance
-        array_dot_product array_inner_product array_negative_dot_product array_negative_inner_product
-        array_value array_zip equi_width_bins list_zip lttb
+        array_zip equi_width_bins list_zip lttb
     """,
     "what it names is looked up while a call is bound, so that it has no row in the table of functions": """
         currval nextval setval

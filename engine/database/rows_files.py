@@ -59,7 +59,7 @@ def fit_parquet(fields: Fields) -> bool:
 
 
 def _fits(data_type: DataType) -> bool:
-    known = data_type.kind in _IN_PARQUET and not data_type.is_enum
+    known = data_type.kind in _IN_PARQUET and not (data_type.is_enum or data_type.is_array)
     return known and all(map(_fits, data_type.children))
 
 

@@ -43,6 +43,8 @@ def _type(arrow: pa.DataType) -> pa.DataType:
         return pa.string()
     if t.is_list(arrow):
         return pa.list_(arrow.value_field.with_type(_type(arrow.value_type)))
+    if t.is_fixed_size_list(arrow):
+        return pa.list_(arrow.value_field.with_type(_type(arrow.value_type)), arrow.list_size)
     if t.is_map(arrow):
         return pa.map_(_type(arrow.key_type), _type(arrow.item_type))
     if t.is_struct(arrow):
@@ -72,8 +74,9 @@ def _exported(array: pa.Array, arrow: pa.DataType) -> pa.Array:
         inside = pa.Array.from_buffers(entry, len(parts[0]), [None], 0, children=parts)
     else:
         inside = _exported(array.values, arrow.value_type)
+    own = 1 if pa.types.is_fixed_size_list(arrow) else 2
     return pa.Array.from_buffers(
-        arrow, len(array), array.buffers()[:2], -1, array.offset, children=[inside]
+        arrow, len(array), array.buffers()[:own], -1, array.offset, children=[inside]
     )
 
 

@@ -34,6 +34,8 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         # Of which Python has no more
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if "fixed_size_list" in str(column.type):  # at any depth
+        return [_with_dicts(value, column.type) for value in column.to_pylist()]
     try:
         return list(column.to_pylist(maps_as_pydicts="lossy"))
     except TypeError:  # keys of maps that are lists, structs or maps, which no dict has
@@ -51,7 +53,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _with_dicts(value: object, arrow: pa.DataType) -> object:
-    """Return a value whose maps are lists of pairs with dicts for them, as DuckDB's client: of keys and values where keys are nested."""
+    """Return a value whose maps are lists of pairs with dicts for them, of keys and values where keys are nested, and with tuples for arrays: as DuckDB's client."""
     import pyarrow as pa
 
     if value is None or not pa.types.is_nested(arrow):
@@ -66,7 +68,8 @@ def _with_dicts(value: object, arrow: pa.DataType) -> object:
         if pa.types.is_nested(arrow.key_type):
             return {"key": keys, "value": items}
         return dict(zip(keys, items, strict=True))
-    return [_with_dicts(element, arrow.value_type) for element in value]
+    found = [_with_dicts(element, arrow.value_type) for element in value]
+    return tuple(found) if pa.types.is_fixed_size_list(arrow) else found
 
 
 def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:

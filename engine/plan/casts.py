@@ -13,7 +13,17 @@ from .coercion import castable, common, common_pair
 from .expr import Call, Cast, Expr, Literal
 from .literals import BeyondPython, convert
 from .temporal import zones
-from .types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, DataType, Kind
+from .types import (
+    BOOLEAN,
+    JSON,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    DataType,
+    Kind,
+    list_of,
+)
 
 
 def condition(expr: Expr) -> Expr:
@@ -218,6 +228,13 @@ def local_time(expr: Expr, span: Span | None = None) -> Expr:
     if zones.session() in zones.UTC_NAMES:
         return Cast(expr, TIMESTAMP, span=span)
     return Call("timezone", (Literal(zones.session(), VARCHAR), expr), TIMESTAMP, span)
+
+
+def as_list(expr: Expr) -> Expr:
+    """Return an ARRAY as the LIST that functions of lists take; anything else as it is."""
+    return (
+        Cast(expr, list_of(expr.type.children[0]), span=expr.span) if expr.type.is_array else expr
+    )
 
 
 def to_text(expr: Expr) -> Expr:

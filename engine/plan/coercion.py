@@ -41,6 +41,7 @@ from .types import (
     VARCHAR,
     DataType,
     Kind,
+    array_of,
     decimal,
     list_of,
 )
@@ -75,14 +76,16 @@ TYPE_NAMES: dict[str, DataType] = {
     **dict.fromkeys(("uuid", "guid"), UUID),
     "json": JSON,
 }
+_LIST = re.compile(r"(.+)\[\s*(\d{0,9})\s*\]")
 _DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
 
 def parse_type(name: str, span: Span | None = None) -> DataType:
     """Return the type that SQL calls `name`, as DECIMAL(15, 2) or varchar(10); raises `UnknownName`."""
     folded = " ".join(name.lower().split())
-    if folded.endswith("[]"):
-        return list_of(parse_type(folded.removesuffix("[]"), span))
+    if found := _LIST.fullmatch(folded):
+        child = parse_type(found[1], span)
+        return array_of(child, int(found[2])) if found[2] else list_of(child)
     if found := _DECIMAL.fullmatch(folded):
         return decimal_type(found.group(1), found.group(2), span)
     bare = re.sub(r"\s*\(\s*\d+\s*\)$", "", folded)
@@ -140,6 +143,8 @@ def implicit(source: DataType, target: DataType) -> bool:
     """Whether a function that takes `target` accepts a `source` argument: widening only."""
     if source == target or source.kind is Kind.NULL or (source, target) == (JSON, VARCHAR):
         return True
+    if target.is_array and source.precision not in (0, target.precision):
+        return False
     if target.is_nested:
         return _alike(source, target, implicit)
     if source.is_enum:
@@ -241,7 +246,10 @@ def _nested_pair(left: DataType, right: DataType) -> DataType | None:
         return None
     children = tuple(map(common_pair, left.children, right.children))
     known = tuple(child for child in children if child is not None)
-    return DataType(left.kind, children=known, names=left.names) if known == children else None
+    lengths = {left.precision, right.precision} - {0}  # of arrays
+    if known != children or len(lengths) > 1:
+        return None
+    return DataType(left.kind, max(lengths, default=0), children=known, names=left.names)
 
 
 def _alike(left: DataType, right: DataType, fits: Callable[[DataType, DataType], bool]) -> bool:
@@ -285,6 +293,8 @@ def castable(source: DataType, target: DataType) -> bool:
     if bytes_in := {source.kind, target.kind} & {Kind.BLOB, Kind.UUID}:
         return len(bytes_in) == 2
     if source.kind is target.kind and source.kind in (Kind.LIST, Kind.MAP):
+        if source.is_array and target.is_array and source.precision != target.precision:
+            return False
         return castable(source.children[0], target.children[0])
     if source.kind is target.kind is Kind.STRUCT:
         pairs = matching_fields(source, target)

@@ -9,6 +9,7 @@ from functools import cache
 from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
 from . import infer
 from .all_values import is_null_constant
+from .composed.arrays import ARRAYS
 from .composed.decimal_quotient import SIGNATURE, decimal_division
 from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
@@ -224,6 +225,7 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **DERIVED_DATES,
     **DERIVED_TEXTS,
     **NESTED_VALUES,
+    **ARRAYS,
     **ENUM_VALUES,
     **JSON_CALLS,
     **ZONED_FUNCTIONS,

@@ -14,6 +14,7 @@ from ..errors import Span, TypeMismatch, Unsupported
 from .casts import (
     among_enum,
     as_enum,
+    as_list,
     cast,
     coerce,
     coerce_late,
@@ -115,6 +116,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     if known in ("round", "round_even", "trunc", "ceil", "floor"):
         return _rounded(known, args, span)
     row = SCALAR[known]
+    args = list(map(as_list, args)) if row.takes_lists else args
     targets, result = _signature(row, args, span)
     return checked(Call(row.name, _coerced(args, targets), result, span))
 

@@ -6,7 +6,6 @@ A `DataType` is a value: two are equal when kind, precision and scale are.  Back
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context
@@ -15,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import TypeMismatch
+from .text.quoted_name import quoted_field
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,7 @@ class Kind(Enum):
 MAX_DECIMAL_DIGITS = 38
 LARGEST_DECIMAL = 10**MAX_DECIMAL_DIGITS - 1  # unscaled
 DIGITS = Context(prec=400)  # for Decimals: Python's own context rounds to 28 digits
+MOST_OF_ARRAY = 100_000
 INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 
 
@@ -66,7 +67,8 @@ class DataType:
     """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone.
 
     `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them; a
-    MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those.
+    MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those. A LIST with a `precision` is
+    an ARRAY, all of whose values that are not NULL have so many elements; operators see a list.
     `name` is set for OTHER, and for HUGEINT, JSON and ENUM: types of their own wherever types choose what happens, and to all that
     only holds, compares or computes values a DECIMAL(38,0), VARCHAR, and an unsigned integer that is the place of a value among the `names`.
     """
@@ -97,7 +99,7 @@ class DataType:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
         if self.kind is Kind.LIST:
-            return f"{self.children[0]}[]"
+            return f"{self.children[0]}[{self.precision or ''}]"
         if self.kind is Kind.MAP:
             return f"MAP({', '.join(map(str, self.children[0].children))})"
         if self.kind is Kind.STRUCT:
@@ -147,6 +149,11 @@ class DataType:
     def is_nested(self) -> bool:
         """Whether a value is made of other values: LIST, STRUCT and MAP."""
         return bool(self.children)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether a value is a list of a fixed length."""
+        return self.kind is Kind.LIST and self.precision > 0
 
     @property
     def is_ranked(self) -> bool:
@@ -259,6 +266,13 @@ def list_of(child: DataType) -> DataType:
     return DataType(Kind.LIST, children=(child,))
 
 
+def array_of(child: DataType, length: int) -> DataType:
+    """Return the type of lists that have `length` elements; raises `TypeMismatch` where that is no such number."""
+    if not 1 <= length <= MOST_OF_ARRAY:
+        raise TypeMismatch(f"An ARRAY has 1 to {MOST_OF_ARRAY:,} elements.")
+    return DataType(Kind.LIST, length, children=(child,))
+
+
 def struct_of(fields: Iterable[tuple[str, DataType]]) -> DataType:
     """Return STRUCT(name type, ...); raises `TypeMismatch` for none, and for a name that comes twice."""
     names, children = zip(*fields, strict=True) or ((), ())
@@ -274,12 +288,7 @@ def map_of(key: DataType, value: DataType) -> DataType:
     return DataType(Kind.MAP, children=(struct_of((("key", key), ("value", value))),))
 
 
-def quoted_field(name: str) -> str:
-    """Return the name of a field as types show it."""
-    return name if PLAIN_NAME.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))
-
-
-PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
+_PLAIN = (NULL, BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, INTERVAL, UUID)  # fmt: skip
 _TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
 
 
@@ -294,6 +303,8 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         key, value = data_type.children[0].children
         untyped = key.kind is Kind.NULL  # of a map without entries, for which pyarrow has no type
         return pa.map_(pa.int32() if untyped else to_arrow(key), to_arrow(value))
+    if data_type.is_array:
+        return pa.list_(pa.field("", to_arrow(data_type.children[0])), data_type.precision)
     if data_type.is_nested:
         return nested_arrow(data_type, [to_arrow(child) for child in data_type.children])
     if data_type.is_enum:
@@ -326,7 +337,7 @@ def to_arrow(data_type: DataType) -> pa.DataType:
 
 
 def nested_arrow(data_type: DataType, children: Sequence[pa.DataType]) -> pa.DataType:
-    """Return the Arrow type of lists or structs whose children have these; a map is a list of its entries."""
+    """Return the Arrow type of lists or structs whose children have these; a map is a list of its entries, and an array a list."""
     import pyarrow as pa
 
     if data_type.kind in (Kind.LIST, Kind.MAP):
@@ -366,6 +377,8 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return TIMESTAMPTZ if arrow.tz is not None else _TIMESTAMPS[arrow.unit]
     if t.is_time(arrow) and arrow.unit != "ns":
         return TIME
+    if t.is_fixed_size_list(arrow) and arrow.list_size:
+        return array_of(from_arrow(arrow.value_type, name), arrow.list_size)
     if any(
         test(arrow) for test in (t.is_list, t.is_large_list, t.is_list_view, t.is_large_list_view)
     ):
@@ -374,23 +387,7 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return map_of(from_arrow(arrow.key_type, name), from_arrow(arrow.item_type, name))
     if t.is_struct(arrow) and arrow.num_fields:
         return struct_of((f.name, from_arrow(f.type, name)) for f in arrow)
-    plain = {
-        pa.null(): NULL,
-        pa.bool_(): BOOLEAN,
-        pa.int8(): TINYINT,
-        pa.int16(): SMALLINT,
-        pa.int32(): INTEGER,
-        pa.int64(): BIGINT,
-        pa.uint8(): UTINYINT,
-        pa.uint16(): USMALLINT,
-        pa.uint32(): UINTEGER,
-        pa.uint64(): UBIGINT,
-        pa.float16(): FLOAT,
-        pa.float32(): FLOAT,
-        pa.float64(): DOUBLE,
-        pa.month_day_nano_interval(): INTERVAL,
-        pa.uuid(): UUID,
-    }
+    plain = {to_arrow(data_type): data_type for data_type in _PLAIN} | {pa.float16(): FLOAT}
     if arrow in plain:
         return plain[arrow]
     column = f'Column "{name}" has' if name else "A column has"

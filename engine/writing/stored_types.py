@@ -12,14 +12,15 @@ from ..plan.types import JSON, DataType, Kind, nested_arrow, to_arrow
 def stored_schema(schema: pa.Schema, types: Sequence[DataType]) -> pa.Schema:
     """Return the schema in which Parquet files hold tables of `schema`, whose columns are of `types`."""
     fields = [
-        field.with_type(_stored(kind)) if _holds_json(kind) else field
+        field.with_type(_stored(kind)) if _is_other(kind) else field
         for field, kind in zip(schema, types, strict=True)
     ]
     return pa.schema(fields)
 
 
-def _holds_json(data_type: DataType) -> bool:
-    return data_type == JSON or any(map(_holds_json, data_type.children))
+def _is_other(data_type: DataType) -> bool:
+    """Whether JSON, or an ARRAY, which is a list in files as those of DuckDB, is in values of a type."""
+    return data_type == JSON or data_type.is_array or any(map(_is_other, data_type.children))
 
 
 def _stored(data_type: DataType) -> pa.DataType:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch
+from fuseline.plan.casts import as_list
 from fuseline.plan.composed.lambdas import LAMBDAS, Bind, mapped, reduced
 from fuseline.plan.expr import Column, Expr
 from fuseline.sql.parsing.pieces import span_of
@@ -46,7 +47,7 @@ def bind_lambda_call(
             f"The lambda of {name}() has {counts[0]} or {counts[-1]} parameters, and here are {len(names)}.",
             span_of(node) or place,
         )
-    operand, body = scope.bind(nodes[0]), _body(node.this, scope)
+    operand, body = as_list(scope.bind(nodes[0])), _body(node.this, scope)
     depth = scope.lambda_depth
     if function == "list_transform":
         return mapped(operand, names, body, None, depth, place)
@@ -62,7 +63,7 @@ def bind_comprehension(node: exp.Expr, scope: Scope, place: Span | None) -> Expr
     position, condition = node.args.get("position"), node.args.get("condition")
     names = _names([node.expression, *([] if position is None else [position])])
     kept = None if condition is None else _body(condition, scope)
-    operand = scope.bind(node.args["iterator"])
+    operand = as_list(scope.bind(node.args["iterator"]))
     return mapped(operand, names, _body(node.this, scope), kept, scope.lambda_depth, place)
 
 

@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from fuseline.errors import ParseError, Unsupported
+from fuseline.errors import Located, ParseError, Unsupported
 from fuseline.plan import derived
 from fuseline.plan.changes.session_objects import UserType
 from fuseline.plan.coercion import decimal_type, enum_of, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
-from fuseline.plan.types import TIMESTAMP, DataType, list_of, map_of, struct_of
+from fuseline.plan.types import TIMESTAMP, DataType, array_of, list_of, map_of, struct_of
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
 
@@ -247,11 +247,15 @@ _MISSING = {
 
 
 def _list_type(node: exp.DataType, types: UserTypes) -> DataType:
-    if node.args.get("values"):
-        raise Unsupported(
-            "Lists of a fixed length are not supported: leave the length out.", span_of(node)
-        )
-    return list_of(data_type(node.expressions[0], types))
+    child = data_type(node.expressions[0], types)
+    length = node.args.get("values")
+    if not length:
+        return list_of(child)
+    use(*length)
+    if len(length) != 1 or not length[0].name.isdigit():
+        raise ParseError("The length of an ARRAY is a number: INTEGER[3].", span_of(node))
+    with Located(span_of(node)):
+        return array_of(child, int(length[0].name))
 
 
 def _enum_type(node: exp.DataType, _: UserTypes) -> DataType:

@@ -222,8 +222,10 @@ def type_text(reader: Reader) -> str:
             name += " WITH TIME ZONE"
         else:
             reader.accept("without", "time", "zone")
-    while reader.accept("[", "]"):
-        name += "[]"
+    while reader.accept("["):
+        length = "" if reader.peek() == "]" else reader.shown()
+        reader.expect("]")
+        name += f"[{length}]"
     return name
 
 
@@ -391,10 +393,4 @@ def _overlay(reader: Reader) -> str | None:
     return f'"overlay"({", ".join([value, other, *numbers])})'
 
 
-_SPECIAL_CALLS = {
-    "extract": _extract,
-    "substring": _substring,
-    "position": _position,
-    "trim": _trim,
-    "overlay": _overlay,
-}
+_SPECIAL_CALLS = {"extract": _extract, "substring": _substring, "position": _position, "trim": _trim, "overlay": _overlay}  # fmt: skip

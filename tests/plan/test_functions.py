@@ -40,6 +40,7 @@ _SQL_NAMES = {
     "json_enclosed": "json_group_array",
     "json_entries": "json_each",
     "json_entries_within": "json_tree",
+    "cross_product": "array_cross_product",
     "histogram_of_list": "histogram",
     "histogram_of_bins": "histogram",
     "counts_of_bins": "histogram_exact",

@@ -96,6 +96,17 @@ def fields_of(array: pa.Array) -> list[pa.Array]:
     return list(array.flatten())
 
 
+def _of_one_length(lists: Lists, elements: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Return lists that are NULL or of the length that Arrow's type says, in which a NULL has elements, too."""
+    if lists.valid is None:
+        return pa.FixedSizeListArray.from_arrays(elements, type=arrow)
+    size = arrow.list_size
+    known = np.repeat(lists.valid, size)
+    places = np.where(known, np.cumsum(known) - 1, 0)
+    filled = elements.take(pa.array(places, mask=~known))
+    return pa.FixedSizeListArray.from_arrays(filled, type=arrow, mask=pa.array(~lists.valid))
+
+
 def changed(
     array: pa.Array,
     data_type: DataType,
@@ -111,6 +122,8 @@ def changed(
         return struct_array(made, valid, arrow)
     lists = Lists.of(array)
     elements = change(lists.elements, data_type.children[0])
+    if pa.types.is_fixed_size_list(arrow):
+        return _of_one_length(lists, elements, arrow)
     if pa.types.is_map(arrow):
         entry = pa.struct([arrow.key_field, arrow.item_field])
         children = [f.cast(n.type) for f, n in zip(fields_of(elements), entry, strict=True)]

@@ -112,14 +112,17 @@ def _names(*endings: str) -> tuple[str, ...]:
 
 def _flatten(types: Sequence[DataType]) -> Resolved:
     inner = element_type(types[0]) if len(types) == 1 else None
-    return None if inner is None or element_type(inner) is None else (tuple(types), inner)
+    child = None if inner is None else element_type(inner)
+    if inner == NULL or child is None:
+        return None if child is None else (tuple(types), NULL)
+    return (list_of(list_of(child)),), list_of(child)
 
 
 def _row(
     name: str, resolve: Resolve, signature: str, *aliases: str, nulls: Nulls = "propagate"
 ) -> FunctionRow:
     """A function; one whose signature has another name is known by that to SQL, through `derived`."""
-    return FunctionRow(name, resolve, signature, aliases, nulls=nulls)
+    return FunctionRow(name, resolve, signature, aliases, nulls=nulls, takes_lists=True)
 
 
 LISTS = (
@@ -211,6 +214,7 @@ LISTS = (
         "list_negative_inner_product(DOUBLE[], DOUBLE[])",
         "list_negative_dot_product",
     ),
+    _row("cross_product", lambda types: None, "array_cross_product(DOUBLE[3], DOUBLE[3])"),
     # Options are as of regexp_matches
     _row(
         "string_split_regex",

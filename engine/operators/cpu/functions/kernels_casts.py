@@ -121,6 +121,8 @@ def _nested(vector: Vector, target: DataType, safe: bool) -> Vector:
         made = nested_casts.read(vector.data, target, safe, inside)
     else:
         made = nested_casts.between(vector.data, vector.type, target, inside)
+    if target.is_array:
+        made = nested_casts.of_length(made, target, safe)
     return Vector(target, made)
 
 

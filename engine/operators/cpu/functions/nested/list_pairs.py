@@ -12,7 +12,7 @@ import pyarrow as pa
 from .....errors import ExecutionError
 from .....plan.expr import Call
 from ... import table as tables
-from ...nested_arrays import Ints, Lists
+from ...nested_arrays import Ints, Lists, list_array
 from .list_parts import both, picked
 from .over_arrays import ArrayFunction, over_arrays
 
@@ -93,10 +93,26 @@ def _cosine(left: Doubles, right: Doubles, rows: _VectorRows) -> Doubles:
     return clipped
 
 
+def _cross_product(call: Call, args: list[pa.Array]) -> pa.Array:
+    """The vector that is at right angles with two others, of three numbers each."""
+    sides = [Lists.of(a) for a in args]
+    valid = both(*(side.valid for side in sides))
+    arrow = tables.physical_type(call.type)
+    lengths = np.where(np.ones(len(args[0]), bool) if valid is None else valid, 3, 0)
+    known = lengths > 0
+    inside = [side.elements.filter(pa.array(known[side.rows])) for side in sides]
+    if any(part.null_count for part in inside):
+        raise ExecutionError("The arrays have no NULL.")
+    left, right = (tables.to_numpy(part).reshape(-1, 3) for part in inside)
+    turned = left[:, [1, 2, 0]] * right[:, [2, 0, 1]] - left[:, [2, 0, 1]] * right[:, [1, 2, 0]]
+    return list_array(lengths, pa.array(turned.reshape(-1), arrow.value_type), valid, arrow)
+
+
 KERNELS = {
     name: over_arrays(function)
     for name, function in {
         "list_where": _where,
+        "cross_product": _cross_product,
         "list_distance": _vectors(_distance),
         "list_cosine_similarity": _vectors(_cosine, of_nothing=False),
         "list_cosine_distance": _vectors(lambda a, b, rows: 1 - _cosine(a, b, rows), False),

@@ -42,6 +42,20 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
     return struct_array(fields, tables.validity(array), arrow)
 
 
+def of_length(array: pa.Array, target: DataType, safe: bool) -> pa.Array:
+    """Return lists as an ARRAY; one of another length is NULL when `safe`, else `ConversionError`."""
+    lists = Lists.of(array)
+    known = tables.validity(array)
+    wrong = (lists.lengths != target.precision) & (known if known is not None else True)
+    if not wrong.any():
+        return array
+    if not safe:
+        raise ConversionError(
+            f"A list of {lists.lengths[np.argmax(wrong)]} elements is no {target}: use list_resize, or TRY_CAST to get NULL for such lists."
+        )
+    return tables.take_array(array, np.where(wrong, -1, np.arange(len(array))))
+
+
 def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
     """Return [1, NULL], {'a': x, 'b': [y]} and {k=v}: text within is quoted where it could be read otherwise."""
     if source.kind in (Kind.LIST, Kind.MAP):
