@@ -35,6 +35,8 @@ class ConversionSpace(Protocol):
 
     @property
     def settings(self) -> Settings: ...
+    @property
+    def catalog(self) -> object: ...
 
     def new_folder(self) -> SpillFolder: ...
 
@@ -155,6 +157,9 @@ def read(source: FileSource, name: str, access: Access, space: ConversionSpace) 
                     f"more than memory_limit = {readable(limit)} leaves. Raise it with SET memory_limit."
                 )
             writer.write(table)
+    rejects = getattr(source, "rejects", None)  # of what leaves out rows
+    if rejects is not None:
+        rejects.store(space.catalog)
     if not is_as_found(source, access):
         raise FileError(f'The files of "{name}" have changed while they were read: run it again.')
     table = ParquetTable.open([str(path)], {}, name)

@@ -1,148 +1,391 @@
 """How a CSV file separates and quotes values, found out from its first rows as DuckDB does.
 
-Each candidate reads the sample; one whose rows become shorter is none.  The best one has more than one column and the most rows at the end
-that agree in their number, since what precedes these may be notes.
+Each candidate splits the sample.  One is fit whose rows agree in their number of values from some row on, since what precedes may be
+notes; of those that are fit the order of `Contest.offer` chooses.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, is_text, rows_of
 
 DELIMS = (",", "|", ";", "\t")
-QUOTES = ('"', "'", "")
-LONGEST_FIELD = 1 << 27  # characters; Python's reader refuses longer ones than it is told
-
-csv.field_size_limit(LONGEST_FIELD)
-
-
-class CsvReader(Protocol):
-    """What `csv.reader` returns."""
-
-    @property
-    def line_num(self) -> int: ...
-
-    def __iter__(self) -> Iterator[list[str]]: ...
+# Quotes with what escapes them
+QUOTES = (("", ""), ('"', ""), ('"', '"'), ('"', "'"), ('"', "\\"), ("'", ""), ("'", "'"), ("'", '"'), ("'", "\\"))  # fmt: skip
+COMMENTS = ("", "#")
+FIRST_ROWS = 10_240  # of each candidate; the rest of the sample is for those that are left
+LEAST_COMMENTS = 0.6  # of the rows with a sign, which a comment has to explain
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """How values are told apart; `skipped` lines of the file precede the first row, which may be the header."""
+class Wishes:
+    """What the user says of a dialect; None and False where nothing is said."""
 
-    delim: str
-    quote: str
-    escape: str
-    skipped: int = 0
-    columns: int = 1
+    given: Mapping[str, str]  # of delim, quote, escape, comment and new_line
+    skip: int | None = None
+    columns: int | None = None
+    ignores: bool = False
+    pads: bool = False
+    strict: bool = True
+    nulls: tuple[str, ...] = ("",)
+    longest: int | None = None  # bytes of a row
 
-    def rows(self, lines: Iterable[str]) -> CsvReader:
-        """Return what yields the rows of a text; raises `csv.Error` for quotes that are wrong."""
-        doubled = self.escape in ("", self.quote)
-        return csv.reader(
-            lines,
-            delimiter=self.delim,
-            quotechar=self.quote or None,
-            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
-            doublequote=doubled,
-            escapechar=None if doubled else self.escape,
-            strict=True,
-        )
+    @property
+    def takes_most(self) -> bool:
+        """Whether the number of values that most rows have is the right one."""
+        return self.ignores and not self.pads
+
+    def bars(self, columns: int, ends_empty: bool) -> bool:
+        """Whether a row of so many values cannot be read."""
+        if self.columns is None or self.ignores or columns == self.columns + ends_empty:
+            return False
+        return columns != self.columns and not (self.pads and columns < self.columns)
 
 
 @dataclass(frozen=True)
 class DialectSample:
-    """What a candidate makes of the first rows: those that agree, from the first of them to the last."""
+    """A dialect, and what it makes of the first rows: those that agree, the header among them."""
 
     dialect: Dialect
-    rows: tuple[tuple[str, ...], ...]
-    ends: tuple[int, ...]  # the number of the last line of each row
-    quotes: bool  # whether values seem to be quoted so
+    columns: int
+    rows: tuple[CsvRow, ...]
+    is_regular: bool  # whether Arrow splits such rows as this reader does
 
     @property
-    def rank(self) -> tuple[bool, int, int, bool]:
-        return self.dialect.columns > 1, len(self.rows), self.dialect.columns, self.quotes
+    def skipped(self) -> int:
+        """How many lines precede the first row."""
+        return self.rows[0].line - 1 if self.rows else 0
 
 
-def sniff(
-    text: str,
-    is_whole: bool,
-    given: dict[str, str],
-    skip: int,
-    most_rows: int,
-    columns: int | None,
-    lenient: bool = False,
-) -> DialectSample | None:
-    """Return the best candidate, or None where none fits; `given` has what the user says of delim, quote and escape.
+@dataclass
+class _Candidate:
+    """A dialect with the shape that its rows have."""
 
-    Where `lenient`, rows of other numbers of columns than the first, or than `columns`, are left out.
-    `is_whole` tells whether the text is all of the file, of which the last line else is left out.
+    dialect: Dialect
+    rows: list[CsvRow]
+    ends_empty: list[bool] = field(default_factory=list)  # whether all rows from here on end so
+    columns: int = 1
+    agreeing: int = 0  # rows that have as many values as the others, or would after padding
+    padded: int = 0
+    left_out: int = 0
+    notes: int = 0  # rows before those that agree
+    comments: int = 0
+    first: int = 0  # the number of the first row that agrees
+    before: int = 0  # rows before those, comments too
+    is_barred: bool = False
+
+    @property
+    def quoted(self) -> bool:
+        return any(row.quoted for row in self.rows)
+
+    @property
+    def escaped(self) -> bool:
+        return any(row.escaped for row in self.rows)
+
+    @property
+    def is_consistent(self) -> bool:
+        return self.agreeing + self.notes + self.comments == len(self.rows)
+
+
+def sniff(text: str, is_whole: bool, wishes: Wishes, most_rows: int) -> DialectSample | None:
+    """Return the best dialect with its rows, or None where none fits.
+
+    `is_whole` tells whether the text is all of the file, of which the last row else is left out.
     """
-    found: list[DialectSample] = []
-    delims = [given["delim"]] if "delim" in given else DELIMS
-    quotes = [given["quote"]] if "quote" in given else QUOTES
-    for quote in quotes:
-        escapes = (
-            [given["escape"]]
-            if "escape" in given
-            else [quote, *(["\\"] if quote and "\\" in text else [])]
-        )
-        for delim in delims:
-            if delim == quote:
-                continue
-            for escape in escapes:
-                dialect = Dialect(delim, quote, escape, skip)
-                sample = _sample(
-                    dialect, text, is_whole, most_rows, (columns or 0) if lenient else None
-                )
-                if sample is not None and columns in (None, sample.dialect.columns):
-                    found.append(sample)
-    return max(found, key=lambda sample: sample.rank, default=None)
-
-
-def _sample(
-    dialect: Dialect, text: str, is_whole: bool, most_rows: int, fixed: int | None
-) -> DialectSample | None:
-    rows: list[tuple[str, ...]] = []
-    ends: list[int] = []
-    lines = io.StringIO(text, newline="")
-    for _ in range(dialect.skipped):
-        lines.readline()
-    reader = dialect.rows(lines)
-    count = fixed or 0
-    before = 0  # lines of notes
-    try:
-        for row in reader:
-            if len(rows) >= most_rows:
-                break
-            # A comment, or one delimiter too many: no column, and an error when it is read
-            extra = len(row) == count + 1 and not row[-1]
-            if rows and count > 1 and (extra or "".join(row).startswith("#")):
-                continue
-            if fixed is not None and count and row and len(row) != count:
-                continue
-            if len(row) > count:
-                if rows:
-                    before = ends[-1]
-                rows, ends, count = [], [], len(row)
-            elif row and len(row) < count:
-                return None
-            if row or count <= 1:  # an empty line of a file of one column is a row
-                rows.append(tuple(row or [""]))
-                ends.append(reader.line_num)
-    except csv.Error:
+    skip = skipped_lines(text, is_whole, wishes)
+    if skip is None:
         return None
-    if not is_whole and rows:
-        rows, ends = rows[:-1], ends[:-1]
-    made = replace(dialect, skipped=dialect.skipped + before, columns=max(count, 1))
-    quote, delim = re.escape(dialect.quote), re.escape(dialect.delim)
-    quotes = bool(quote) and re.search(rf"(?:^|{delim}){quote}", text, re.MULTILINE) is not None
-    return DialectSample(made, tuple(rows), tuple(ends), quotes)
+    contest = Contest(wishes)
+    first = _Head(text, is_whole, skip, FIRST_ROWS)
+    for dialect in candidates(text, wishes):
+        rows = first.rows(dialect, wishes)
+        if rows is not None:
+            contest.offer(_measured(dialect, rows, wishes))
+    head = _Head(text, is_whole, skip, most_rows)
+    best = _refined(contest.best, head, wishes)
+    return None if best is None else _sample(best, head, wishes)
 
 
-def names_of(header: Sequence[str]) -> list[str]:
+def candidates(text: str, wishes: Wishes) -> Iterator[Dialect]:
+    """Yield the dialects that are tried, in DuckDB's order, without those that would find what an earlier one finds."""
+    given = wishes.given
+    newline = given.get("new_line", end_of_lines(text))
+    pairs = _quotes(given)
+    if "quote" not in given and "escape" not in given:
+        pairs = [(q, e) for q, e in pairs if q in text and (e in ("", q) or e in text)]
+    comments = [given["comment"]] if "comment" in given else [c for c in COMMENTS if c in text]
+    delims = [given["delim"]] if "delim" in given else DELIMS
+    for comment in comments:
+        for quote, escape in pairs:
+            for delim in delims:
+                yield Dialect(delim, quote, escape, comment, newline, wishes.strict)
+
+
+def _quotes(given: Mapping[str, str]) -> list[tuple[str, str]]:
+    quote, escape = given.get("quote"), given.get("escape")
+    if quote is not None and escape is not None:
+        return [(quote, escape)]
+    known = [(q, e) for q, e in QUOTES if quote in (None, q) and escape in (None, e)]
+    if known:
+        return known
+    if quote is not None:
+        return [(quote, e) for e in (quote, "", "\\", '"', "'")]
+    assert escape is not None
+    return [(q, escape) for q in (escape, '"', "'")]
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The text that candidates split: some rows behind some lines."""
+
+    text: str
+    is_whole: bool
+    skip: int
+    most: int
+
+    def rows(self, dialect: Dialect, wishes: Wishes) -> list[CsvRow] | None:
+        """Return the rows but empty lines; None where one is none."""
+        found = list(islice(rows_of(dialect, [self.text], self.skip), self.most))
+        if not self.is_whole and len(found) < self.most:
+            found = found[:-1]
+        rows = [row for row in found if row.text]
+        longest = wishes.longest
+        if longest is not None and any(
+            len(row.text.encode(errors="surrogateescape")) >= longest for row in rows
+        ):
+            return None
+        return None if any(row.fault for row in rows) else rows
+
+
+def skipped_lines(text: str, is_whole: bool, wishes: Wishes) -> int | None:
+    """Return how many lines the rows take that the user skips; None where there are not as many.  Comments are no rows."""
+    left = wishes.skip or 0
+    if not left:
+        return 0
+    given = wishes.given
+    quote = given.get("quote", '"')
+    signs = Dialect(given.get("delim", ","), quote, quote, given.get("comment", ""), strict=False)
+    for row in rows_of(signs, [text]):
+        left -= row.comment != "line"
+        if not left:
+            return row.end_line
+    return None if is_whole else text.count("\n")
+
+
+def _measured(dialect: Dialect, rows: list[CsvRow], wishes: Wishes) -> _Candidate:
+    found = _Candidate(dialect, rows)
+    ends = True
+    for row in reversed(rows):
+        ends = (
+            ends
+            and len(row.fields) > 1
+            and not row.text.endswith(dialect.quote or "\n")
+            and not row.fields[-1]
+        )
+        found.ends_empty.append(ends)
+    found.ends_empty = found.ends_empty[::-1]
+    counts = [len(row.fields) for row in rows]
+    if not counts:
+        return found
+    found.columns = columns = counts[0]
+    if wishes.takes_most:
+        often = Counter(counts)
+        found.columns = columns = max(often, key=lambda n: (often[n], n))
+    if wishes.bars(columns, found.ends_empty[0]):
+        found.is_barred = True
+        return found
+    head, is_started = 0, False
+    for number, (row, count, ends) in enumerate(zip(rows, counts, found.ends_empty, strict=True)):
+        if wishes.bars(count, ends):
+            found.is_barred = True
+            return found
+        if row.comment in ("line", "start"):
+            found.comments += 1
+        elif ends and count == counts[head] + 1:  # a delimiter behind each row but the header
+            found.agreeing += 1
+        elif (
+            count > columns
+            and (wishes.skip is None or found.comments)
+            and (wishes.columns is None or wishes.pads)
+            and not (is_started and wishes.takes_most)
+        ):
+            found.first = number if not is_started else found.first
+            is_started, found.padded, columns = True, 0, count
+            found.notes, head, found.agreeing = number - found.comments, number, 1
+            found.before = number
+        elif count == columns or wishes.takes_most:
+            if not is_started:
+                is_started, columns = True, count
+                found.first, found.before = number, number
+                found.notes = number - found.comments
+            found.left_out += count != columns
+            found.agreeing += 1
+        elif count < columns:
+            found.padded += 1
+    found.columns = columns
+    found.agreeing += found.padded
+    return found
+
+
+class Contest:
+    """The candidates that are best so far, which agree in how many columns and rows they find."""
+
+    def __init__(self, wishes: Wishes) -> None:
+        self.wishes = wishes
+        self.best: list[_Candidate] = []
+        self._agreeing = self._columns = self._padded = self._left_out = 0
+
+    def offer(self, new: _Candidate) -> None:
+        """Let a candidate take the place of those before, stand beside them, or neither."""
+        wishes = self.wishes
+        fits = wishes.columns is None or new.columns - wishes.columns in (
+            0,
+            bool(new.ends_empty and new.ends_empty[0]),
+        )
+        is_padded = new.padded > 0 and not wishes.pads
+        if new.is_barred or not fits or is_padded or not self._explains_comments(new):
+            return
+        consistent = new.is_consistent or (wishes.columns is not None and wishes.ignores)
+        if consistent and self._is_ahead(new):
+            self._take(new)
+        elif self._is_equal(new):
+            self.best.append(new)
+
+    def _is_ahead(self, new: _Candidate) -> bool:
+        first_of_several = self._columns < 2 and new.columns > self._columns * len(self.best)
+        more = new.agreeing > self._agreeing and new.columns >= self._columns
+        wider = new.agreeing == self._agreeing and new.columns > self._columns
+        return (
+            first_of_several
+            or ((more or wider) and new.padded <= self._padded)
+            or (new.columns > 1 and new.padded < self._padded)
+            or (new.quoted and (not new.comments or "comment" in self.wishes.given))
+        )
+
+    def _is_equal(self, new: _Candidate) -> bool:
+        return (
+            new.agreeing > 1
+            and new.columns > 1
+            and new.columns == self._columns
+            and new.padded <= self._padded
+            and new.is_consistent
+            and bool(self.best)
+            and new.before <= self.best[0].notes
+            and not self._is_behind_notes(new)
+        )
+
+    def _is_behind_notes(self, new: _Candidate) -> bool:
+        """Whether notes precede the rows although the user says what to skip."""
+        wishes = self.wishes
+        return wishes.skip is not None and new.notes > 0 and not (wishes.pads or wishes.ignores)
+
+    def _take(self, new: _Candidate) -> None:
+        wishes, best, strict = self.wishes, self.best, self.wishes.strict
+        if (
+            best
+            and wishes.columns is not None
+            and self._columns == wishes.columns
+            and new.agreeing <= self._agreeing
+            and (best[0].quoted or not new.quoted)
+        ):
+            return
+        if best and best[0].quoted:
+            if not new.quoted or (strict and best[0].escaped and not new.escaped):
+                return
+            if self._agreeing == new.agreeing and new.columns >= self._columns:
+                if not self._is_behind_notes(new):
+                    best.append(new)
+                    self._columns = new.columns
+                return
+        if self._columns == new.columns and new.left_out > self._left_out:
+            return
+        lenient = wishes.pads or wishes.ignores
+        if lenient and new.columns > self._columns > 1 and new.agreeing < self._agreeing // 2:
+            return
+        if new.quoted and new.columns < self._columns:
+            escaped = new.escaped and strict
+            if any(c.quoted and (c.escaped or not escaped) for c in best):
+                return
+        if self._is_behind_notes(new):
+            return
+        self._agreeing, self._columns = new.agreeing, new.columns
+        self._padded, self._left_out = new.padded, new.left_out
+        self.best = [new]
+
+    def _explains_comments(self, new: _Candidate) -> bool:
+        """Whether rows that a sign of comments ends are no rows of values."""
+        if "comment" in self.wishes.given or not new.dialect.comment:
+            return True
+        signs = [row for row in new.rows if row.comment]
+        whole = sum(r.comment != "end" and len(r.fields) != new.columns for r in signs)
+        padded = self.wishes.pads
+        behind = sum(
+            r.comment == "end"
+            and (len(r.fields) == new.columns or (padded and len(r.fields) < new.columns))
+            for r in signs
+        )
+        return whole > 0 and (whole + behind) / len(signs) >= LEAST_COMMENTS
+
+
+def _refined(left: list[_Candidate], head: _Head, wishes: Wishes) -> _Candidate | None:
+    """Return the candidate that goes on as it began: one with escapes, else one with quotes."""
+    goes_beyond = bool(left) and len(left[0].rows) >= FIRST_ROWS // 2 and head.most > FIRST_ROWS
+    if len(left) > 1 and goes_beyond:
+        left = [c for c in left if _goes_on(c, head, wishes)]
+    if not left:
+        return None
+    escaped = [c for c in left if c.quoted and c.escaped]
+    if escaped:
+        return escaped[0]
+    left = [c for c in left if c.quoted] or left
+    doubled = (c for c in left if c.dialect.is_doubled and goes_beyond)
+    return next(doubled, left[0])
+
+
+def _goes_on(candidate: _Candidate, head: _Head, wishes: Wishes) -> bool:
+    rows = head.rows(candidate.dialect, wishes)
+    if rows is None:
+        return False
+    lenient = wishes.pads or wishes.ignores
+    later = rows[FIRST_ROWS:]
+    return lenient or all(r.comment or len(r.fields) == candidate.columns for r in later)
+
+
+def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
+    """Return the rows of the sample that agree, from the header on."""
+    first = best.rows[best.first] if best.rows else None
+    begin = first.number if first is not None and not wishes.pads else 0
+    columns = best.columns
+    if first is not None and columns > 1 and not wishes.pads and best.ends_empty[best.first]:
+        # A delimiter stands behind the last value of each row
+        extra = columns == len(first.fields) + 1 or columns == (wishes.columns or 0) + 1
+        columns -= extra and best.ends_empty[0]
+    kept: list[CsvRow] = []
+    regular = True
+    for row in rows_of(best.dialect, [head.text], head.skip):
+        if row.number < begin or row.comment == "line":
+            continue
+        if len(kept) >= head.most:
+            break
+        fitted = fitted_row(row, columns, wishes.pads, wishes.nulls)
+        if fitted is None or not is_text(row.text):
+            continue
+        regular = regular and not (fitted is not row or row.comment or row.spaced)
+        kept.append(fitted)
+    if not head.is_whole and len(kept) < head.most:
+        kept = kept[:-1]
+    return DialectSample(best.dialect, columns, tuple(kept), regular)
+
+
+def names_of(header: Sequence[str | None]) -> list[str]:
     """Return the names in a header: without blanks around them, and with one where there is none."""
-    return [name.strip() or f"column{number}" for number, name in enumerate(header)]
+    return [(name or "").strip() or numbered(i, len(header)) for i, name in enumerate(header)]
+
+
+def numbered(number: int, columns: int) -> str:
+    """Return the name of a column without one: `column07` of a hundred."""
+    return f"column{number:0{len(str(columns - 1))}}"

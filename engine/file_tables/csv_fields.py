@@ -1,11 +1,10 @@
-"""The fields of a CSV file as texts: split by Arrow, and by Python's reader where an error has to name its line."""
+"""The fields of a CSV file as texts: split by Arrow where it has the dialect, else row by row, as are errors, which name their line."""
 
 from __future__ import annotations
 
-import csv
-import io
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,10 +13,12 @@ import pyarrow.csv as pc_csv
 from ..errors import FileError
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import opened
-from .csv_dialect import Dialect
+from .csv_rows import LONGEST_ROW, TOO_LONG, UNQUOTED, CsvRow, Dialect, fitted_row, is_text, rows_of
 from .text_types import Conversion
 
 BLOCK_BYTES = 1 << 22  # that are split at a time, at least a row
+CHUNK_BYTES = 1 << 18  # that are read at a time where rows are split one by one
+SPLIT_ROWS = 4096
 CODECS = {"gzip": "gzip", "zstd": "zstd", ".gz": "gzip", ".zst": "zstd"}
 Options = Mapping[str, object]
 
@@ -32,13 +33,37 @@ class CsvFile:
     first_line: int  # of rows: so many lines precede them
     names: tuple[str, ...]
     conversions: tuple[Conversion, ...]
+    is_regular: bool  # whether Arrow splits such rows
+    has_header: bool
+    skipped: int  # lines before the header, or before the rows where there is none
+
+    @property
+    def columns(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Some rows as texts, a column for each value; where they were split one by one, what they are in the file too."""
+
+    texts: pa.Table
+    rows: Sequence[CsvRow] = ()
+    wrong: Sequence[CsvRow] = ()  # rows that have not as many values, or are none
 
 
 def null_texts(options: Options) -> tuple[str, ...]:
     """Return the fields that stand for NULL."""
     given = options.get("nullstr", ("",))
     assert isinstance(given, tuple)
-    return ("", *given)
+    return given
+
+
+def switched(options: Options, name: str) -> bool:
+    return options.get(name) is True
+
+
+def skips_errors(options: Options) -> bool:
+    return switched(options, "ignore_errors") or switched(options, "store_rejects")
 
 
 @contextmanager
@@ -57,38 +82,51 @@ def text_stream(identity: FileIdentity, options: Options) -> Iterator[pa.NativeF
 
 def head_of(path: str, identity: FileIdentity, options: Options, size: int) -> tuple[str, bool]:
     """Return the first bytes of a file as text, and whether that is all of it."""
-    encoding = str(options.get("encoding", "utf-8"))
     with _readable(path), text_stream(identity, options) as stream:
         data = b""
         while len(data) <= size and (more := stream.read(size + 1 - len(data))):
             data += more
     whole = len(data) <= size
-    decoder = "utf-8-sig" if encoding == "utf-8" else encoding
-    return data[:size].decode(decoder, errors="replace"), whole
+    decoder = _decoder(options)
+    errors = "replace" if decoder == "utf-16" else "surrogateescape"
+    return data[:size].decode(decoder, errors=errors), whole
 
 
-def split_fields(part: CsvFile, options: Options) -> Iterator[pa.Table]:
-    """Yield the fields of a file as texts, some rows at a time."""
+def split_fields(part: CsvFile, options: Options) -> Iterator[Fields]:
+    """Yield the fields of a file as texts, some rows at a time; raises `FileError` for rows that are none."""
+    if part.identity.size == 0:
+        return
+    done = 0
+    if part.is_regular and _is_plain(options):
+        try:
+            for table in _split_by_arrow(part, options):
+                done += table.num_rows
+                yield Fields(table)
+            return
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error) or "file is too short" in str(error):
+                return
+        except (OSError, UnicodeError) as error:
+            raise FileError(f'The file "{part.path}" cannot be read: {error}.') from error
+    yield from _split_by_rows(part, options, done)
+
+
+def _is_plain(options: Options) -> bool:
+    """Whether nothing is asked for that Arrow does not do."""
+    asked = ("null_padding", "store_rejects", "max_line_size")
+    return not any(options.get(name) for name in asked) and options.get("strict_mode") is not False
+
+
+def _split_by_arrow(part: CsvFile, options: Options) -> Iterator[pa.Table]:
     dialect = part.dialect
-    ragged: list[int] = []
-
-    def on_ragged(row: pc_csv.InvalidRow) -> str:
-        if options.get("ignore_errors"):
-            return "skip"
-        ragged.append(row.actual_columns)
-        return "error"
-
-    doubled = dialect.escape in ("", dialect.quote)
     parse = pc_csv.ParseOptions(
         delimiter=dialect.delim,
         quote_char=dialect.quote or False,
-        double_quote=doubled,
-        escape_char=False if doubled else dialect.escape,
+        double_quote=dialect.escape in ("", dialect.quote),
         newlines_in_values=True,
-        ignore_empty_lines=dialect.columns > 1,
-        invalid_row_handler=on_ragged,
+        ignore_empty_lines=part.columns > 1,
     )
-    names = [str(i) for i in range(dialect.columns)]
+    names = [str(i) for i in range(part.columns)]
     read = pc_csv.ReadOptions(
         use_threads=False,
         block_size=BLOCK_BYTES,
@@ -104,75 +142,141 @@ def split_fields(part: CsvFile, options: Options) -> Iterator[pa.Table]:
         quoted_strings_can_be_null=False,
         null_values=list(null_texts(options)) if unquoted else None,
     )
-    if part.identity.size == 0:
-        return
-    with text_stream(part.identity, options) as stream:
-        try:
-            with pc_csv.open_csv(stream, read, parse, convert_all) as reader:
-                for batch in reader:
-                    yield pa.Table.from_batches([batch])
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error) or "file is too short" in str(error):
-                return
-            raise _malformed(part, options, ragged, error) from error
-        except (OSError, UnicodeError) as error:
-            raise FileError(f'The file "{part.path}" cannot be read: {error}.') from error
+    with (
+        text_stream(part.identity, options) as stream,
+        pc_csv.open_csv(stream, read, parse, convert_all) as reader,
+    ):
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
 
 
-def _malformed(
-    part: CsvFile, options: Options, ragged: Sequence[int], error: Exception
-) -> FileError:
-    columns = part.dialect.columns
-    for line, row in _rows(part, options):
-        if len(row) != columns and (row or columns == 1):
-            return FileError(
-                f'The row at line {line} of the file "{part.path}" has {len(row)} columns instead of {columns}: '
-                "ignore_errors = true leaves such rows out."
+def _split_by_rows(part: CsvFile, options: Options, done: int) -> Iterator[Fields]:
+    """Yield rows behind the first so many; those that are none are an error, or left out where that is asked for."""
+    kept: list[CsvRow] = []
+    wrong: list[CsvRow] = []
+    lenient = skips_errors(options)
+    for row in rows_in_file(part, options):
+        fitted = fitted_to(row, part, options)
+        if fitted is None:
+            if not lenient:
+                raise _malformed(part, row)
+            wrong.append(row)
+        elif done:
+            done -= 1
+        else:
+            kept.append(fitted)
+        if len(kept) + len(wrong) >= SPLIT_ROWS:
+            yield _as_fields(part, options, kept, wrong)
+            kept, wrong = [], []
+    if kept or wrong:
+        yield _as_fields(part, options, kept, wrong)
+
+
+def fitted_to(row: CsvRow, part: CsvFile, options: Options) -> CsvRow | None:
+    """Return a row with a value for each column, None for one that has not as many."""
+    fitted = fitted_row(row, part.columns, switched(options, "null_padding"), null_texts(options))
+    if fitted is None and not part.dialect.strict and len(row.fields) > part.columns:
+        return None if row.fault else row._replace(fields=row.fields[: part.columns])
+    return fitted
+
+
+def is_too_long(row: CsvRow, options: Options) -> bool:
+    most = options.get("max_line_size")
+    return isinstance(most, int) and len(row.text.encode(errors="surrogateescape")) >= most
+
+
+def _as_fields(part: CsvFile, options: Options, rows: list[CsvRow], wrong: list[CsvRow]) -> Fields:
+    try:
+        columns = [
+            pa.array(values, pa.string()) for values in zip(*(r.fields for r in rows), strict=True)
+        ]
+    except UnicodeEncodeError:
+        bad = [row for row in rows if not is_text(row.text)]
+        if not skips_errors(options):
+            raise _malformed(part, bad[0]) from None
+        return _as_fields(part, options, [row for row in rows if is_text(row.text)], [*wrong, *bad])
+    columns = columns or [pa.array([], pa.string())] * part.columns
+    if options.get("allow_quoted_nulls") is False:
+        nulls = set(null_texts(options))
+        columns = [
+            pa.array(
+                [
+                    None if v in nulls and i not in r.quoted else v
+                    for v, r in zip(c.to_pylist(), rows, strict=True)
+                ],
+                pa.string(),
             )
-    if "UTF8" in str(error) or "UTF-8" in str(error):
+            for i, c in enumerate(columns)
+        ]
+    table = pa.table(columns, names=[str(i) for i in range(part.columns)])
+    return Fields(table, rows, sorted(wrong, key=lambda row: row.start))
+
+
+def _malformed(part: CsvFile, row: CsvRow) -> FileError:
+    at = f'The row at line {row.line} of the file "{part.path}"'
+    if not is_text(row.text):
+        names = zip(part.names, row.fields, strict=False)
+        bad = next((n for n, v in names if not is_text(v or "")), "")
         return FileError(
-            f"The file \"{part.path}\" is not UTF-8{_not_text(part, options)}: give its encoding, such as encoding = 'latin-1'."
+            f'The file "{part.path}" is not UTF-8, at line {row.line}, column "{bad}": '
+            "give its encoding, such as encoding = 'latin-1'."
         )
-    return FileError(f'The file "{part.path}" cannot be read as CSV: {error}')
-
-
-def _not_text(part: CsvFile, options: Options) -> str:
-    """Say where the first row is that has bytes which are no text."""
-    for line, row in _rows(part, options):
-        for name, value in zip(part.names, row, strict=False):
-            if "\udc80" <= max(value, default="") <= "\udcff":
-                return f', at line {line}, column "{name}"'
-    return ""
+    if row.fault == UNQUOTED:
+        name = part.names[min(len(row.fields), part.columns) - 1] if row.fields else part.names[0]
+        return FileError(
+            f'{at} has a quote that does not end its value, in column "{name}": '
+            "strict_mode = false reads such values, ignore_errors = true leaves such rows out."
+        )
+    if row.fault:
+        what = (
+            "is longer than max_line_size"
+            if row.fault == TOO_LONG
+            else "ends its line in another way than the first"
+        )
+        return FileError(f"{at} {what}: ignore_errors = true leaves such rows out.")
+    return FileError(
+        f"{at} has {len(row.fields)} columns instead of {part.columns}: "
+        "ignore_errors = true leaves such rows out, null_padding = true fills them with NULL."
+    )
 
 
 def line_of(part: CsvFile, options: Options, number: int) -> int:
-    """Return the line in which a row ends: found by reading the file again, since only errors ask for it."""
-    columns = part.dialect.columns
-    at = 0
-    with suppress(csv.Error):
-        for line, row in _rows(part, options):
-            if len(row) != columns and not (columns == 1 and not row):
-                continue
-            if at == number:
-                return line
-            at += 1
+    """Return the line in which a row begins: found by reading the file again, since only errors ask for it."""
+    for at, row in enumerate(
+        r for r in rows_in_file(part, options) if fitted_to(r, part, options) is not None
+    ):
+        if at == number:
+            return row.line
     return part.first_line + number + 1
 
 
-def _rows(part: CsvFile, options: Options) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a file with the lines that they end in, by Python's reader, which counts lines."""
-    encoding = str(options.get("encoding", "utf-8"))
-    decoder = "utf-8-sig" if encoding == "utf-8" else encoding
+def rows_in_file(part: CsvFile, options: Options) -> Iterator[CsvRow]:
+    """Yield the rows of a file behind its header, but comments and empty lines; they may be too long, or none."""
+    most = options.get("max_line_size")
+    longest = max(most, BLOCK_BYTES) if isinstance(most, int) else LONGEST_ROW
     with text_stream(part.identity, options) as stream:
-        lines = io.TextIOWrapper(stream, decoder, errors="surrogateescape", newline="")
-        for _ in range(part.first_line):
-            lines.readline()
-        reader = part.dialect.rows(lines)
-        with suppress(csv.Error):
-            for row in reader:
-                yield part.first_line + reader.line_num, row
-        with suppress(ValueError):
-            lines.detach()
+        chunks = _chunks(part.path, stream, options)
+        for row in rows_of(part.dialect, chunks, part.first_line, longest):
+            if row.comment == "line":
+                continue
+            if not row.text and part.columns > 1:
+                continue
+            yield row._replace(fault=TOO_LONG) if is_too_long(row, options) else row
+
+
+def _chunks(path: str, stream: pa.NativeFile, options: Options) -> Iterator[str]:
+    decoder = getincrementaldecoder(_decoder(options))(errors="surrogateescape")
+    with _readable(path):
+        while data := stream.read(CHUNK_BYTES):
+            if text := decoder.decode(data):
+                yield text
+        if text := decoder.decode(b"", final=True):
+            yield text
+
+
+def _decoder(options: Options) -> str:
+    encoding = str(options.get("encoding", "utf-8"))
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from ..errors import Unsupported
 from ..storage.tables.access import Access
 from .arrow_source import ArrowSource
 from .converted_table import UnreadTable
+from .csv_sniffed import SniffedSource
 from .csv_source import CsvSource
 from .json_source import JsonSource
 from .whole_file_source import WholeFileSource
@@ -16,8 +17,11 @@ from .whole_file_source import WholeFileSource
 if TYPE_CHECKING:
     from ..running import QueryRunner
 
-_SOURCES: dict[str, type[CsvSource | JsonSource | ArrowSource | WholeFileSource]] = {
+_SOURCES: dict[
+    str, type[CsvSource | SniffedSource | JsonSource | ArrowSource | WholeFileSource]
+] = {
     "csv": CsvSource,
+    "sniffed": SniffedSource,
     "json": JsonSource,
     "arrow": ArrowSource,
     "other": WholeFileSource,

@@ -61,11 +61,16 @@ class Conversion:
     type: DataType
     format: str | None = None
     decimal_comma: bool = False
+    thousands: str = ""  # what may stand between digits
 
     def of(self, text: Expr, safe: bool) -> Expr:
         """Return the expression that converts, to NULL where `safe` and the text is no value."""
         if self.type.kind is Kind.VARCHAR:
             return text
+        if self.thousands and self.type.is_numeric:
+            text = infer.call(
+                "replace", [text, Literal(self.thousands, VARCHAR), Literal("", VARCHAR)]
+            )
         if self.decimal_comma and (self.type.is_float or self.type.is_decimal):
             signs = [Literal(",", VARCHAR), Literal(".", VARCHAR)]
             text = infer.call("replace", [text, *signs])
@@ -89,33 +94,39 @@ def fits(texts: pa.Array, conversion: Conversion) -> bool:
 
 
 def type_of_texts(
-    values: Sequence[str | None], dates: str | None, moments: str | None, comma: bool
+    values: Sequence[str | None],
+    dates: str | None,
+    moments: str | None,
+    comma: bool,
+    thousands: str = "",
 ) -> Conversion:
     """Return what all values of a sample are, which are distinct; VARCHAR where there are none."""
     known = [v for v in values if v is not None]
     texts = pa.array(known, pa.string())
-    for candidate in _candidates(known, dates, moments, comma) if known else ():
+    for candidate in _candidates(known, dates, moments, comma, thousands) if known else ():
         if fits(texts, candidate):
             return candidate
     return Conversion(VARCHAR)
 
 
 def _candidates(
-    known: Sequence[str], dates: str | None, moments: str | None, comma: bool
+    known: Sequence[str], dates: str | None, moments: str | None, comma: bool, thousands: str
 ) -> Iterator[Conversion]:
     if dates is not None:
         yield Conversion(DATE, dates)
     if moments is not None:
         yield Conversion(TIMESTAMP, moments)
-    whole = all(map(re.compile(_WHOLE).fullmatch, known))
+    digits = [v.replace(thousands, "") for v in known] if thousands else known
+    whole = all(map(re.compile(_WHOLE).fullmatch, digits))
     for data_type, written in _CANDIDATES:
         if whole and data_type == DOUBLE:  # which would lose digits
             return
         pattern = written.replace(r"\.", ",") if comma and data_type == DOUBLE else written
-        if all(map(re.compile(pattern).fullmatch, known)):
+        texts = digits if data_type.is_numeric else known
+        if all(map(re.compile(pattern).fullmatch, texts)):
             sign = re.search(r"[0-9]{4}([/. ])", known[0]) if data_type.is_temporal else None
             if sign is None or data_type.kind is Kind.TIME or data_type == TIMESTAMPTZ:
-                yield Conversion(data_type, None, comma)
+                yield Conversion(data_type, None, comma, thousands)
             elif data_type == DATE:
                 yield Conversion(DATE, "%Y{}%m{}%d".replace("{}", sign[1]))
     for sign_of in _SIGNS:

@@ -10,7 +10,6 @@ from .write_options import (
     number,
     one_byte,
     one_of,
-    only,
     positive,
     switch,
     text,
@@ -36,6 +35,41 @@ def types(value: object) -> dict[str, str] | tuple[str, ...]:
     return names_and_types(value) if isinstance(value, dict) else texts(value)
 
 
+def delimiter(value: object) -> str:
+    if not isinstance(value, str) or not 0 < len(value.encode()) <= 4:
+        raise ValueError("up to four bytes between values")
+    return value
+
+
+def line_end(value: object) -> str:
+    found = {r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n", "\n": "\n", "\r": "\r", "\r\n": "\r\n"}.get(
+        str(value)
+    )
+    if found is None:
+        raise ValueError(r"'\n', '\r' or '\r\n'")
+    return found
+
+
+def several_texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise ValueError("a list of columns")
+    return texts(value)
+
+
+def distinct(value: object) -> tuple[str, ...]:
+    found = texts(value)
+    again = next((name for i, name in enumerate(found) if name in found[:i]), None)
+    if again is not None:
+        raise ValueError(f'names of which each is another ("{again}" repeats)')
+    return found
+
+
+def name(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("a name")
+    return value
+
+
 def column_name(value: object) -> object:
     return value if isinstance(value, str) else switch(value)
 
@@ -55,23 +89,36 @@ _CSV: dict[str, Check] = {
     "allow_quoted_nulls": switch,
     "auto_detect": switch,
     "columns": names_and_types,
+    "comment": one_byte,
     "compression": one_of("auto", "none", "gzip", "zstd", uncompressed="none", gz="gzip"),
     "dateformat": text,
     "decimal_separator": one_of(".", ","),
-    "delim": one_byte,
+    "delim": delimiter,
     "encoding": one_of(
         "utf-8", "utf-16", "latin-1", utf8="utf-8", utf16="utf-16", latin1="latin-1"
     ),
     "escape": one_byte,
     "filename": column_name,
+    "force_not_null": several_texts,
     "header": switch,
+    "hive_partitioning": switch,
+    "hive_types": names_and_types,
+    "hive_types_autocast": switch,
     "ignore_errors": switch,
-    "names": texts,
+    "max_line_size": at_least(0),
+    "names": distinct,
+    "new_line": line_end,
+    "null_padding": switch,
     "nullstr": texts,
     "quote": one_byte,
+    "rejects_limit": at_least(0),
+    "rejects_scan": name,
+    "rejects_table": name,
     "sample_size": at_least(-1),
     "skip": at_least(0),
-    "strict_mode": only(True),
+    "store_rejects": switch,
+    "strict_mode": switch,
+    "thousands": one_byte,
     "timestampformat": text,
     "types": types,
     "union_by_name": switch,
@@ -96,9 +143,11 @@ CSV_OPTIONS = OptionTable(
         "escapechar": "escape",
         "skiprows": "skip",
         "decimal": "decimal_separator",
+        "lineterminator": "new_line",
+        "maximum_line_size": "max_line_size",
     },
     frozenset(
-        ["allow_unquoted_values", "auto_type_candidates", "buffer_size", "comment", "files_to_sniff", "force_not_null", "hive_partitioning", "hive_types", "hive_types_autocast", "lineterminator", "max_line_size", "maximum_line_size", "new_line", "normalize_names", "null_padding", "parallel", "rejects_limit", "rejects_scan", "rejects_table", "store_rejects", "thousands"]
+        ["allow_empty", "allow_unquoted_values", "auto_type_candidates", "buffer_size", "column_statistics", "file_row_number", "files_to_sniff", "normalize_names", "parallel", "rejects_line_size_limit", "schema"]
     ),
 )  # fmt: skip
 JSON_FORMATS = one_of("auto", "array", "newline_delimited", "unstructured", nd="newline_delimited")
@@ -140,6 +189,7 @@ TABLE_FUNCTIONS = {
     "parquet_scan": "parquet",
     "read_csv": "csv",
     "read_csv_auto": "csv",
+    "sniff_csv": "sniffed",
     "read_json": "json",
     "read_json_auto": "json",
     "read_ndjson": "json",
@@ -196,12 +246,17 @@ READ_OPTIONS = {
     "delta": DELTA_OPTIONS,
     "iceberg": ICEBERG_OPTIONS,
     "csv": CSV_OPTIONS,
+    "sniffed": OptionTable(
+        "sniff_csv", CSV_OPTIONS.checks, CSV_OPTIONS.others, CSV_OPTIONS.refused
+    ),
     "json": JSON_OPTIONS,
     "arrow": ARROW_OPTIONS,
     "other": WHOLE_FILE_OPTIONS,
 }
 # Names and types are the table's: DuckDB has no such options here either
-_OF_TABLE = frozenset(["all_varchar", "columns", "filename", "names", "types", "union_by_name"])
+_OF_TABLE = frozenset(
+    ["all_varchar", "columns", "filename", "hive_partitioning", "hive_types", "hive_types_autocast", "names", "types", "union_by_name"]
+)  # fmt: skip
 COPY_FROM_OPTIONS = {
     "csv": OptionTable(
         "COPY FROM (FORMAT csv)",
