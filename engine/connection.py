@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 from .catalog import Catalog, TableFunction
 from .connection_files import FileReaders, Path, warn_of_columns
 from .db_api import HasErrors
-from .errors import (
-    ClusterError,
-    ConnectionClosed,
-    Unsupported,
-    WrongArguments,
-    install,
-    shown,
-)
+from .errors import ClusterError, ConnectionClosed, Unsupported, WrongArguments, install, shown
 from .fence import fenced
 from .import_ahead import import_ahead
 from .interop.function_registry import FunctionRegistry
@@ -303,6 +296,10 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
 
     def runs_on(self, runner: object) -> bool:
         return self._runner is runner
+
+    def known_plan(self, text: str) -> CachedPlan | None:
+        """Return the plan that is known of a text, or of another one of its shape."""
+        return self._runner.plans.find(text, None, self.settings)[0]
 
     def interrupt(self) -> None:
         """Stop what other threads run on this connection, or plan or fetch: there it raises `Interrupted`."""

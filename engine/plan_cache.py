@@ -1,26 +1,36 @@
-"""Plans that are ready to run again: a query text that comes a second time is not parsed, bound or optimized anew."""
+"""Plans that are ready to run again: a query text that comes a second time is not parsed, bound or optimized anew, nor is one that
+differs from another in its constants, where these say the same to what asked for them (`plan.shapes`).
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog
-from .errors import TypeMismatch
+from .errors import FuselineError, TypeMismatch
 from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.logical import CatalogTable, Logical, Scan
+from .plan.physical import Physical
+from .plan.shapes.guards import GuardedValues
+from .plan.shapes.plan_model import PlanModel
 from .plan.temporal.statement_time import quarter_hour, today
 from .plan.udf.python_function import PythonFunction
 from .plan.udf.settled_calls import Images, functions_of, images_of
-from .runtime.schedule import Schedule
+from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
 
+if TYPE_CHECKING:
+    from .observe.profile import PlanOrigin
+    from .sql.parsing.text_shape import NamedPiece, TextShape, TextSlots
+
 Parameters = Sequence[object] | Mapping[str, object] | None
 KEPT_PLANS = 512
+KEPT_VARIANTS = 8  # plans of one shape
 
 
 @dataclass
@@ -30,6 +40,7 @@ class CachedPlan:
     `plan` is `source` with the tables as their files are now, `files` those of its tables that have any,
     `passing` those that serve one run.  `spent` holds the seconds that looking it up or binding
     took, until a run takes them into its profile.  `images` are what the values of its Python functions depended on when it was planned.
+    `draft` is what is to serve other texts of the shape, once it is planned; `like` the text whose plan this one was made of, and its own.
     """
 
     source: Logical
@@ -42,6 +53,9 @@ class CachedPlan:
     functions: tuple[PythonFunction, ...] = ()
     images: Images = ()
     spent: float = 0.0
+    draft: Draft | None = None
+    origin: PlanOrigin = "new"
+    like: tuple[TextShape, TextShape] | None = None
 
     def __post_init__(self) -> None:
         self._read(self.source)
@@ -53,7 +67,7 @@ class CachedPlan:
     def replace_tables(self, replacements: Mapping[Any, ParquetTable]) -> None:
         """Read other tables from now on; columns keep their ids, and the query is planned anew."""
         self._read(_with_tables(self.plan, replacements))
-        self.schedule = None
+        self.schedule = self.draft = None
 
     def look_at_functions(self) -> None:
         """Have the query planned anew if the code of a Python function, or a value that it reads, is no longer what it was."""
@@ -67,9 +81,83 @@ class CachedPlan:
         self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
 
+    def taken_draft(self) -> Draft | None:
+        """Return the draft to the first who asks."""
+        with _drafts:
+            draft, self.draft = self.draft, None
+        return draft
+
+    def place(self, error: FuselineError) -> None:
+        """Give an error its place in this text, where the plan was made of another one."""
+        if self.like is not None and error.span is not None and error.text is None:
+            other, own = self.like
+            error.span = own.like(other, error.span)
+
+    def copy_for(self, source: Logical, text: str) -> CachedPlan:
+        """Return a query over the same tables, as another text of the shape has it."""
+        made = object.__new__(CachedPlan)
+        made.__dict__.update(self.__dict__, source=source, plan=source, text=text)
+        made.origin, made.spent, made.draft = "shape", 0.0, None
+        return made
+
+    def take_origin(self, is_known: bool) -> tuple[bool, PlanOrigin]:
+        """Return whether a run has a known plan, and whose; later runs take that of this text."""
+        origin, self.origin = self.origin, "text"
+        if is_known == (origin in ("text", "shape")):
+            return is_known, origin
+        return is_known, "text" if is_known else "new"
+
     def take_spent(self) -> float:
         spent, self.spent = self.spent, 0.0
         return spent
+
+
+_drafts = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A bound query with the slots of its text, which is to be planned; `first` is it with its values, `version` that of the catalog."""
+
+    slots: TextSlots
+    first: CachedPlan
+    plan: Logical
+    model: PlanModel[Logical]
+    version: int
+
+    def planned(self, make: Callable[[Logical], Physical], settings: Settings) -> ShapedPlan:
+        """Plan it, and note under which values the plan serves."""
+        physical = PlanModel(make(self.plan))
+        guards = self.slots.guards.close()
+        shape, names = self.slots.shape, tuple(self.slots.names)
+        return ShapedPlan(shape, names, guards, settings, self.first, self.model, physical)
+
+
+@dataclass(frozen=True)
+class ShapedPlan:
+    """A plan for all texts of a shape for which its guards hold, under these settings."""
+
+    shape: TextShape
+    names: tuple[NamedPiece, ...]
+    guards: GuardedValues
+    settings: Settings
+    first: CachedPlan
+    logical: PlanModel[Logical]
+    physical: PlanModel[Physical]
+
+    def schedule(self) -> Schedule:
+        """Return the plan of the text that it was made of."""
+        return schedule_of(self.physical.plan(self.guards.present))
+
+    def plan_for(self, shape: TextShape) -> CachedPlan | None:
+        """Return the plan of a text of this shape, None where a guard does not hold."""
+        values = self.guards.values(shape.values)
+        if values is None or not all(piece.has_its_name(shape) for piece in self.names):
+            return None
+        plan = self.first.copy_for(self.logical.plan(values), shape.text)
+        plan.like = self.shape, shape
+        plan.schedule, plan.settings = schedule_of(self.physical.plan(values)), self.settings
+        return plan
 
 
 class PlanCache:
@@ -79,23 +167,75 @@ class PlanCache:
     plans of CURRENT_DATE have as a constant.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, serves_shapes: bool = True) -> None:
         self._catalog = catalog
+        self._serves_shapes = serves_shapes
         self._version = catalog.version
         self._day = today(catalog.timezone)
         self._day_of = catalog.timezone, quarter_hour()
         self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
+        self._shaped: OrderedDict[Hashable, tuple[ShapedPlan, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find_text(self, text: str, params: Parameters) -> CachedPlan | None:
-        """Return what is kept for a text; raises `TypeMismatch` for what is no text, or no parameters."""
+    def find(
+        self, text: str, params: Parameters, settings: Settings
+    ) -> tuple[CachedPlan | None, TextShape | None]:
+        """Return what is kept for a text or another one of its shape, and the shape where it was looked at.
+
+        Raises `TypeMismatch` for what is no text, or no parameters.
+        """
         if not isinstance(text, str):
             raise TypeMismatch(f"SQL is given as a str, not as {type(text).__name__}.")
-        return self._find((text, _parameters_key(params)))
+        found = self._find((text, _parameters_key(params)))
+        if found is not None or not self._serves_shapes:
+            return found, None
+        from .sql import text_shape
+
+        shape = text_shape(text, params)
+        return (None if shape is None else self._find_shape(shape, params, settings)), shape
 
     def keep_text(self, text: str, params: Parameters, prepared: CachedPlan, version: int) -> None:
         """Keep what was bound with `version` of the catalog, unless that has changed since."""
         self._keep((text, _parameters_key(params)), prepared, version)
+
+    def _find_shape(
+        self, shape: TextShape, params: Parameters, settings: Settings
+    ) -> CachedPlan | None:
+        """Return a plan for a text of a shape that was planned under these settings, where its guards hold."""
+        with self._lock:
+            self._drop_old()
+            version = self._version
+            known = self._shaped.get(shape.key, ())
+            if known:
+                self._shaped.move_to_end(shape.key)
+        for shaped in known:
+            if shaped.settings == settings and (found := shaped.plan_for(shape)) is not None:
+                self.keep_text(shape.text, params, found, version)
+                return found
+        return None
+
+    def knows(self, shape: TextShape) -> bool:
+        """Whether there are plans of a shape, whether their guards hold or not."""
+        with self._lock:
+            return shape.key in self._shaped
+
+    def scheduled(
+        self, prepared: CachedPlan, make: Callable[[Logical], Physical], settings: Settings
+    ) -> Schedule:
+        """Plan a query, and keep the plan for others of its shape where it may serve them."""
+        draft = prepared.taken_draft()
+        if draft is None:
+            return schedule_of(make(prepared.plan))
+        shaped = draft.planned(make, settings)
+        key = shaped.shape.key
+        with self._lock:
+            self._drop_old()
+            if draft.version == self._version:
+                # Before those of the same shape, of which the last one goes
+                self._shaped[key] = (shaped, *self._shaped.pop(key, ())[: KEPT_VARIANTS - 1])
+                while len(self._shaped) > KEPT_PLANS:
+                    self._shaped.popitem(last=False)
+        return shaped.schedule()
 
     def of_plan(self, plan: Logical) -> CachedPlan:
         """Return what is kept for this plan object, or keep it anew."""
@@ -108,6 +248,7 @@ class PlanCache:
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()
+            self._shaped.clear()
 
     def _find(self, key: Hashable) -> CachedPlan | None:
         with self._lock:
@@ -133,6 +274,7 @@ class PlanCache:
             day, self._day_of = today(self._catalog.timezone), day_of
         if self._version != self._catalog.version or day != self._day:
             self._kept.clear()
+            self._shaped.clear()
             self._version, self._day = self._catalog.version, day
 
 
@@ -178,3 +320,24 @@ def _with_tables(plan: Logical, replacements: Mapping[Any, ParquetTable]) -> Log
         return None
 
     return with_commons(plan, lambda part: replace_nodes(part, replaced))
+
+
+def drafted(
+    slots: TextSlots | None, plan: Logical, text: str, version: int, is_known: bool
+) -> CachedPlan:
+    """Return a bound query with the values of its text, and where it may serve others of its shape as a draft of that.
+
+    `is_known`: there are plans of the shape, whose guards do not hold.
+
+    It may not where tables or functions may be others the next time, or have a plan of their own.
+    """
+    if slots is None:
+        return CachedPlan(plan, text)
+    model = PlanModel(plan)
+    made = CachedPlan(model.plan(slots.guards.values), text)
+    lasting = all(getattr(table, "identity", None) is not None for table in tables_of(plan))
+    if lasting and not made.functions and not made.passing:
+        first = made.copy_for(made.source, text)  # which no run changes
+        made.draft = Draft(slots, first, plan, model, version)
+        made.origin = "guards" if is_known else "new"
+    return made

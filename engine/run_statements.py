@@ -157,6 +157,11 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
 def _explain(connection: Connection, statement: Explain) -> Answer:
     from .observe.explain import explain
 
-    text = explain(connection, statement.query.plan, "analyze" if statement.analyze else "physical")
-    key = "analyzed_plan" if statement.analyze else "physical_plan"
+    plan = statement.query.plan
+    if statement.analyze:
+        known = connection.known_plan(statement.text)
+        plan = plan if known is None else known.source
+        key, text = "analyzed_plan", explain(connection, plan, "analyze", known)
+    else:
+        key, text = "physical_plan", explain(connection, plan)
     return Answer(table_of(EXPLANATION, [(key, printable(text))]), is_asked=True)

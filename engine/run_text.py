@@ -13,7 +13,7 @@ from .errors import FuselineError, InvalidQuery, NotByRows
 from .interop.caller_objects import CallerObjects
 from .plan.logical import Logical
 from .plan.statements import Query, Transaction
-from .plan_cache import CachedPlan, Parameters
+from .plan_cache import CachedPlan, Parameters, drafted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .answers import Answer
     from .connection import Connection
     from .running import QueryRunner
+    from .sql import TextShape
     from .stopping import Stop
     from .storage.tables.memory_table import MemoryTable
 
@@ -44,12 +45,13 @@ def run_text(
     start = time.perf_counter()
     answer: CachedPlan | Answer | None = None
     runner.catalog.refresh()
+    shape: TextShape | None = None
     if not runner.catalog.failed and not tables:
-        answer = runner.plans.find_text(text, params)
+        answer, shape = runner.plans.find(text, params, runner.settings)
     if not isinstance(answer, CachedPlan) or answer.stale_tables():
         caller = CallerObjects(connection, runner, sys._getframe(1), tables)
         with runner.stoppable() as stop, caller as objects:
-            work = partial(_bind, connection, runner, text, params, stop, objects=objects)
+            work = partial(_bind, connection, runner, text, params, stop, None, objects, shape)
             answer = deeply_for(text, work)
     if isinstance(answer, CachedPlan):
         answer.spent = time.perf_counter() - start
@@ -80,16 +82,19 @@ def _bind(
     stop: Stop,
     rows: MemoryTable | None = None,
     objects: CallerObjects | None = None,
+    shape: TextShape | None = None,
 ) -> CachedPlan | Answer:
     from .run_statements import run_statement
-    from .sql import plan_sql
+    from .sql import TextSlots, plan_sql
 
     catalog = runner.catalog
     version = catalog.version
     answers: list[CachedPlan | Answer] = []
     is_kept = True
     try:
-        statements = plan_sql(text, catalog, params, rows, objects)
+        slots = None if shape is None else TextSlots(shape)
+        is_known = shape is not None and runner.plans.knows(shape)
+        statements = plan_sql(text, catalog, params, rows, objects, slots)
         while (statement := stop.anywhere(partial(next, statements, None))) is not None:
             if answers:
                 stop.restart()
@@ -101,7 +106,8 @@ def _bind(
                 catalog.check_transaction()
             if isinstance(statement, Query):
                 is_kept = statement.is_kept
-                answers.append(stop.anywhere(partial(CachedPlan, statement.plan, text)))
+                prepared = partial(drafted, slots, statement.plan, text, version, is_known)
+                answers.append(stop.anywhere(prepared))
             else:
                 runner.admit(statement)
                 answers.append(run_statement(connection, statement))
@@ -112,6 +118,9 @@ def _bind(
     if not answers:
         raise InvalidQuery("There is no statement in the text.")
     names_objects = objects is not None and objects.were_named
-    if len(answers) == 1 and isinstance(answers[0], CachedPlan) and is_kept and not names_objects:
-        runner.plans.keep_text(text, params, answers[0], version)
+    if isinstance(answers[0], CachedPlan):
+        if len(answers) == 1 and is_kept and not names_objects:
+            runner.plans.keep_text(text, params, answers[0], version)
+        else:
+            answers[0].draft = None
     return answers[-1]

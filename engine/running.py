@@ -26,7 +26,7 @@ from .progress.run_progress import Progress, QueryProgress
 from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result, RunOptions
-from .runtime.schedule import Schedule, schedule_of
+from .runtime.schedule import Schedule
 from .runtime.stream import Stream, stream_of
 from .settings import FuseChoice, Settings
 from .stopping import Stop, Stoppable, anywhere, current
@@ -52,6 +52,7 @@ class QueryRunner:
     """The settings, backends and caches of one connection, and the queries that run with them, maybe in several threads."""
 
     converts_files = True  # others than Parquet
+    serves_shapes = True  # one plan for texts that differ in constants
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
@@ -59,7 +60,7 @@ class QueryRunner:
         self.device = resolve_device(settings)
         self.backends = load_backends(self.device, settings)
         self.cache = ColumnCache(cache_limits(self.device, settings))
-        self.plans = PlanCache(catalog)
+        self.plans = PlanCache(catalog, self.serves_shapes)
         self.memory = PlanMemory()
         self._running: set[Stop] = set()
         self.listener: Callable[[QueryProgress], object] | None = None
@@ -140,6 +141,7 @@ class QueryRunner:
                 return self._counted(partial(self._answered, prepared, work, stop), stop)
         except FuselineError as error:
             self.catalog.fail()
+            prepared.place(error)
             error.with_text(prepared.text)
             raise
 
@@ -277,9 +279,13 @@ class QueryRunner:
             show_run(schedule.plan, profile, self.settings.debug)
 
     def _ended_after(
-        self, answer: Stream, schedule: Schedule, progress: Progress
+        self, answer: Stream, schedule: Schedule, progress: Progress, prepared: CachedPlan
     ) -> Generator[pa.Table]:
-        yield from answer.tables
+        try:
+            yield from answer.tables
+        except FuselineError as error:
+            prepared.place(error)
+            raise
         progress.end()
         if self.settings.debug > 0:
             self._show(schedule, answer.profile())
@@ -296,7 +302,9 @@ class QueryRunner:
                 return answer
             answer = stream_of(answer, schedule.plan, context)
         else:
-            answer = replace(answer, tables=self._ended_after(answer, schedule, context.progress))
+            answer = replace(
+                answer, tables=self._ended_after(answer, schedule, context.progress, prepared)
+            )
         reading = Reading(answer, prepared.text, stop, self._running, self.stoppable)
         if not reading.is_made:
             self._readings.add(ref(reading, self._readings.discard))
@@ -316,7 +324,7 @@ class QueryRunner:
             settings.memory_limit,
             settings.spill_dir,
             settings.spill_memory,
-            (prepared.take_spent() + time.perf_counter() - start, cached),
+            (prepared.take_spent() + time.perf_counter() - start, *prepared.take_origin(cached)),
         )
 
     def _planned(self, prepared: CachedPlan) -> tuple[Schedule, bool]:
@@ -326,7 +334,8 @@ class QueryRunner:
         prepared.look_at_functions()
         if prepared.settings == settings and (schedule := prepared.schedule) is not None:
             return schedule, True
-        schedule = schedule_of(self._plan(prepared.plan, _observer(settings.debug)))
+        observer = _observer(settings.debug)
+        schedule = self.plans.scheduled(prepared, partial(self._plan, observer=observer), settings)
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
 

@@ -30,6 +30,7 @@ from .names.reader import quoted
 from .parsing.keywords import RESERVED
 from .parsing.pieces import Piece, first_word, split
 from .parsing.statement_end import NamedRelation, ends_statement, relations, unfinished
+from .parsing.text_shape import TextShape, TextSlots, text_shape
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
 
@@ -41,6 +42,8 @@ __all__ = [
     "RESERVED",
     "NamedRelation",
     "Piece",
+    "TextShape",
+    "TextSlots",
     "ends_statement",
     "first_word",
     "is_function",
@@ -49,6 +52,7 @@ __all__ = [
     "relations",
     "split",
     "starts_query",
+    "text_shape",
     "unfinished",
 ]
 
@@ -59,15 +63,16 @@ def plan_sql(
     params: Sequence[object] | Mapping[str, object] | None = None,
     rows: CatalogTable | None = None,
     objects: CallerVariables | None = None,
+    slots: TextSlots | None = None,
 ) -> Iterator[Statement]:
     """Yield the statements of a script; each is bound when it is asked for, after the ones before it were carried out.
 
     `rows` has a column for each parameter, by its number or name, for INSERT ... VALUES of one row to store one for each of them;
     `params` are the values of the first one then.  `objects` has the caller's variables, which are tables where the catalog has none.
-    Raises the errors of `errors` for SQL, with the place in `text`.
+    With `slots` the plan may serve other texts of the shape of this one.  Raises the errors of `errors` for SQL, with the place in `text`.
     """
-    parameters = Parameters(() if params is None else params, rows)
-    session = Session(catalog, parameters, bind_query, bind, text, objects=objects)
+    parameters = Parameters(() if params is None else params, rows, slots)
+    session = Session(catalog, parameters, bind_query, bind, text, objects=objects, slots=slots)
     try:
         pieces = list(split(text))
         for piece in pieces:

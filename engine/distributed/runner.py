@@ -47,6 +47,7 @@ class ClusterRunner(QueryRunner):
     """Plans queries here and runs them on the workers of a cluster; answers come back as Arrow."""
 
     converts_files = False  # to a folder of this machine
+    serves_shapes = False
 
     def __init__(
         self, catalog: Catalog, settings: Settings, cluster: object, workers: int | None

@@ -10,6 +10,7 @@ from ..plan.node import Node
 from ..plan.physical import ParquetScan, Pipeline
 from ..plan.text.plan_text import describe, tree
 from .function_notes import function_lines
+from .profile import PLAN_ORIGINS
 from .roofline import bound
 from .stages import stage_lines
 
@@ -25,8 +26,10 @@ NUMBERS_WIDTH = 44  # of the columns before a node's text
 Stage = OneOf["logical", "rules", "optimized", "physical", "analyze", "all"]
 
 
-def explain(connection: Connection, plan: Logical, stage: Stage = "physical") -> str:
-    """Return the text of one stage of a plan.
+def explain(
+    connection: Connection, plan: Logical, stage: Stage = "physical", key: object = None
+) -> str:
+    """Return the text of one stage of a plan; `key` is what the connection knows of it.
 
     logical    as the query was bound
     rules      the tree after each rule that changed it
@@ -46,7 +49,7 @@ def explain(connection: Connection, plan: Logical, stage: Stage = "physical") ->
     if stage == "logical":
         return tree(plan)
     if stage == "analyze":
-        return analyzed(connection.run(plan, timed=True).profile)
+        return analyzed(connection.run(plan, key, timed=True).profile)
     steps: list[tuple[str, Node]] = []
     physical = connection.physical(plan, lambda name, node: steps.append((name, node)))
     logical_steps = [(name, node) for name, node in steps if name != "place"]
@@ -100,6 +103,7 @@ def analyzed(profile: Profile) -> str:
         for name in _fresh_tables(profile)
     )
     lines.extend(stage_lines(profile.workers, profile.run_seconds))
+    lines.append(f"plan: {PLAN_ORIGINS[profile.plan_origin]}")
     lines.append(
         f"planning {profile.plan_seconds * 1e3:.2f} ms, execution {profile.run_seconds * 1e3:.2f} ms"
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal as OneOf
 
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
@@ -99,12 +100,22 @@ class WorkerReceipt:
         return [begin - end for begin, end in zip(begins, ends, strict=True)]
 
 
+# Whose plan ran: one made for this run, though one of the same shape was known (`guards`) or not, that of this text, or of another one
+PlanOrigin = OneOf["new", "guards", "text", "shape"]
+PLAN_ORIGINS: Mapping[PlanOrigin, str] = {
+    "new": "made for this run",
+    "guards": "made for this run, since a guard of each known plan of its shape fails for its constants",
+    "text": "that of an earlier run of this text",
+    "shape": "that of a text with other constants, whose guards hold for these",
+}
+
+
 @dataclass(frozen=True)
 class Profile:
     """All operators, the root first and each before its inputs; a shared one stands where it was first met.
 
     `plan_seconds` is the time before the first operator: parsing, binding, optimizing, or finding the plan in the cache
-    (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
+    (`cached_plan`; `plan_origin` says of what text).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
     reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
     `spilled` are the bytes of joins that did not fit into memory, by where they lay: pinned host memory, host memory, disk.
     `workers` are what those of a cluster did, if they ran it.  `make` gives the operators when somebody asks for them, which after most queries nobody does.
@@ -115,6 +126,7 @@ class Profile:
     bytes_read: int = 0
     plan_seconds: float = 0.0
     cached_plan: bool = False
+    plan_origin: PlanOrigin = "new"
     timed: bool = False
     bandwidth: Mapping[Device, float] = field(default_factory=dict)
     spilled: Mapping[str, int] = field(default_factory=dict)

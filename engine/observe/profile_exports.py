@@ -14,7 +14,7 @@ from .roofline import bound
 if TYPE_CHECKING:
     from ..operators.context import Origin, PipelineReceipt
     from ..plan.physical import Device
-    from .profile import NodeProfile, Profile
+    from .profile import NodeProfile, PlanOrigin, Profile
 
 LABEL = 80  # characters of a node in a diagram
 
@@ -85,6 +85,7 @@ class ProfileData(TypedDict):
     planning_seconds: float
     execution_seconds: float
     cached_plan: bool
+    plan_origin: PlanOrigin
     timed: bool
     bytes_read: int
     spilled_bytes: dict[str, int]
@@ -102,6 +103,7 @@ def profile_data(profile: Profile) -> ProfileData:
         "planning_seconds": profile.plan_seconds,
         "execution_seconds": profile.run_seconds,
         "cached_plan": profile.cached_plan,
+        "plan_origin": profile.plan_origin,
         "timed": profile.timed,
         "bytes_read": profile.bytes_read,
         "spilled_bytes": dict(profile.spilled),

@@ -14,8 +14,8 @@ def is_null_constant(expr: Expr) -> bool:
     DuckDB sees that before it looks for the types of a call.
     """
     match expr:
-        case Literal(value=value):
-            return value is None
+        case Literal():
+            return expr.is_null
         case Cast(operand=operand):
             return is_null_constant(operand)
         case Call(function=function, args=args):

@@ -7,14 +7,18 @@ literal any type at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
-from ..errors import ConversionError, Span, TypeMismatch
+from ..errors import ConversionError, Located, Span, TypeMismatch
 from .coercion import castable, common, common_pair
-from .expr import Call, Cast, Expr, Literal
-from .literals import BeyondPython, convert
+from .expr import Call, Cast, Expr, Literal, Value
+from .literals import BeyondPython, convert, integer
+from .shapes.guards import computed, decided
 from .temporal import zones
 from .types import (
     BOOLEAN,
+    DIGITS,
+    HUGEINT,
     JSON,
     NULL,
     TIMESTAMP,
@@ -74,8 +78,12 @@ def _takes(target: DataType, literal: Expr) -> bool:
     """Whether an integer literal becomes a value of this type beside it."""
     if not target.is_integer or not _is_integer_literal(literal):
         return False
-    low, high = target.integer_range
-    return low <= literal.value <= high  # type: ignore[attr-defined]
+    assert isinstance(literal, Literal)
+    return decided(_is_within, literal, *target.integer_range)
+
+
+def _is_within(value: Value, low: int, high: int) -> bool:
+    return low <= value <= high  # type: ignore[operator]
 
 
 def unify(args: Sequence[Expr], span: Span | None = None) -> list[Expr]:
@@ -123,7 +131,7 @@ def is_text_literal(expr: Expr) -> bool:
 
 
 def _is_integer_literal(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type.is_whole and expr.value is not None
+    return isinstance(expr, Literal) and expr.type.is_whole and not expr.is_null
 
 
 def coerce(expr: Expr, target: DataType) -> Expr:
@@ -137,14 +145,14 @@ def coerce(expr: Expr, target: DataType) -> Expr:
         return zoned
     if isinstance(expr, Literal):
         try:
-            value = convert(expr.value, expr.type, target, expr.span)
+            with Located(expr.span):
+                return computed(convert, expr, expr.type, target, data_type=target, span=expr.span)
         except BeyondPython:
             return Cast(expr, target, span=expr.span)
         except ConversionError:
             if not is_text_literal(expr) and target.kind is not Kind.VARCHAR:
                 raise
             return Cast(expr, target, span=expr.span)
-        return Literal(value, target, expr.span)
     if not castable(expr.type, target):
         raise TypeMismatch(f"{expr.type} cannot become {target} here.", expr.span)
     return Cast(expr, target, span=expr.span)
@@ -177,20 +185,18 @@ def cast(
         if safe:  # NULL for each value, as in DuckDB
             return Literal(None, target, span)
         raise TypeMismatch(f"{expr.type} cannot be cast to {target}.", span)
-    if expr.type == target or (isinstance(expr, Literal) and expr.value is None):
-        return (
-            Literal(None, target, span)
-            if isinstance(expr, Literal) and expr.value is None
-            else expr
-        )
+    if isinstance(expr, Literal) and expr.is_null:
+        return Literal(None, target, span)
+    if expr.type == target:
+        return expr
     if is_text_literal(expr) and not late and not safe:
-        assert isinstance(expr, Literal)
         try:
-            value = convert(expr.value, VARCHAR, target, span)
+            with Located(span):
+                value = computed(convert, expr, VARCHAR, target, data_type=target, span=span)
         except BeyondPython:
             return Cast(expr, target, span=span)
         if target.is_temporal or target.kind is Kind.INTERVAL:
-            return Literal(value, target, span)
+            return value
     return Cast(expr, target, safe, span)
 
 
@@ -239,7 +245,7 @@ def as_list(expr: Expr) -> Expr:
 
 def to_text(expr: Expr) -> Expr:
     """Return `expr` as VARCHAR, for `||` and concat."""
-    if isinstance(expr, Literal) and expr.value is not None and expr.type.kind is not Kind.VARCHAR:
+    if isinstance(expr, Literal) and not expr.is_null and expr.type.kind is not Kind.VARCHAR:
         return Cast(expr, VARCHAR, span=expr.span)
     return coerce(expr, VARCHAR)
 
@@ -266,3 +272,31 @@ def forced(expr: Expr, target: DataType) -> Expr:
     if castable(expr.type, target):
         return cast(expr, target)
     return Cast(expr, target, span=expr.span)
+
+
+def negated(operand: Literal, span: Span | None) -> Literal:
+    """Return the constant -x, typed anew: -9223372036854775808 is BIGINT though its digits alone are not."""
+    with Located(span):
+        made = decided(_negated_type, operand, operand.type)
+    return computed(_negated_value, operand, operand.type, data_type=made, span=span)
+
+
+def _negated_type(value: Value, data_type: DataType) -> DataType:
+    return _negated(Literal(value, data_type)).type
+
+
+def _negated_value(value: Value, data_type: DataType) -> Value:
+    return _negated(Literal(value, data_type)).value
+
+
+def _negated(operand: Literal) -> Literal:
+    constant = operand.value
+    # Not `-`, which rounds to the 28 digits of Python's own context
+    value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
+    if operand.type == HUGEINT:
+        return integer(int(value))  # type: ignore[arg-type]
+    if operand.type.is_integer:
+        low, high = operand.type.integer_range
+        if not low <= value <= high:  # type: ignore[operator]
+            return integer(value)  # type: ignore[arg-type]
+    return Literal(value, operand.type)

@@ -101,11 +101,33 @@ class Expr(Node):
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A constant; `value` is None for NULL of any type, an exact `Decimal` for DECIMAL."""
+    """A constant; `value` is None for NULL of any type, an exact `Decimal` for DECIMAL.
+
+    A plan that serves other texts too has those of its text as `shapes.guards.SlotLiteral`, where each look at `value` ties it to that value.
+    The properties below tie it to nothing, and neither do `guards.decided` and `guards.computed`.
+    """
 
     value: Value
     type: DataType
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_null(self) -> bool:
+        return self.value is None
+
+    @property
+    def truth(self) -> bool | None:
+        """The value of a BOOLEAN, None of anything else."""
+        return self.value if isinstance(self.value, bool) else None
+
+    @property
+    def hint(self) -> Value:
+        """The value, for estimates: no answer may depend on it."""
+        return self.value
+
+    def at(self, span: Span | None) -> Literal:
+        """Return the same constant at another place of the text."""
+        return Literal(self.value, self.type, span)
 
 
 @dataclass(frozen=True)

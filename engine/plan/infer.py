@@ -6,8 +6,8 @@ Every expression of a plan is made here (or by a rule that keeps types), so back
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Sequence
-from decimal import Decimal
 from functools import lru_cache, partial
 
 from ..errors import Span, TypeMismatch, Unsupported
@@ -22,6 +22,7 @@ from .casts import (
     condition,
     is_text_literal,
     literal_types,
+    negated,
     shared_type,
     span_over,
     to_text,
@@ -45,11 +46,11 @@ from .functions.rounding import rounded, signed_of
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
-from .literals import literal, negated
+from .literals import fits, literal
+from .shapes.guards import decided
 from .types import (
     BIGINT,
     BOOLEAN,
-    DIGITS,
     DOUBLE,
     INTEGER,
     NULL,
@@ -111,7 +112,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     if known == "neg" and len(args) == 1:
         if args[0].type.kind is Kind.INTERVAL:
             known = "neg_interval"
-        elif isinstance(args[0], Literal) and args[0].value is not None and args[0].type.is_numeric:
+        elif isinstance(args[0], Literal) and not args[0].is_null and args[0].type.is_numeric:
             return negated(args[0], span)
     if known in ("round", "round_even", "trunc", "ceil", "floor"):
         return _rounded(known, args, span)
@@ -151,7 +152,11 @@ def _signature(
 
 
 def _is_least_integer(arg: Expr) -> bool:
-    return isinstance(arg, Literal) and arg.value == INTEGER.integer_range[0]
+    return (
+        isinstance(arg, Literal)
+        and arg.type == BIGINT
+        and decided(operator.eq, arg, INTEGER.integer_range[0])
+    )
 
 
 def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:
@@ -217,18 +222,9 @@ def _compared_type(args: Sequence[Expr]) -> DataType | None:
     if len(rest) == 1:
         only = next(iter(rest))
         literals = [a for a in args if isinstance(a, Literal)]
-        if (only.is_integer or only.is_decimal) and all(_fits(a, only) for a in literals):
+        if (only.is_integer or only.is_decimal) and all(decided(fits, a, only) for a in literals):
             return only
     return compared(literal_types(args, text=True))
-
-
-def _fits(value: Literal, target: DataType) -> bool:
-    """Whether an exact numeric constant is a value of an integer or decimal type."""
-    if not isinstance(value.value, int | Decimal) or isinstance(value.value, bool):
-        return False
-    unscaled = Decimal(value.value).scaleb(target.scale, DIGITS)
-    low, high = target.integer_range
-    return low <= unscaled <= high and unscaled == unscaled.to_integral_value()
 
 
 def case(
@@ -354,12 +350,7 @@ def aggregate(
             return aggregate(name, exprs, distinct=distinct, filter=filter, order=order, span=span)
 
         return row.means(of, *typed)
-    if (
-        known == "count"
-        and not distinct
-        and isinstance(typed[0], Literal)
-        and typed[0].value is not None
-    ):
+    if known == "count" and not distinct and isinstance(typed[0], Literal) and not typed[0].is_null:
         known, typed = "count_star", ()
     check_constants(row, typed)
     return AggregateCall(

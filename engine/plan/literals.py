@@ -159,18 +159,13 @@ def _nanoseconds(value: object) -> TypeMismatch:
     )
 
 
-def negated(operand: Literal, span: Span | None) -> Literal:
-    """Return the constant -x, typed anew: -9223372036854775808 is BIGINT though its digits alone are not."""
-    constant = operand.value
-    # Not `-`, which rounds to the 28 digits of Python's own context
-    value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
-    if operand.type == HUGEINT:
-        return integer(int(value), span)  # type: ignore[arg-type]
-    if operand.type.is_integer:
-        low, high = operand.type.integer_range
-        if not low <= value <= high:  # type: ignore[operator]
-            return integer(value, span)  # type: ignore[arg-type]
-    return Literal(value, operand.type, span)
+def fits(value: Value, target: DataType) -> bool:
+    """Whether an exact numeric constant is a value of an integer or decimal type."""
+    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+        return False
+    unscaled = Decimal(value).scaleb(target.scale, DIGITS)
+    low, high = target.integer_range
+    return low <= unscaled <= high and unscaled == unscaled.to_integral_value()
 
 
 def integer(value: int, span: Span | None = None) -> Literal:

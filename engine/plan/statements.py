@@ -32,10 +32,11 @@ class Query:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN [ANALYZE] of a query."""
+    """EXPLAIN [ANALYZE] of a query, of which a plan may be known by its `text`."""
 
     query: Query
     analyze: bool
+    text: str
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from ..plan.commons import commons_of, reading
-from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, substitute
+from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, substitute
 from ..plan.logical import Common, CommonScan, Filter, Logical
 from ..plan.node import walk, walk_once
 from ..plan.physical import (
@@ -26,6 +26,7 @@ from ..plan.physical import (
     ParquetScan,
     Physical,
 )
+from ..plan.shapes.guards import name_of_constant
 from .expressions.logic import combine
 from .expressions.simplification import simplified
 from .place import SCANS
@@ -194,6 +195,8 @@ class Shapes:
     def _expression(self, expr: Expr, visible: dict[Column, int]) -> int:
         if isinstance(expr, ColumnRef):
             return visible.get(expr.column, -expr.column.id)
+        if isinstance(expr, Literal):
+            return self._number("constant", name_of_constant(expr))
         parts = tuple(
             self._value(getattr(expr, f.name), visible)
             for f in dataclasses.fields(expr)  # type: ignore[arg-type]

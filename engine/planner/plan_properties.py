@@ -182,4 +182,4 @@ def _aggregate_never_null(call: AggregateCall, grouped: bool, below: set[Column]
 
 
 def _is_value(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.value is not None
+    return isinstance(expr, Literal) and not expr.is_null

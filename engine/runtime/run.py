@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import ExecutionError, FuselineError
-from ..observe.profile import NodeProfile, Profile
+from ..observe.profile import NodeProfile, PlanOrigin, Profile
 from ..observe.roofline import remembered
 from ..operators.context import Context, PipelineReceipt
 from ..operators.run_unfused import BackendTable
@@ -82,14 +82,14 @@ class RunOptions(NamedTuple):
 
     `timed` waits for the device after each node, so that its seconds are true.  `spill_dir` is by default the system's temporary
     directory, `spill_memory`, for what a GPU spills, half of the host's.  `planned` is for the profile: the seconds before the run,
-    and whether the plan was known.
+    whether the plan was known, and of what text.
     """
 
     timed: bool = False
     memory_limit: int | None = None
     spill_dir: Path | None = None
     spill_memory: int | None = None
-    planned: tuple[float, bool] = (0.0, False)
+    planned: tuple[float, bool, PlanOrigin] = (0.0, False, "new")
 
 
 PLAIN = RunOptions()

@@ -15,7 +15,7 @@ from ..errors import FuselineError, InvalidQuery, MemoryLimitError, Unsupported
 from ..frame.batches import Batches
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
-from ..plan_cache import CachedPlan, Parameters
+from ..plan_cache import Parameters, drafted
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
 from .flight_sql_messages import CommandStatementIngest, TableDefinitionOptions
@@ -285,10 +285,10 @@ def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schem
 
     A query without parameters is in the plan cache from then on, where its run finds it.
     """
-    from ..sql import plan_sql, split
+    from ..sql import TextSlots, plan_sql, split
 
     asked, plans, version = AskedParameters(), runner.plans, runner.catalog.version
-    known = plans.find_text(text, None)
+    known, shape = plans.find(text, None, runner.settings)
     if known is not None and not known.stale_tables():
         return asked, _columns_of(known.source)
     pieces_of_text = list(split(text))
@@ -297,7 +297,8 @@ def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schem
     if len(pieces_of_text) > 1:
         return asked, None
     try:
-        bound = partial(next, plan_sql(text, runner.catalog, asked))
+        slots = None if shape is None else TextSlots(shape)
+        bound = partial(next, plan_sql(text, runner.catalog, asked, slots=slots))
         statement = deeply_for(text, partial(anywhere, bound))
     except FuselineError:
         if not asked:
@@ -306,7 +307,9 @@ def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schem
     if not isinstance(statement, Query):
         return asked, None
     if not asked and statement.is_kept:
-        plans.keep_text(text, None, CachedPlan(statement.plan, text), version)
+        is_known = shape is not None and plans.knows(shape)
+        prepared = drafted(slots, statement.plan, text, version, is_known)
+        plans.keep_text(text, None, prepared, version)
     return asked, _columns_of(statement.plan)
 
 

@@ -18,6 +18,7 @@ from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR,
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
 
+from ..parsing.text_shape import SlotNode
 from ..parsing.unread import use
 from . import bind_lambda, bind_literal, bind_nested, function_names
 from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
@@ -275,7 +276,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Paren: _inner,
     exp.Unary: _plus,
     exp.Alias: _inner,
-    exp.Literal: lambda node, _: bind_literal.bind_literal(node),  # type: ignore[arg-type]
+    **dict.fromkeys((exp.Literal, SlotNode), lambda node, _: bind_literal.bind_literal(node)),  # type: ignore[arg-type]
     exp.RawString: lambda node, _: bind_literal.bind_text(node),
     exp.ByteString: lambda node, _: bind_literal.bind_text(node),
     exp.Boolean: lambda node, _: bind_literal.bind_boolean(node),  # type: ignore[arg-type]

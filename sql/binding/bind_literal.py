@@ -22,9 +22,11 @@ from fuseline.plan import infer
 from fuseline.plan.expr import Call, Cast, Expr, Interval, Literal, Value
 from fuseline.plan.functions.dates import PARTS, UNITS
 from fuseline.plan.literals import number
+from fuseline.plan.shapes.guards import computed
 from fuseline.plan.text.interval_reading import interval, parse_interval, spread
 from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.text_shape import SlotNode
 from fuseline.sql.parsing.unread import use
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ _PLURALS = {"century": "centuries", "millennium": "millennia"}  # the others add
 def bind_literal(node: exp.Literal) -> Literal:
     """Return a number or string.  sqlglot writes `.5` anew as `0.5`, which then has no place in the text."""
     place = span_of(node)
+    if isinstance(node, SlotNode):
+        return node.slot(place)
     if node.is_string:
         return Literal(node.this, VARCHAR, place)
     written = place is not None or not node.name.startswith("0.")
@@ -76,12 +80,30 @@ def bind_interval(node: exp.Interval, scope: Scope) -> Expr:
     if not isinstance(value, exp.Literal):
         return _computed_interval(value, unit, scope)
     use(value)
+    if isinstance(value, SlotNode):
+        return _interval_of_slot(value.slot(place), unit, bool(node.args.get("fraction_in_string")))
     if unit is None:
         return _constant(lambda: parse_interval(value.name), value.name, place)
     name = _unit(unit)
     if node.args.get("fraction_in_string"):
         return _constant(lambda: spread(Decimal(value.name), name), value.name, place)
     return _constant(lambda: interval(Decimal(value.name), name), value.name, place)
+
+
+def _interval_of_slot(given: Literal, unit: exp.Expr | None, is_spread: bool) -> Literal:
+    """Return the interval of a literal that other texts have another value of."""
+    name = None if unit is None else _unit(unit)
+    try:
+        return computed(_interval, given, name, is_spread, data_type=INTERVAL, span=given.span)
+    except (ValueError, ArithmeticError):
+        raise _no_interval(str(given.value), given.span) from None
+
+
+def _interval(value: Value, unit: str | None, is_spread: bool) -> Interval:
+    if unit is None:
+        return parse_interval(str(value))
+    assert isinstance(value, int | Decimal | float | str)
+    return (spread if is_spread else interval)(Decimal(str(value)), unit)
 
 
 def _unit(node: exp.Expr) -> str:
@@ -100,10 +122,14 @@ def _constant(read: Callable[[], Interval], text: str, place: Span | None) -> Li
     try:
         return Literal(read(), INTERVAL, place)
     except (ValueError, ArithmeticError):
-        raise ConversionError(
-            f"'{text}' cannot be read as INTERVAL: it is written INTERVAL '3' month or '3 months 2 days'.",
-            place,
-        ) from None
+        raise _no_interval(text, place) from None
+
+
+def _no_interval(text: str, place: Span | None) -> ConversionError:
+    return ConversionError(
+        f"'{text}' cannot be read as INTERVAL: it is written INTERVAL '3' month or '3 months 2 days'.",
+        place,
+    )
 
 
 def _computed_interval(node: exp.Expr, unit: exp.Expr | None, scope: Scope) -> Expr:

@@ -10,6 +10,7 @@ from fuseline.errors import InvalidQuery, NotByRows, Span, suggestion
 from fuseline.plan.composed.nested_literals import constant
 from fuseline.plan.expr import ColumnRef, Expr, new_column
 from fuseline.plan.logical import CatalogTable, Scan
+from fuseline.sql.parsing.text_shape import TextSlots
 
 
 @dataclass
@@ -21,6 +22,7 @@ class Parameters:
 
     given: Sequence[object] | Mapping[str, object]
     rows: CatalogTable | None = None
+    slots: TextSlots | None = None
     used: set[int | str] = field(default_factory=set)
     _read: Scan | None = None
 
@@ -30,7 +32,9 @@ class Parameters:
         Raises `InvalidQuery` when it is missing, and `NotByRows` for rows of values where none are read.
         """
         if self.rows is None:
-            return constant(self.value(key, span), span)
+            value = self.value(key, span)
+            slot = None if self.slots is None else self.slots.parameter(key, span)
+            return constant(value, span) if slot is None else slot
         self.value(key, span)
         if self._read is None:
             raise NotByRows

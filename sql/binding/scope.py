@@ -32,8 +32,9 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
-from ..parsing.parse import parse
+from ..parsing.parse import Written, parse
 from ..parsing.pieces import Piece
+from ..parsing.text_shape import TextSlots
 from ..parsing.unread import Tree, use
 from .binding_catalog import BindingCatalog, CallerVariables
 from .named_queries import BoundQuery, NamedQueries
@@ -107,11 +108,22 @@ class Session:
 
     stored: ViewText | None = None  # whose text the pieces are of
 
+    slots: TextSlots | None = None  # of a text whose plan is to serve others of its shape
+
+    def name_of(self, item: Written, make: Callable[[str], str]) -> str:
+        """Return the name that is made of how an item is written."""
+        name = make(item.text)
+        if self.slots is not None:
+            self.slots.note_name(item, name, make)
+        return name
+
     def parse(self, piece: Piece) -> exp.Expr:
         """Return the tree of a statement, of which binding has to use every part."""
         tree = parse(piece)
         if self.stored is not None:
             mark(tree.root, self.stored)
+        elif self.slots is not None:
+            self.slots.mark(tree, piece)
         self.trees.append(tree)
         return tree.root
 

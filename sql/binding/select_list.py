@@ -185,11 +185,14 @@ def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
         return SelectItem(named.get(int(inner.this.name), ""), node)
     if text is None:
         return SelectItem(node.sql("duckdb"), node)
-    if len(text.text) > LONG_NAME and _is_operand(node):
-        return SelectItem(
-            "subquery", node
-        )  # nested ones would read the innermost text once a level
-    return SelectItem(result_name(text.text, text.first_parameter), node)
+    is_operand = _is_operand(node)
+
+    def name_of(written: str) -> str:
+        if len(written) > LONG_NAME and is_operand:
+            return "subquery"  # nested ones would read the innermost text once a level
+        return result_name(written, text.first_parameter)
+
+    return SelectItem(scope.session.name_of(text, name_of), node)
 
 
 def _unpacked_name(item: exp.Expr, columns: Sequence[ChosenColumn], scope: Scope) -> str:
@@ -197,7 +200,11 @@ def _unpacked_name(item: exp.Expr, columns: Sequence[ChosenColumn], scope: Scope
     text = written(item)
     assert text is not None
     listed = ", ".join(_full_name(column, scope) for column in columns)
-    return result_name(without_columns(text.text, listed), text.first_parameter)
+
+    def name_of(written: str) -> str:
+        return result_name(without_columns(written, listed), text.first_parameter)
+
+    return scope.session.name_of(text, name_of)
 
 
 def _full_name(column: ChosenColumn, scope: Scope) -> str:

@@ -71,9 +71,10 @@ _BEHIND_PIVOT = (
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An item as written, and the number of the first `?` in it."""
+    """An item as written, where it begins in its statement, and the number of the first `?` in it."""
 
     text: str
+    start: int
     first_parameter: int
 
 
@@ -284,7 +285,7 @@ def _written(sql: str, tokens: Sequence[Token]) -> Written:
         for sign, number in itertools.pairwise(tokens)
         if sign.token_type is TokenType.PARAMETER and sql[sign.start] == "?"
     )
-    return Written(sql[start:end], next(numbers, 1))
+    return Written(sql[start:end], start, next(numbers, 1))
 
 
 def written(item: exp.Expr) -> Written | None:

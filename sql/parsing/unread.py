@@ -22,6 +22,8 @@ from sqlglot.errors import ErrorLevel
 from fuseline.errors import FuselineError, Span, UnknownName, Unsupported
 from fuseline.sql.parsing.pieces import span_of
 
+from .text_shape import SlotNode
+
 _MOST_SHOWN = 60
 _NO_FLAGS: frozenset[str] = frozenset()
 
@@ -52,6 +54,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Like: "negate",
     exp.LimitOptions: "rows percent",
     exp.Literal: "this is_string",
+    SlotNode: "this is_string",
     exp.NotNullColumnConstraint: "allow_null",
     exp.Ordered: "desc nulls_first",
     exp.Pad: "is_left",

@@ -103,7 +103,7 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
         rest, analyze = split_explain(piece)
         if first_word(rest) not in _QUERY_WORDS:
             raise Unsupported("EXPLAIN takes a query.", Span(rest.start, rest.end))
-        return Explain(bind_result(scope.session.parse(rest), scope), analyze)
+        return Explain(bind_result(scope.session.parse(rest), scope), analyze, rest.sql.strip())
     if word in _TRANSACTIONS:
         pattern, action = _TRANSACTIONS[word]
         return Transaction(action, bool(_behind(piece, word, pattern).groupdict().get("only")))

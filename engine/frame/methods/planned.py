@@ -56,7 +56,12 @@ class Planned:
 
     def with_plan(self, plan: Logical) -> Self:
         """Return a frame of another plan over the same text."""
-        return type(self)(self._connection, plan, text=self._text)
+        return type(self)(self._connection, plan, text=self._text_of_places)
+
+    @property
+    def _text_of_places(self) -> str | None:
+        """The SQL in which the plan's expressions have their places: not of a plan that was made of another text's."""
+        return None if getattr(self._key, "like", None) else self._text
 
     def runs_on(self, runner: object) -> bool:
         return self._connection.runs_on(runner)
@@ -75,7 +80,7 @@ class Planned:
 
     def _with(self, other: Planned, plan: Logical) -> Self:
         """Return a frame of both; errors show no place where that could be in either of two texts."""
-        text = self._text if self._text == other._text else None
+        text = self._text_of_places if self._text == other._text_of_places else None
         return type(self)(self._connection, plan, text=text)
 
     def _items(

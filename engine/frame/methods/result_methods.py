@@ -189,7 +189,7 @@ class ResultMethods(RelationalMethods):
         from ...observe.explain import explain
 
         with in_text(self._text):
-            return explain(self._connection, self._plan, stage)
+            return explain(self._connection, self._plan, stage, self._key)
 
     def __len__(self) -> int:
         return self.count()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 
 from ...plan.expr import AggregateCall, Cast, Column, ColumnRef, Expr, Literal
 from ...plan.join_kinds import JoinKind
@@ -30,13 +30,23 @@ from ...plan.logical import (
     Unnest,
     Values,
 )
+from ...plan.shapes.plan_model import decided_over
 from ...plan.types import Kind
 from ...plan.window.window_node import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
 from .call_bounds import bounds_of, cast_estimate
 from .relation_estimate import RelationEstimate, scan_relation
-from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, number, selectivity, united
+from .selectivity import (
+    ColumnEstimate,
+    Columns,
+    Lazily,
+    narrowed,
+    number,
+    selectivity,
+    selectivity_class,
+    united,
+)
 
 
 @dataclass
@@ -111,6 +121,8 @@ def _(node: Values, estimates: Estimates) -> RelationEstimate:
 def _(node: Filter, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     fraction = selectivity(node.predicate, below.columns)
+    # Constants that keep far more rows, or far fewer, are planned anew
+    decided_over(partial(selectivity_class, columns=below.columns), node.predicate)
     columns = narrowed(below.columns, node.predicate)
     return RelationEstimate(below.rows, columns).scaled(below.rows * fraction)
 
@@ -306,7 +318,7 @@ def expected(expr: Expr, relation: RelationEstimate) -> ColumnEstimate:
             found = relation.columns.get(column)
             return found or ColumnEstimate(relation.rows, relation.rows, False)
         case Literal():
-            value = number(expr.value)
+            value = number(expr.hint)
             return ColumnEstimate(1.0, 1.0, False, value, value)
         case Cast(operand=operand) as cast:
             return cast_estimate(cast, expected(operand, relation))

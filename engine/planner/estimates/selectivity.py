@@ -28,6 +28,7 @@ UNEQUAL = 0.9
 COMPARED = 0.4  # `<` between two columns, or a column of unknown bounds and a constant
 AGGREGATE_COMPARED = 0.1  # HAVING is written to keep few groups
 LEAST_TAIL = 1e-4  # of an aggregate's values: distributions have longer tails than the normal one
+LEAST_CLASS = 1e-6  # a share below it is one of so many rows
 CONTAINS = 0.1  # LIKE with a leading %
 PREFIX = 0.05
 NULLS = 0.05  # IS NULL where the number of NULLs is not known
@@ -129,6 +130,11 @@ def selectivity(predicate: Expr | Iterable[Expr] | None, columns: Columns) -> fl
     return min(1.0, max(share, 0.0))
 
 
+def selectivity_class(predicate: Expr, columns: Columns) -> int:
+    """Return the power of 16 of the share of rows that a predicate keeps: plans of one class are as good for one another."""
+    return round(math.log(max(selectivity(predicate, columns), LEAST_CLASS), 16))
+
+
 def narrowed(columns: Columns, predicate: Expr) -> Columns:
     """Return the estimates of columns under a predicate: tighter bounds and fewer values."""
     found: dict[Column, ColumnEstimate] = {}
@@ -151,7 +157,7 @@ def narrowed(columns: Columns, predicate: Expr) -> Columns:
             case Call(function="eq", args=(ColumnRef(column=column), Literal() as value)) if (
                 column in columns
             ):
-                at = number(value.value)
+                at = number(value.hint)
                 known = found.get(column) or columns[column]
                 found[column] = replace(known, distinct=1.0, low=at, high=at, null_share=0.0)
             case InList(operand=ColumnRef(column=column), values=values) if column in columns:
@@ -184,9 +190,9 @@ def _ranges(parts: list[Expr], columns: Columns) -> tuple[dict[Column, Range], l
 
 def _bound(part: Expr) -> tuple[Column, float | None, float | None] | None:
     match part:
-        case Call(function=function, args=(ColumnRef(column=column), Literal(value=value))):
+        case Call(function=function, args=(ColumnRef(column=column), Literal(hint=value))):
             pass
-        case Call(function=function, args=(Literal(value=value), ColumnRef(column=column))):
+        case Call(function=function, args=(Literal(hint=value), ColumnRef(column=column))):
             function = MIRRORED.get(function, function)
         case _:
             return None
@@ -213,8 +219,8 @@ def _range_share(known: ColumnEstimate, low: float | None, high: float | None) -
 
 def _share(part: Expr, columns: Columns) -> float:
     match part:
-        case Literal(value=value):
-            return 1.0 if value is True else 0.0
+        case Literal(truth=truth):
+            return 1.0 if truth else 0.0
         case Call(function="and", args=args):
             return selectivity(args, columns)
         case Call(function="or", args=args):
@@ -228,7 +234,7 @@ def _share(part: Expr, columns: Columns) -> float:
             return _null_share(arg, columns)
         case Call(function="is_not_null", args=(arg,)):
             return 1.0 - _null_share(arg, columns)
-        case Call(function="like" | "ilike", args=(_, Literal(value=str(pattern)), *_)):
+        case Call(function="like" | "ilike", args=(_, Literal(hint=str(pattern)), *_)):
             return PREFIX if pattern[:1] not in ("%", "_") else CONTAINS
         case Call(function="contains" | "ends_with" | "regexp_matches"):
             return CONTAINS
@@ -256,7 +262,7 @@ def _comparison_share(function: str, a: Expr, b: Expr, columns: Columns) -> floa
         a, b, function = b, a, MIRRORED[function]
     known = _column(a, columns)
     if known is not None and known.mean is not None and isinstance(b, Literal):
-        return _tail(known, function, number(b.value))
+        return _tail(known, function, number(b.hint))
     if _is_derived(a, columns) or _is_derived(b, columns):
         return AGGREGATE_COMPARED
     return COMPARED

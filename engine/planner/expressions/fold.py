@@ -12,11 +12,13 @@ import math
 from datetime import date, datetime, timedelta
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
+from typing import Literal as OneOf
 
 from ...errors import FuselineError
 from ...plan.expr import Call, Cast, Expr, InList, Interval, Literal, Value
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR, STRICT
 from ...plan.literals import convert
+from ...plan.shapes.guards import computed, decided
 from ...plan.types import BOOLEAN, DIGITS, DataType, Kind
 
 if TYPE_CHECKING:
@@ -36,11 +38,11 @@ def folded(expr: Expr) -> Literal | None:
     match expr:
         case Call(function=function, args=args):
             literals = [a for a in args if isinstance(a, Literal)]
-            if any(a.value is None for a in literals) and function in STRICT:
+            if any(a.is_null for a in literals) and function in STRICT:
                 return Literal(None, expr.type)
             if len(literals) < len(args):
                 return None
-        case Cast(operand=Literal(value=None)):
+        case Cast(operand=Literal(is_null=True)):
             return Literal(None, expr.type)
         case Cast(operand=Literal()) | InList(operand=Literal()):
             pass
@@ -51,14 +53,14 @@ def folded(expr: Expr) -> Literal | None:
 
 def _computed(expr: Expr) -> Literal | None:
     try:
-        with localcontext(WIDE):
-            match expr:
-                case Call(function=function, args=args):
-                    return _call(function, args, expr.type)
-                case Cast(operand=Literal(value=value, type=source)):
-                    return Literal(converted(value, source, expr.type), expr.type)
-                case InList(operand=Literal(value=value), values=values):
-                    return _in_list(value, [v.value for v in values])
+        match expr:
+            case Call(function=function, args=args):
+                return _call(function, args, expr.type)
+            case Cast(operand=Literal(type=source) as operand):
+                target = expr.type
+                return computed(_converted_exactly, operand, source, target, data_type=target)
+            case InList(operand=Literal() as operand, values=values):
+                return computed(_in_list, operand, *values, data_type=BOOLEAN)
     except (_LeftForRunTime, FuselineError, ArithmeticError, ValueError):
         pass
     return None
@@ -72,15 +74,25 @@ def _call(function: str, args: Sequence[Expr], result: DataType) -> Literal | No
         a.type.kind in (Kind.FLOAT, Kind.INTERVAL) and function in _ARITHMETIC for a in literals
     ):
         return None  # 32-bit arithmetic is the backend's; intervals compare by rules of their own
-    return Literal(_fitted(_FUNCTIONS[function](*(a.value for a in literals)), result), result)
+    return computed(_called, function, result, *literals, data_type=result)
 
 
-def _in_list(value: Value, values: list[Value]) -> Literal:
+def _called(function: str, result: DataType, *values: Value) -> Value:
+    with localcontext(WIDE):
+        return _fitted(_FUNCTIONS[function](*values), result)
+
+
+def _converted_exactly(value: Value, source: DataType, target: DataType) -> Value:
+    with localcontext(WIDE):
+        return converted(value, source, target)
+
+
+def _in_list(value: Value, *values: Value) -> bool | None:
     if value is None:
-        return Literal(None, BOOLEAN)
+        return None
     if any(v is not None and compare(value, v) == 0 for v in values):
-        return Literal(True, BOOLEAN)
-    return Literal(None if None in values else False, BOOLEAN)
+        return True
+    return None if None in values else False
 
 
 def compare(a: Any, b: Any) -> int:
@@ -215,8 +227,8 @@ def unwrapped(expr: Expr) -> Expr | None:
             function in COMPARISONS and a.operand.type == b.operand.type and _keeps_order(a)
         ):
             return Call(function, (a.operand, b.operand), BOOLEAN, expr.span)
-        case Call(function=function, args=(Cast(safe=False) as cast, Literal(value=value))) if (
-            function in COMPARISONS and value is not None and _keeps_order(cast)
+        case Call(function=function, args=(Cast(safe=False) as cast, Literal() as value)) if (
+            function in COMPARISONS and not value.is_null and _keeps_order(cast)
         ):
             return _compared(function, cast.operand, value)
         case InList(operand=Cast(safe=False) as cast, values=values) if _keeps_order(cast):
@@ -244,14 +256,12 @@ def _keeps_order(cast: Cast) -> bool:
     return source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP
 
 
-def _compared(function: str, operand: Expr, value: Value) -> Expr | None:
-    floor = _floor(value, operand.type)
-    if floor is None:
+def _compared(function: str, operand: Expr, value: Literal) -> Expr | None:
+    place = decided(_place_among, value, operand.type)
+    if place is None:
         return None
-    below, exact = floor
-    literal = Literal(below, operand.type)
-    low, high = _limits(operand.type)
-    if exact:
+    literal = computed(_floor_alone, value, operand.type, data_type=operand.type)
+    if place == "exact":
         return Call(function, (operand, literal), BOOLEAN)
     match function:
         case "eq":
@@ -264,24 +274,46 @@ def _compared(function: str, operand: Expr, value: Value) -> Expr | None:
             return Literal(False, BOOLEAN)
     # No value of the operand's type lies between `below` and the constant.
     upper = SCALAR[function].bound == "upper"
-    if high is not None and below >= high:  # type: ignore[operator]
+    if place == "above":
         return _true_for_values(operand) if upper else _false_for_values(operand)
-    if low is not None and below < low:  # type: ignore[operator]
+    if place == "below":
         return _false_for_values(operand) if upper else _true_for_values(operand)
     return Call("le" if upper else "gt", (operand, literal), BOOLEAN)
+
+
+def _place_among(
+    value: Value, target: DataType
+) -> OneOf["exact", "above", "below", "between", None]:
+    """Return where a constant lies among the values of a type: it is one, or above or below of all, or between two."""
+    floor = _floor(value, target)
+    if floor is None:
+        return None
+    below, exact = floor
+    low, high = _limits(target)
+    if exact:
+        return "exact"
+    if high is not None and below >= high:  # type: ignore[operator]
+        return "above"
+    return "below" if low is not None and below < low else "between"  # type: ignore[operator]
+
+
+def _floor_alone(value: Value, target: DataType) -> Value:
+    floor = _floor(value, target)
+    assert floor is not None
+    return floor[0]
 
 
 def _listed(operand: Expr, values: tuple[Literal, ...]) -> Expr | None:
     kept = []
     for literal in values:
-        if literal.value is None:
+        if literal.is_null:
             kept.append(Literal(None, operand.type))
             continue
-        floor = _floor(literal.value, operand.type)
-        if floor is None:
+        place = decided(_place_among, literal, operand.type)
+        if place is None:
             return None
-        if floor[1]:
-            kept.append(Literal(floor[0], operand.type))
+        if place == "exact":
+            kept.append(computed(_floor_alone, literal, operand.type, data_type=operand.type))
     return InList(operand, tuple(kept)) if kept else _false_for_values(operand)
 
 

@@ -5,10 +5,12 @@ So associativity, absorption, distribution and De Morgan hold with NULLs; `x or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
-from ...plan.expr import FALSE, TRUE, Call, Expr, InList, Literal
+from ...plan.expr import FALSE, TRUE, Call, Expr, InList, Literal, Value
 from ...plan.functions import NEGATED, SCALAR
+from ...plan.shapes.guards import decided
 from ...plan.types import BOOLEAN
 from .fold import folded
 
@@ -54,7 +56,7 @@ def simplified_connective(expr: Call) -> Expr | None:
 def negation(arg: Expr) -> Expr | None:
     """Return NOT `arg` with the NOT moved inward, or None when it stays."""
     match arg:
-        case Literal(value=bool(value)):
+        case Literal(truth=bool(value)):
             return FALSE if value else TRUE
         case Call(function="not", args=(inner,)):
             return inner
@@ -107,8 +109,23 @@ def _as_lists(branches: list[Expr]) -> list[Expr]:
         if shared is None:
             result.append(branch)
         elif members[shared][0] is branch:
-            result.append(InList(shared, tuple(dict.fromkeys(values[shared]))))
+            result.append(InList(shared, distinct_literals(values[shared])))
     return result
+
+
+def distinct_literals(values: Sequence[Literal]) -> tuple[Literal, ...]:
+    """Return the constants without those that are equal to one before."""
+    kept = decided(_first_places, *values)
+    return tuple(values[i] for i in kept)
+
+
+def _first_places(*values: Value) -> tuple[int, ...]:
+    """Return the places of values that none before is equal to; TRUE is not 1, and -0.0 not 0.0."""
+    first: dict[tuple[object, ...], int] = {}
+    for i, value in enumerate(values):
+        several = isinstance(value, float | Decimal)
+        first.setdefault((type(value), repr(value) if several else value), i)
+    return tuple(first.values())
 
 
 def _tightest(parts: list[Expr]) -> list[Expr]:
@@ -117,9 +134,9 @@ def _tightest(parts: list[Expr]) -> list[Expr]:
     dropped: set[int] = set()
     for part in parts:
         match part:
-            case Call(function=function, args=(operand, Literal(value=value))) if (
-                value is not None and SCALAR[function].orders
-            ):
+            case Call(function=function, args=(operand, Literal(is_null=False))) if SCALAR[
+                function
+            ].orders:
                 side = SCALAR[function].bound
                 known = best.get((operand, side))
                 if known is None:
@@ -137,7 +154,7 @@ def _looser(a: Call, b: Call, side: str) -> Call | None:
     equal = folded(Call("eq", (a.args[1], b.args[1]), BOOLEAN))
     if smaller is None or equal is None:
         return None
-    if equal.value is True:
+    if equal.truth:
         return a if a.function in ("ge", "le") else b
-    a_is_looser = (smaller.value is True) == (side == "lower")
+    a_is_looser = bool(smaller.truth) == (side == "lower")
     return a if a_is_looser else b

@@ -13,8 +13,8 @@ def is_never_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
     match expr:
         case ColumnRef(column=column):
             return column in columns
-        case Literal(value=value):
-            return value is not None
+        case Literal():
+            return not expr.is_null
         case Cast(operand=operand, safe=False):
             return is_never_null(operand, columns)
         case Call(function="coalesce", args=args):
@@ -53,8 +53,8 @@ def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
     match expr:
         case ColumnRef(column=column):
             return column in columns
-        case Literal(value=value):
-            return value is None
+        case Literal():
+            return expr.is_null
         case Cast(operand=operand) | InList(operand=operand):
             return _is_null(operand, columns)
         case Call(function=function, args=args):
@@ -69,7 +69,7 @@ def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
 
 def _cannot_be_true(expr: Expr, columns: AbstractSet[Column]) -> bool:
     match expr:
-        case Literal(value=False):
+        case Literal(truth=False):
             return True
         case Call(function="and", args=args):
             return any(_cannot_be_true(a, columns) for a in args)
@@ -86,7 +86,7 @@ def _cannot_be_true(expr: Expr, columns: AbstractSet[Column]) -> bool:
 
 def _cannot_be_false(expr: Expr, columns: AbstractSet[Column]) -> bool:
     match expr:
-        case Literal(value=True):
+        case Literal(truth=True):
             return True
         case Call(function="and", args=args):
             return all(_cannot_be_false(a, columns) for a in args)

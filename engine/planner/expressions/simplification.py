@@ -30,7 +30,7 @@ from ...plan.node import transform_up
 from ...plan.types import BOOLEAN
 from ..rewrite import reads_only, replace_columns
 from .fold import folded, unwrapped
-from .logic import combine, negation, simplified_connective, terms
+from .logic import combine, distinct_literals, negation, simplified_connective, terms
 from .nullness import is_never_null
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _null_test(expr: Call) -> Expr | None:
     """X is [not] distinct from NULL."""
     name = "is_not_null" if expr.function == "is_distinct" else "is_null"
     for value, other in (expr.args, expr.args[::-1]):
-        if isinstance(value, Literal) and value.value is None:
+        if isinstance(value, Literal) and value.is_null:
             return Call(name, (other,), BOOLEAN)
     return None
 
@@ -101,7 +101,7 @@ def _null_test(expr: Call) -> Expr | None:
 def _coalesced(expr: Call, known: Known) -> Expr | None:
     kept: list[Expr] = []
     for arg in expr.args:
-        if isinstance(arg, Literal) and arg.value is None:
+        if isinstance(arg, Literal) and arg.is_null:
             continue
         kept.append(arg)
         if is_never_null(arg, known):
@@ -117,7 +117,7 @@ def _listed(expr: InList) -> Expr | None:
     value = folded(expr) or unwrapped(expr)
     if value is not None:
         return value
-    values = tuple(dict.fromkeys(expr.values))
+    values = distinct_literals(expr.values)
     if len(values) == 1:
         return Call("eq", (expr.operand, values[0]), BOOLEAN, expr.span)
     return None if len(values) == len(expr.values) else dataclasses.replace(expr, values=values)
@@ -131,7 +131,7 @@ def _chosen(expr: Case) -> Expr | None:
         if condition == TRUE:
             default = result
             break
-        if not (isinstance(condition, Literal) and condition.value is not True):
+        if not (isinstance(condition, Literal) and condition.truth is not True):
             branches.append((condition, result))
     if not branches or all(r == default and isinstance(r, Literal) for _, r in branches):
         return default
@@ -143,7 +143,7 @@ def _chosen(expr: Case) -> Expr | None:
 def as_condition(predicate: Expr) -> Expr:
     """Only TRUE counts in a condition, so that a NULL part of an AND is as good as FALSE."""
     if isinstance(predicate, Literal):
-        return TRUE if predicate.value is True else FALSE
+        return TRUE if predicate.truth else FALSE
     if isinstance(predicate, Call) and predicate.function in ("and", "or"):
         parts = [as_condition(a) for a in predicate.args]
         if all(a is b for a, b in zip(parts, predicate.args, strict=True)):

@@ -48,6 +48,7 @@ from ...plan.physical import (
     UnnestRows,
     ValuesScan,
 )
+from ...plan.shapes.plan_model import decided_over
 from ...plan.window.window_node import Window
 from ..expressions.simplification import as_equality
 from ..rewrite import is_passed
@@ -195,7 +196,8 @@ def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> Physical:
     if predicate is None:
         return ParquetScan(table, made, sources)
     names = dict(zip(scan.made, scan.sources, strict=True))
-    selection, pruned = table.select_row_groups(predicate, names)
+    # A text whose values leave out others is planned anew
+    selection, pruned = decided_over(lambda p: table.select_row_groups(p, names), predicate)
     return ParquetScan(table, made, sources, selection if pruned else None, pruned)
 
 

@@ -87,7 +87,7 @@ def _filter(node: Filter, outer: Outer) -> Bound:
     below = flatten(node.input, outer)
     if below.default is not None:
         verdict = simplified(replace_columns(node.predicate, below.default))
-        if isinstance(verdict, Literal) and verdict.value is not True:
+        if isinstance(verdict, Literal) and verdict.truth is not True:
             below = dataclasses.replace(below, default=None)  # nor has the default row a place
         else:
             below = materialized(below, outer)

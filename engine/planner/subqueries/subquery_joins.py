@@ -169,7 +169,7 @@ def _semi_or_anti(plan: Logical, part: Expr, take: Take) -> Logical | None:
         case Exists():
             found = existence(take(part.plan))
             if isinstance(found, Literal):
-                keeps = (found.value is True) != negated
+                keeps = bool(found.truth) != negated
                 return plan if keeps else Filter(plan, FALSE)
             return join(plan, found, kind)
         case Quantified():

@@ -149,7 +149,7 @@ def with_defaults(
     left: Logical, right: Logical, condition: Expr, default: Mapping[Column, Expr]
 ) -> Logical:
     """Return a left join that gives rows without a match the values of `default` instead of NULLs."""
-    if all(isinstance(e, Literal) and e.value is None for e in default.values()):
+    if all(isinstance(e, Literal) and e.is_null for e in default.values()):
         joined: Logical = Join(left, right, JoinKind.LEFT, condition)
         return Project(joined, pass_on((*left.columns, *default)))
     right, inner = fresh(right)  # the projection on top makes the columns under their ids

@@ -1,0 +1,10 @@
+"""Plans that serve other constants than those they were planned with.
+
+    text ──literals, values of parameters──> SlotLiteral ──binding, rules──> a plan that has them, and `PlanGuards`
+    another text of the shape ──its values──> do all guards hold? ──> `PlanModel` makes the plan with them
+
+A literal of a text is a `SlotLiteral`, whose value nobody reads unseen: `value` leaves the guard that another text has the same one, and
+`guards.decided` and `guards.computed` leave narrower ones.  So a rule that knows nothing of all this costs hits, and never an answer.
+
+Imports plan alone.  Start at `guards.py`.
+"""

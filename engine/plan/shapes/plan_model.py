@@ -1,0 +1,150 @@
+"""The plan of one text as a model for those of others: a program that makes each node anew that has a slot in it or below, and no other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar, cast
+
+from ..expr import Column, Expr, Literal, Value
+from ..types import DataType
+from .guards import SlotLiteral, decided
+
+T = TypeVar("T")
+Parts = list[object]
+Values = Sequence[Value] | Mapping[int, Value]  # by the number of a slot
+Make = Callable[[Parts, Values], object]
+_WHOLE = (Column, DataType, str, int, float, bytes, bool, type(None))
+
+
+class PlanModel(Generic[T]):
+    """Makes the plan for any values of its slots; what has no slot is the same object in all of them.
+
+    Steps are in the order in which parts are made, those of a node before it; a part that is read twice is made once.
+    """
+
+    def __init__(self, plan: T) -> None:
+        self.slots: dict[int, SlotLiteral] = {}  # by their numbers
+        self._steps: list[Make] = []
+        self._places: dict[int, int | None] = {}
+        self._kept: list[object] = []  # so that identities stay those of these
+        self._plan = plan
+        self._root = self._visit(plan)
+
+    @property
+    def has_slots(self) -> bool:
+        return self._root is not None
+
+    def plan(self, values: Values) -> T:
+        """Return the plan with these values of its slots."""
+        if self._root is None:
+            return self._plan
+        parts: Parts = []
+        for make in self._steps:
+            parts.append(make(parts, values))
+        return cast("T", parts[self._root])
+
+    def _visit(self, part: object) -> int | None:
+        """Return the place of a part among those that are made, None for one without slots."""
+        if isinstance(part, _WHOLE):
+            return None
+        if id(part) not in self._places:
+            self._kept.append(part)
+            self._places[id(part)] = self._placed(part)
+        return self._places[id(part)]
+
+    def _placed(self, part: object) -> int | None:
+        if isinstance(part, SlotLiteral):
+            self.slots[part.number] = part
+            return self._add(_literal(part))
+        if isinstance(part, Literal):
+            return None
+        if isinstance(part, tuple | list | frozenset):
+            return self._collected(part)
+        if isinstance(part, dict):
+            return self._mapping(part)
+        if dataclasses.is_dataclass(part) and _is_of_plans(type(part)):
+            return self._node(part)
+        return None
+
+    def _collected(self, part: tuple[object, ...] | list[object] | frozenset[object]) -> int | None:
+        given = list(part)
+        places = [self._visit(each) for each in given]
+        if all(place is None for place in places):
+            return None
+        kind = type(part)
+        changed = [(i, place) for i, place in enumerate(places) if place is not None]
+
+        def make(parts: Parts, _: Values) -> object:
+            found = list(given)
+            for i, place in changed:
+                found[i] = parts[place]
+            of_fields: Callable[..., object] | None = getattr(kind, "_make", None)
+            return kind(found) if of_fields is None else of_fields(found)  # of a named tuple
+
+        return self._add(make)
+
+    def _mapping(self, part: dict[object, object]) -> int | None:
+        keys, values = (self._collected(each) for each in ([*part], [*part.values()]))
+        if keys is None and values is None:
+            return None
+
+        def make(parts: Parts, _: Values) -> object:
+            made = part if keys is None else cast("list[object]", parts[keys])
+            held = part.values() if values is None else cast("list[object]", parts[values])
+            return dict(zip(made, held, strict=True))
+
+        return self._add(make)
+
+    def _node(self, part: object) -> int | None:
+        fields = [f.name for f in dataclasses.fields(part)]  # type: ignore[arg-type]
+        state = {name: getattr(part, name) for name in fields}
+        changed = [
+            (name, place)
+            for name, value in state.items()
+            if (place := self._visit(value)) is not None
+        ]
+        if not changed:
+            return None
+        kind = type(part)
+        if not hasattr(part, "__dict__"):
+            return self._add(
+                lambda parts, _: kind(
+                    **{**state, **{name: parts[place] for name, place in changed}}
+                )
+            )
+
+        def make(parts: Parts, _: Values) -> object:
+            made = object.__new__(kind)  # without what was worked out of the other values
+            made.__dict__.update(state)
+            for name, place in changed:
+                made.__dict__[name] = parts[place]
+            return made
+
+        return self._add(make)
+
+    def _add(self, make: Make) -> int:
+        self._steps.append(make)
+        return len(self._steps) - 1
+
+
+def _literal(slot: SlotLiteral) -> Make:
+    number, data_type, span = slot.number, slot.type, slot.span
+    return lambda _, values: Literal(values[number], data_type, span)
+
+
+def _is_of_plans(kind: type) -> bool:
+    return kind.__module__.startswith(__name__.partition(".plan.")[0] + ".plan.")
+
+
+def decided_over(ask: Callable[[Expr], T], expr: Expr) -> T:
+    """Return what a function says of an expression, with a guard that it says the same for other values of its slots."""
+    model = PlanModel(expr)
+    if not model.has_slots:
+        return ask(expr)
+    numbers = tuple(model.slots)
+
+    def ask_again(*values: Value) -> T:
+        return ask(model.plan(dict(zip(numbers, values, strict=True))))
+
+    return decided(ask_again, *model.slots.values())
