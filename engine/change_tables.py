@@ -119,10 +119,24 @@ def _rows_to_insert(statement: Insert, old: Changed, given: pa.Table) -> pa.Tabl
     )
 
 
+def with_generated(
+    connection: Connection, written: WrittenRows, rows: pa.Table, numbers: np.ndarray | None = None
+) -> pa.Table:
+    """Return rows of a table with its generated columns computed: in all of them, or in those with these numbers."""
+    if written.generated is None or not rows.num_rows:
+        return rows
+    taken = np.arange(rows.num_rows) if numbers is None else np.unique(numbers)
+    types = [t for _, t in written.rows.fields]
+    given = MemoryTable(written.rows.name, rows.take(pa.array(taken)), types)
+    made = rows_of(connection, written.generated, {written.rows: given})
+    names = tuple(column.name for column in written.generated.columns)
+    return scattered(rows, taken, names, made.columns)
+
+
 def _append(
     connection: Connection, statement: Insert, old: Changed, given: pa.Table
 ) -> tuple[Changed, Answer]:
-    rows = _rows_to_insert(statement, old, given)
+    rows = with_generated(connection, statement.written, _rows_to_insert(statement, old, given))
     inserted = MemoryTable(old.name, rows, list(old.types.values()))
     check_all(connection, statement.written, inserted, old)
     return old.appended(rows), _answer(connection, statement.written, inserted)
@@ -132,16 +146,14 @@ def _insert(
     connection: Connection, statement: Insert, table: Changed, given: pa.Table
 ) -> tuple[MemoryTable, Answer]:
     """Insert rows of which some may share a key with others."""
-    conflict, rows, old = (
-        statement.conflict,
-        _rows_to_insert(statement, table, given),
-        table.on_host(),
-    )
+    conflict, old = statement.conflict, table.on_host()
+    rows = with_generated(connection, statement.written, _rows_to_insert(statement, table, given))
     assert conflict is not None
     fresh, numbers, values = _apart(connection, conflict, old, rows)
     data = old.in_result_types()
     if len(numbers):
         data = scattered(data, numbers, conflict.columns, values)
+        data = with_generated(connection, statement.written, data, numbers)
     kept = np.unique(numbers) if len(numbers) else np.array([], np.int64)
     touched = pa.concat_tables([data.take(pa.array(kept)), fresh])
     new = old.with_rows(pa.concat_tables([data, fresh]))
@@ -187,6 +199,7 @@ def _update(
     found = rows_of(connection, statement.query, existing)
     numbers = found.column(0).to_numpy()
     data = scattered(old.in_result_types(), numbers, statement.columns, found.columns[1:])
+    data = with_generated(connection, statement.written, data, numbers)
     new = old.with_rows(data)
     touched = data.take(pa.array(np.unique(numbers)))
     written = MemoryTable(old.name, touched, list(old.types.values()))

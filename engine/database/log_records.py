@@ -174,6 +174,11 @@ def _rules_record(rules: TableRules) -> Record:
         "defaults": [(name, e.text, e.shown) for name, e in rules.defaults],
         "checks": [(e.text, e.shown) for e in rules.checks],
         "keys": [(key.columns, key.primary) for key in rules.keys],
+        **(
+            {"generated": [(n, e.text, e.shown) for n, e in rules.generated]}
+            if rules.generated
+            else {}
+        ),
     }
 
 
@@ -187,4 +192,5 @@ def _rules_of(record: Record) -> TableRules:
         tuple(
             UniqueKey(tuple(map(str, names)), bool(primary)) for names, primary in record["keys"]
         ),
+        tuple((str(n), StoredExpression(t, s)) for n, t, s in record.get("generated", ())),
     )

@@ -52,7 +52,9 @@ def export_database(connection: Connection, statement: ExportDatabase) -> None:
         for key, entry in objects:
             if key.kind == "relation" and not isinstance(entry, View):
                 path = folder / f"{_file_name(key, str(entry.name))}.{statement.format}"
-                plan = connection.table(ObjectName(entry.name, key.place)).plan
+                table = connection.table(ObjectName(entry.name, key.place))
+                generated = [name for name, _ in rules_of(entry).generated]
+                plan = (table.drop(generated) if generated else table).plan
                 options = (
                     {**statement.options, "header": True}
                     if statement.format == "csv"

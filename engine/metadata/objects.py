@@ -144,14 +144,29 @@ def columns(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
         for i, (column, data_type) in enumerate(here.fields(entry, name), 1):
-            default = rules.default(column)
             yield (
                 *relation(name),
-                *(column, i, None, False, default and default.shown),
+                *(column, i, None, False, default_text(column, data_type, rules)),
                 column not in never_null(rules),
                 *(str(data_type), oid("type", data_type.kind.name)),
                 *(None, *_digits(data_type)),
             )
+
+
+def default_text(column: str, data_type: DataType, rules: TableRules) -> str | None:
+    """Return what is told as the default of a column, which for a generated one is its expression."""
+    generated, default = rules.generation(column), rules.default(column)
+    if generated is not None:
+        return f"CAST({generated.shown} AS {data_type})"
+    return None if default is None else default.shown
+
+
+def generated(here: Here) -> Iterator[Row]:
+    """Yield a row for each generated column."""
+    for name, entry in here.entries():
+        rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
+        for column, _ in rules.generated:
+            yield (*relation(name), column)
 
 
 def constraints(here: Here) -> Iterator[Row]:
@@ -221,8 +236,9 @@ def create_table_text(name: ObjectName, fields: Fields, rules: TableRules) -> st
     single = {key.columns[0]: key.kind.upper() for key in rules.keys if len(key.columns) == 1}
     parts = []
     for column, data_type in fields:
-        default = rules.default(column)
+        default, made = rules.default(column), rules.generation(column)
         words = [f"{name_in_sql(column)} {data_type}"]
+        words += [] if made is None else [f"GENERATED ALWAYS AS({made.shown})"]
         words += [] if default is None else [f"DEFAULT({default.shown})"]
         words += ["NOT NULL"] if column in rules.not_null - keys else []
         parts.append(" ".join([*words, *filter(None, [single.get(column)])]))

@@ -49,6 +49,7 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         "numeric_precision integer, numeric_precision_radix integer, numeric_scale integer",
         objects.columns,
     ),
+    "fuseline_generated": (f"{_TABLE}, column_name varchar", objects.generated),
     "fuseline_constraints": (
         f"{_TABLE}, constraint_index bigint, constraint_type varchar, constraint_text varchar, expression varchar, "
         "constraint_name varchar, column_name varchar, ordinal_position bigint",
@@ -136,8 +137,7 @@ def _table_info(here: Here, name: str) -> pa.Table:
 def _infos(here: Here, name: str) -> Iterator[Row]:
     fields, rules = here.named(name)
     for i, (column, data_type) in enumerate(fields):
-        default = rules.default(column)
-        shown = default and default.shown
+        shown = objects.default_text(column, data_type, rules)
         never_null = column in objects.never_null(rules)
         yield (i, column, str(data_type), never_null, shown, rules.key_of(column) == "PRI")
 

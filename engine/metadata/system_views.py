@@ -27,9 +27,10 @@ _COLUMNS = f"""
         null::bigint as maximum_cardinality, null::varchar as dtd_identifier, null::boolean as is_self_referencing,
         null::boolean as is_identity, null::varchar as identity_generation, null::varchar as identity_start,
         null::varchar as identity_increment, null::varchar as identity_maximum, null::varchar as identity_minimum,
-        null::boolean as identity_cycle, 'NEVER' as is_generated, null::varchar as generation_expression,
+        null::boolean as identity_cycle, case when is_made then 'ALWAYS' else 'NEVER' end as is_generated,
+        case when is_made then column_default end as generation_expression,
         null::boolean as is_updatable, comment as "COLUMN_COMMENT"
-    from duckdb_columns()"""
+    from duckdb_columns() left join (select table_oid, column_name, true as is_made from fuseline_generated()) using (table_oid, column_name)"""
 _SCHEMATA = """
     select database_name as catalog_name, schema_name, 'duckdb' as schema_owner, null::varchar as default_character_set_catalog,
         null::varchar as default_character_set_schema, null::varchar as default_character_set_name, sql as sql_path

@@ -69,12 +69,14 @@ class CreateView:
 class WrittenRows:
     """What is asked of the rows that a statement writes or deletes, for which `rows` stands.
 
-    `checks` are the table's, as they are shown, each with a plan of a row that breaks it; `returning` is the answer's plan.
+    `checks` are the table's, as they are shown, each with a plan of a row that breaks it; `returning` is the answer's plan; `generated` gives
+    the columns that are computed of others.
     """
 
     rows: StandIn
     checks: tuple[tuple[str, Logical], ...] = ()
     returning: Logical | None = None
+    generated: Logical | None = None
 
 
 @dataclass(frozen=True)

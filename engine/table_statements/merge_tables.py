@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from ..answers import Answer, counted
-from ..change_tables import Changed, exchanged, numbered_rows, rows_of, scattered
+from ..change_tables import (
+    Changed,
+    exchanged,
+    numbered_rows,
+    rows_of,
+    scattered,
+    with_generated,
+)
 from ..check_rules import check_all, check_columns, check_keys
 from ..errors import ConstraintError
 from ..plan.changes.row_merges import MergeAction
@@ -23,7 +30,8 @@ if TYPE_CHECKING:
 class _Merged:
     """The rows of a table while the actions of a MERGE go over them; what was deleted stays so, of several updates of a row each holds."""
 
-    def __init__(self, old: MemoryTable) -> None:
+    def __init__(self, connection: Connection, statement: Merge, old: MemoryTable) -> None:
+        self._connection, self._written = connection, statement.written
         self.name, self.types = old.name, [t for _, t in old.fields]
         self.data = old.in_result_types()
         self.is_kept = np.ones(old.num_rows, bool)
@@ -46,6 +54,7 @@ class _Merged:
             )
         if action.kind == "INSERT":
             rows = _as_table(found, self.data.schema)
+            rows = with_generated(self._connection, self._written, rows)
             self.inserted.append(rows)
             self.returned.append((action.kind, rows))
             return
@@ -54,7 +63,8 @@ class _Merged:
         if action.kind == "DELETE":
             self.is_kept[numbers] = False
         else:
-            self.data = scattered(self.data, numbers, action.columns, found.columns[1:])
+            data = scattered(self.data, numbers, action.columns, found.columns[1:])
+            self.data = with_generated(self._connection, self._written, data, numbers)
             self.updated.update(action.columns)
             self.touched.append(mine)
         self.returned.append((action.kind, self.data.take(pa.array(mine))))
@@ -90,7 +100,7 @@ def _merged(connection: Connection, statement: Merge, table: Changed) -> tuple[C
     types = [t for _, t in pairs.rows.fields]
     named = found.rename_columns([name for name, _ in pairs.rows.fields])
     tables = {pairs.rows: MemoryTable(old.name, named, types)}
-    state = _Merged(old)
+    state = _Merged(connection, statement, old)
     for action in statement.actions:
         state.take(action, rows_of(connection, action.rows, tables))
     answer = _answer(connection, statement, state)

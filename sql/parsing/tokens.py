@@ -13,6 +13,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from fuseline.errors import ConversionError, OutOfRange, ParseError, Span
 from fuseline.plan.functions.dates import PARTS
 
+from .generated_words import with_generated_columns
 from .merge_words import with_merge_words
 from .pieces import Piece, unterminated
 
@@ -34,6 +35,7 @@ _BEGIN = {
     *(TokenType.ALTER, TokenType.DROP, TokenType.FORCE, TokenType.GRANT, TokenType.INSERT),
     *(TokenType.INSTALL, TokenType.LOCK, TokenType.REVOKE, TokenType.ROLLBACK),
 }
+_OF_TABLES = (TokenType.CREATE, TokenType.ALTER)
 _NAMES = {*_BEGIN, TokenType.MAP, TokenType.APPLY}
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
@@ -70,6 +72,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_without_last_commas(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
         tokens = list(_number_placeholders(tokens))
+    if TokenType.ALIAS in kinds and tokens[0].token_type in _OF_TABLES:
+        tokens = list(with_generated_columns(tokens, piece))
     if TokenType.MERGE in kinds:
         tokens = list(with_merge_words(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:

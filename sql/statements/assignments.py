@@ -98,6 +98,11 @@ def _field(
         raise UnknownName(
             f'The table "{table.name}" has no column "{node.name}".{hint}', span_of(node)
         )
+    if rules_of(table).is_generated(fields[node.name.lower()][0]):
+        raise InvalidQuery(
+            f'"{node.name}" is a generated column: change the columns that it is made of.',
+            span_of(node),
+        )
     return fields[node.name.lower()]
 
 

@@ -26,6 +26,7 @@ from .assignments import target_table, with_values
 from .bind_table_rules import (
     RulesReader,
     default_value,
+    has_generation,
     home_of,
     source_of,
     stored_text,
@@ -141,12 +142,28 @@ def _merged(table: _Altered, reader: RulesReader, columns: Sequence[AlteredColum
         )
     if any(key.primary for key in old.keys) and any(key.primary for key in new.keys):
         raise CatalogError(f'The table "{table.name}" has a primary key already.')
+    for name in {*new.not_null, *(n for key in new.keys for n in key.columns)}:
+        _refuse_generated(table, name, None)
     return TableRules(
         old.not_null | new.not_null,
         (*old.defaults, *new.defaults),
         old.checks,
         tuple(sorted((*old.keys, *new.keys), key=lambda key: not key.primary)),
+        old.generated,
     )
+
+
+def _refuse_generated(table: _Altered, name: str, node: exp.Expr | None) -> None:
+    if table.rules.is_generated(name):
+        raise CatalogError(
+            f'"{name}" is a generated column: it can be renamed and dropped alone.', span_of(node)
+        )
+
+
+def _readers(table: _Altered, name: str) -> list[str]:
+    """Return the generated columns that read a column."""
+    generated = table.rules.generated
+    return [own for own, e in generated if name.lower() in _names(e, table.scope)]
 
 
 def _add(table: _Altered, node: exp.ColumnDef) -> _Altered:
@@ -156,6 +173,11 @@ def _add(table: _Altered, node: exp.ColumnDef) -> _Altered:
             return table
         raise CatalogError(
             f'The table "{table.name}" has a column "{node.name}" already.', span_of(node)
+        )
+    if has_generation(node):
+        raise Unsupported(
+            "A generated column cannot be added to a table: create it anew, or write a view that computes the column.",
+            span_of(node),
         )
     reader = RulesReader(table.name, table.scope)
     name, target = reader.column(node)
@@ -176,10 +198,16 @@ def _drop(table: _Altered, node: exp.Drop) -> _Altered:
         raise CatalogError(f'"{column.name}" is part of a key of the table.', span_of(named))
     if any(column.name.lower() in _names(check, table.scope) for check in table.rules.checks):
         raise CatalogError(f'"{column.name}" is part of a CHECK of the table.', span_of(named))
-    if len(table.columns) == 1:
+    for reader in _readers(table, column.name):
+        raise CatalogError(
+            f'The generated column "{reader}" is made of "{column.name}": drop that first.',
+            span_of(named),
+        )
+    generated = tuple((n, e) for n, e in table.rules.generated if n != column.name)
+    if len(table.columns) == len(generated) + 1:
         raise CatalogError("A table keeps at least one column.", span_of(named))
     rules = table.rules.with_default(column.name, None)
-    rules = replace(rules, not_null=rules.not_null - {column.name})
+    rules = replace(rules, not_null=rules.not_null - {column.name}, generated=generated)
     return replace(table, columns=table.exchanged(column), rules=rules)
 
 
@@ -198,8 +226,12 @@ def _rename(table: _Altered, node: exp.RenameColumn) -> _Altered:
         )
     rules = table.rules.renamed(lambda name: new.name if name == column.name else name)
     checks = tuple(_renamed(c, column.name, new.name, table.scope) for c in rules.checks)
+    generated = tuple(
+        (name, _renamed(e, column.name, new.name, table.scope)) for name, e in rules.generated
+    )
     columns = table.exchanged(column, replace(column, name=new.name))
-    return replace(table, columns=columns, rules=replace(rules, checks=checks))
+    rules = replace(rules, checks=checks, generated=generated)
+    return replace(table, columns=columns, rules=rules)
 
 
 def _renamed(check: StoredExpression, old: str, new: str, scope: Scope) -> StoredExpression:
@@ -217,6 +249,12 @@ def _renamed(check: StoredExpression, old: str, new: str, scope: Scope) -> Store
 def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
     column = table.column(node.this)
     name, kind, default = column.name, node.args.get("dtype"), node.args.get("default")
+    _refuse_generated(table, name, node)
+    for reader in _readers(table, name) if kind is not None else ():
+        raise CatalogError(
+            f'The generated column "{reader}" is made of "{name}", so its type stays.',
+            span_of(node),
+        )
     if kind is not None:
         target = data_type(kind, table.scope.session.catalog.user_types)
         using = node.args.get("using")

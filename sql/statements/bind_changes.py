@@ -27,6 +27,7 @@ from ..parsing.unread import use
 from .assignments import alias_of, assignments, numbered, target_table, with_values
 from .bind_conflict import bind_conflict
 from .bind_table_rules import check_plans, default_value, home_of, source_of
+from .generated_columns import generated_plan
 from .table_names import identifiers
 
 
@@ -36,10 +37,12 @@ def written_rows(
     """Bind what is asked of the rows that a statement writes: the table's checks, and RETURNING."""
     rows = StandIn(table.name, table.fields)
     checks = check_plans(rules_of(table), rows, scope) if checked else ()
+    made = generated_plan(rules_of(table), rows, scope) if checked else None
     clause = node.args.get("returning")
     if not clause:
-        return WrittenRows(rows, checks)
-    return WrittenRows(rows, checks, bind_returning(clause, source_of(rows, alias), scope))
+        return WrittenRows(rows, checks, None, made)
+    asked = bind_returning(clause, source_of(rows, alias), scope)
+    return WrittenRows(rows, checks, asked, made)
 
 
 def bind_returning(clause: exp.Select, source: Source, scope: Scope) -> Logical:
@@ -194,8 +197,9 @@ def target_columns(
     table: CatalogTable, names: list[str] | None, where: exp.Expr
 ) -> list[tuple[str, DataType]]:
     """Return the columns of the table that are given values, in the order of the query."""
+    rules = rules_of(table)
     if names is None:
-        return list(table.fields)
+        return [field for field in table.fields if not rules.is_generated(field[0])]
     fields = {name.lower(): (name, data_type) for name, data_type in table.fields}
     columns = []
     for name in names:
@@ -203,6 +207,11 @@ def target_columns(
             hint = nearest(name, [n for n, _ in table.fields])
             raise UnknownName(
                 f'The table "{table.name}" has no column "{name}".{hint}', span_of(where)
+            )
+        if rules.is_generated(fields[name.lower()][0]):
+            raise InvalidQuery(
+                f'"{name}" is a generated column, which is given no values: leave it out.',
+                span_of(where),
             )
         columns.append(fields[name.lower()])
     if len(set(columns)) < len(columns):

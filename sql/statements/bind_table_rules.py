@@ -23,12 +23,13 @@ from fuseline.plan.changes.table_rules import StoredExpression, TableRules, Uniq
 from fuseline.plan.expr import ColumnRef, Expr, Literal, Subquery, columns_of, new_column
 from fuseline.plan.logical import CatalogTable, Filter, Limit, Logical, Project, Scan
 from fuseline.plan.node import walk
-from fuseline.plan.types import DataType
+from fuseline.plan.types import NULL, DataType
 
 from ..binding.draws.volatile import DEFAULT_OF_ROWS
 from ..binding.function_names import data_type
 from ..binding.scope import Relation, Scope, Source
 from ..names import result_name
+from ..parsing.generated_words import GENERATED
 from ..parsing.parse import written
 from ..parsing.pieces import Piece, mark, span_of
 from ..parsing.unread import use
@@ -46,10 +47,14 @@ class RulesReader:
     defaults: list[tuple[str, StoredExpression]] = field(default_factory=list)
     checks: list[tuple[StoredExpression, exp.Expr]] = field(default_factory=list)
     keys: list[tuple[list[exp.Expr], bool, exp.Expr]] = field(default_factory=list)
+    generated: dict[str, exp.Expr] = field(default_factory=dict)
 
     def column(self, node: exp.ColumnDef) -> tuple[str, DataType]:
         """Read a column's definition; return its name and type."""
         use(node, node.this)
+        if node.kind is None and has_generation(node):
+            self._generated(node)
+            return node.name, NULL  # its type is that of its expression
         if node.kind is None:
             raise ParseError(f'The column "{node.name}" needs a type.', span_of(node))
         try:
@@ -57,12 +62,25 @@ class RulesReader:
         except FuselineError as error:
             error.span = error.span or span_of(node)
             raise
+        if has_generation(node):
+            self._generated(node)
+            return node.name, target
         for constraint in node.args.get("constraints") or ():
             if not isinstance(constraint, exp.ColumnConstraint):
                 raise Unsupported("This is no constraint.", span_of(constraint))
             self._of_column(node, constraint.kind, target)
             use(constraint, constraint.kind)
         return node.name, target
+
+    def _generated(self, node: exp.ColumnDef) -> None:
+        constraint, *others = node.args["constraints"]
+        if others or not is_generation(constraint):
+            raise Unsupported(
+                f'The generated column "{node.name}" takes no constraint and no DEFAULT.',
+                span_of(node),
+            )
+        use(constraint, constraint.this, constraint.kind)
+        self.generated[node.name] = constraint.kind.this
 
     def _of_column(self, node: exp.ColumnDef, kind: exp.Expr, target: DataType) -> None:
         match kind:
@@ -125,8 +143,11 @@ class RulesReader:
         keys = [UniqueKey(_key_columns(names, spelled), primary) for names, primary, _ in self.keys]
         keys.sort(key=lambda key: not key.primary)
         primary = {name for key in keys if key.primary for name in key.columns}
+        for key in keys:
+            self._refuse_generated(key.columns, None)
         rows = StandIn(self.table, tuple(fields))
         for _, node in self.checks:
+            self._refuse_generated([c.name for c in node.find_all(exp.Column)], node)
             _check(node, self.scope, rows)
         return TableRules(
             frozenset(self.not_null | primary),
@@ -134,6 +155,15 @@ class RulesReader:
             tuple(shown for shown, _ in self.checks),
             tuple(keys),
         )
+
+    def _refuse_generated(self, names: Sequence[str], node: exp.Expr | None) -> None:
+        known = {name.lower() for name in self.generated}
+        for name in names:
+            if name.lower() in known:
+                raise Unsupported(
+                    f'The generated column "{name}" cannot be part of a key or a CHECK.',
+                    span_of(node),
+                )
 
 
 def _key_columns(names: Sequence[exp.Expr], spelled: dict[str, str]) -> tuple[str, ...]:
@@ -199,6 +229,16 @@ def check_plans(rules: TableRules, rows: StandIn, scope: Scope) -> tuple[tuple[s
 def home_of(table: CatalogTable) -> SchemaPlace | None:
     """Return the schema of a table, in which names in its defaults are looked up first."""
     return getattr(table.name, "place", None)
+
+
+def is_generation(constraint: exp.Expr) -> bool:
+    """Whether what stands behind a column makes it a generated one."""
+    named = isinstance(constraint, exp.ColumnConstraint) and constraint.this
+    return isinstance(named, exp.Identifier) and named.name == GENERATED
+
+
+def has_generation(node: exp.ColumnDef) -> bool:
+    return any(map(is_generation, node.args.get("constraints") or ()))
 
 
 def _check(node: exp.Expr, scope: Scope, rows: StandIn) -> Logical:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from sqlglot import exp
@@ -31,6 +32,7 @@ from ..parsing.pieces import Piece
 from ..parsing.unread import use, use_all
 from .assignments import target_table
 from .bind_table_rules import RulesReader
+from .generated_columns import generated_columns
 from .table_names import identifiers, new_name, table_name
 
 
@@ -104,7 +106,9 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
                 f'The table "{name}" has two columns "{column_name}".', span_of(node.this)
             )
         seen.add(column_name.lower())
-    return CreateTable(name, columns, None, replace, if_not_exists, reader.rules(columns))
+    columns, generated = generated_columns(reader.generated, columns, name, scope)
+    rules = dataclasses.replace(reader.rules(columns), generated=generated)
+    return CreateTable(name, columns, None, replace, if_not_exists, rules)
 
 
 def _target_name(

@@ -88,6 +88,7 @@ CANNOT_MATTER: dict[Pair, str] = {
     ("Pivot", "pivot_column_naming"): _ALWAYS,
     ("RegexpExtract", "null_if_pos_overflow"): _ALWAYS,
     ("RegexpReplace", "single_replace"): _ALWAYS,
+    ("SequenceProperties", "start"): "CREATE SEQUENCE is read word by word",
     ("Table", "db"): _ONE_SCHEMA,
     ("TryCast", "safe"): _ALWAYS,
     ("Window", "over"): "the parser sets it for OVER, and there is no other word",

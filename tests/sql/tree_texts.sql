@@ -192,3 +192,4 @@ merge into t using u using (i) when matched then do nothing when not matched the
 with q as (select 1 as i) merge into t using q using (i) when matched then error 'i' || q.i when not matched then error
 merge into t using (select i, 'q' as s, 1.5 as d from u) v using (i) when matched then update by name when not matched then insert by name
 merge into t using t as v on t.i = v.i when matched then update when not matched then insert *
+create table z (a int, b int generated always as (a + 1) virtual, c as (b * 2))

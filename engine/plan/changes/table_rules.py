@@ -1,4 +1,4 @@
-"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, and the defaults of its columns."""
+"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, the defaults of its columns, and generated columns."""
 
 from __future__ import annotations
 
@@ -36,6 +36,14 @@ class TableRules:
     defaults: tuple[tuple[str, StoredExpression], ...] = ()
     checks: tuple[StoredExpression, ...] = ()
     keys: tuple[UniqueKey, ...] = ()
+    generated: tuple[tuple[str, StoredExpression], ...] = ()  # each behind those that it reads
+
+    def generation(self, column: str) -> StoredExpression | None:
+        """Return the expression of a generated column."""
+        return dict(self.generated).get(column)
+
+    def is_generated(self, column: str) -> bool:
+        return any(name == column for name, _ in self.generated)
 
     def default(self, column: str) -> StoredExpression | None:
         return dict(self.defaults).get(column)
@@ -52,6 +60,7 @@ class TableRules:
             not_null=frozenset(map(name, self.not_null)),
             defaults=tuple((name(column), default) for column, default in self.defaults),
             keys=tuple(replace(k, columns=tuple(map(name, k.columns))) for k in self.keys),
+            generated=tuple((name(column), e) for column, e in self.generated),
         )
 
     def key_of(self, column: str) -> str | None:
