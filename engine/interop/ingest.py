@@ -14,8 +14,8 @@ from ..operators.cpu.sort.keys import DAY_MICROS
 from ..storage.tables.other_types import ENUM_MARK, as_enum
 
 TAKEN = (
-    "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, a dictionary of arrays or lists, "
-    "a list of dictionaries, or an object with __arrow_c_stream__"
+    "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, a NumPy array of one or two "
+    "dimensions or a list of such of one, a dictionary of arrays or lists, a list of dictionaries, or an object with __arrow_c_stream__"
 )
 
 
@@ -47,7 +47,12 @@ def is_table(value: object) -> bool:
         return True
     if pandas is not None and isinstance(value, pandas.DataFrame):
         return True
-    return _is_lazy(value) or _is_rows(value) or hasattr(type(value), "__arrow_c_stream__")
+    return (
+        _is_lazy(value)
+        or _is_rows(value)
+        or _are_arrays(value)
+        or hasattr(type(value), "__arrow_c_stream__")
+    )
 
 
 def _is_lazy(value: object) -> bool:
@@ -56,6 +61,14 @@ def _is_lazy(value: object) -> bool:
 
 def _is_rows(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(r, Mapping) for r in value)
+
+
+def _are_arrays(value: object) -> bool:
+    """Whether an object has columns without names: a NumPy array of them, or several arrays."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 or (value.ndim == 2 and len(value) > 0)
+    columns = isinstance(value, list | tuple) and bool(value)
+    return columns and all(isinstance(v, np.ndarray) and v.ndim == 1 for v in value)
 
 
 def _to_table(source: object) -> pa.Table | None:
@@ -81,6 +94,9 @@ def _to_table(source: object) -> pa.Table | None:
         return _from_columns(source)
     if _is_rows(source):
         return pa.Table.from_pylist(source)
+    if _are_arrays(source):
+        columns = [source] if isinstance(source, np.ndarray) and source.ndim == 1 else source
+        return _from_columns({f"column{i}": values for i, values in enumerate(columns)})
     return None
 
 
@@ -142,8 +158,8 @@ def _column(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
                 f'The column "{name}" has {values.ndim} dimensions: a column has one.'
             )
         if isinstance(values, np.ma.MaskedArray):
-            return pa.array(values.data, mask=np.ma.getmaskarray(values))
-        return pa.array(values)
+            return pa.array(values.data, mask=np.ma.getmaskarray(values), from_pandas=True)
+        return pa.array(values, from_pandas=True)  # NaN is NULL, as in DuckDB
     if hasattr(values, "__arrow_c_stream__"):
         return pa.chunked_array(values)
     if hasattr(values, "__arrow_c_array__"):

@@ -42,6 +42,14 @@ def test_tables_of_each_library_are_found(connection, tmp_path):
         expected = duckdb.connect().sql(query).to_arrow_table()
         found = connection.sql(query).to_arrow()
         assert difference(expected, found, Ordering(True)) is None, name
+    vector, matrix = np.array([1.5, np.nan]), np.array([[1, 2, 3], [4, 5, 6]])
+    masked, several = np.ma.array([1, 2], mask=[0, 1]), [np.array([1, 2]), np.array([True, False])]
+    for name in ("vector", "matrix", "masked", "several"):
+        expected = duckdb.connect().sql(f"from {name}").to_arrow_table()
+        assert (
+            difference(expected, connection.sql(f"from {name}").to_arrow(), Ordering(True)) is None
+        )
+    assert all(map(len, (vector, matrix, masked, several)))
     rows = [{"a": 1, "b": "x"}, {"a": 2, "b": None}]
     assert connection.sql("from rows").fetchall() == [(1, "x"), (2, None)]
     assert connection.sql("select sum(a) from batch").fetchall() == [(3,)]
@@ -170,12 +178,14 @@ def test_it_can_be_switched_off(setting, connection):
 
 def test_what_is_no_table_is_said_to_be_none(connection):
     number, text, pairs, odd = 3, "text", [1, 2], {"a": [1, 2], "b": [1]}
-    for name, kind in (("number", "int"), ("text", "str"), ("pairs", "list"), ("duckdb", "module")):
+    cube, mixed = np.zeros((1, 1, 1)), [np.array([1]), 2]
+    found = {"number": "int", "text": "str", "pairs": "list", "duckdb": "module", "cube": "ndarray"}
+    for name, kind in {**found, "mixed": "list"}.items():
         with pytest.raises(fuseline.FuselineError, match=f"the variable of this name is a {kind}"):
             connection.sql(f"from {name}")
     with pytest.raises(fuseline.FuselineError, match="have one length"):
         connection.sql("from odd")
-    assert (number, text, pairs, len(odd)) == (3, "text", [1, 2], 2)
+    assert (number, text, pairs, len(odd), len(cube), len(mixed)) == (3, "text", [1, 2], 2, 1, 2)
 
 
 def test_an_unknown_name_suggests_a_variable(connection):
