@@ -189,6 +189,14 @@ class AttachedDatabases:
         key = key or self._key(name, "sequence")
         return None if key is None else (key, self._objects[key])  # type: ignore[return-value]
 
+    def named_entry(
+        self, parts: Sequence[str], kind: ObjectKind
+    ) -> tuple[ObjectKey, CatalogEntry] | None:
+        """Return the object of a kind that parts mean, under its key."""
+        name = self.qualified(parts)
+        key = None if name is None else self._key(name, kind)
+        return None if key is None else (key, self._objects[key])
+
     def sequence_names(self) -> list[str]:
         """Return the names of all sequences."""
         return [entry.name for _, entry in self.objects("sequence")]
@@ -331,7 +339,8 @@ class AttachedDatabases:
             if isinstance(entry, StoredTable):
                 made[here] = entry.renamed(ObjectName(entry.name, place))
             elif isinstance(entry, View):
-                made[here] = View(ObjectName(entry.name, place), entry.text, entry.columns)
+                named = ObjectName(entry.name, place)
+                made[here] = View(named, entry.text, entry.columns, comments=entry.comments)
             else:
                 made[here] = entry
         return made

@@ -10,7 +10,7 @@ from ..errors import FileError, FuselineError
 from ..plan.changes.catalog_objects import ObjectKey, ObjectKind, SchemaObject, View
 from ..plan.changes.sequences import Position, Sequence, SequenceValues
 from ..plan.changes.session_objects import Macro, UserType
-from ..plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
+from ..plan.changes.table_rules import Comments, StoredExpression, TableRules, UniqueKey
 from ..plan.types import DataType, Kind
 from .rows_files import NAME, InlineRows, RowsFile
 from .stored_table import RowsPlace, StoredTable
@@ -28,10 +28,11 @@ def record_of(key: ObjectKey, entry: Stored | None) -> Record:
             return {"drop": key.kind, **place, "name": key.name}
         case SchemaObject(name=name):
             return {"new schema": name}
-        case View(name=name, text=text, columns=columns):
-            return {"view": str(name), **place, "text": text, "columns": columns}
-        case UserType(name=name, type=data_type):
-            return {"type": str(name), **place, "of": _type_record(data_type)}
+        case View(name=name, text=text, columns=columns, comments=comments):
+            said = _comments_record(comments)
+            return {"view": str(name), **place, "text": text, "columns": columns, **said}
+        case UserType(name=name, type=data_type, comment=comment):
+            return {"type": str(name), **place, "of": _type_record(data_type), **_said(comment)}
         case Sequence(name=name, values=values, position=position):
             counts = dataclasses.asdict(values)
             return {"sequence": name, **place, **counts, **dataclasses.asdict(position)}
@@ -43,6 +44,7 @@ def record_of(key: ObjectKey, entry: Stored | None) -> Record:
                 "parameters": entry.parameters,
                 "defaults": dict(entry.defaults),
                 "is_table": entry.is_table,
+                **_said(entry.comment),
             }
         case StoredTable():
             return {
@@ -89,9 +91,13 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
         }:
             del objects[ObjectKey("", kind, schema, name)]
         case {"view": str(name), "text": str(text), "columns": list(columns)}:
-            objects[_key("relation", schema, name)] = View(name, text, tuple(map(str, columns)))
+            named, comments = tuple(map(str, columns)), _comments_of(change)
+            view = View(name, text, named, comments=comments)
+            objects[_key("relation", schema, name)] = view
         case {"type": str(name), "of": dict(kind)}:
-            objects[_key("type", schema, name)] = UserType(name, _type_of(kind))
+            objects[_key("type", schema, name)] = UserType(
+                name, _type_of(kind), change.get("comment")
+            )
         case {"sequence": str(name)}:
             counts = {f.name: change[f.name] for f in dataclasses.fields(SequenceValues)}
             made = Sequence(name, SequenceValues(**counts), _position(change))
@@ -105,7 +111,12 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
         case {"macro": str(name), "text": str(text), "parameters": list(parameters)}:
             defaults = {str(k): str(v) for k, v in change["defaults"].items()}
             macro = Macro(
-                name, text, tuple(map(str, parameters)), defaults, bool(change["is_table"])
+                name,
+                text,
+                tuple(map(str, parameters)),
+                defaults,
+                bool(change["is_table"]),
+                change.get("comment"),
             )
             objects[_key("macro", schema, name)] = macro
         case {"table": str(name), "columns": list(columns)}:
@@ -120,6 +131,21 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
             )
         case _:
             raise ValueError(str(change)[:100])
+
+
+def _said(comment: str | None) -> Record:
+    return {} if comment is None else {"comment": comment}
+
+
+def _comments_record(comments: Comments) -> Record:
+    """Return comments by those that there are."""
+    said = [*comments.columns]
+    return {**_said(comments.text), **({"comments": said} if said else {})}
+
+
+def _comments_of(record: Record) -> Comments:
+    said = tuple((str(name), str(text)) for name, text in record.get("comments", ()))
+    return Comments(record.get("comment"), said)
 
 
 def _position(change: Record) -> Position:
@@ -174,6 +200,7 @@ def _rules_record(rules: TableRules) -> Record:
         "defaults": [(name, e.text, e.shown) for name, e in rules.defaults],
         "checks": [(e.text, e.shown) for e in rules.checks],
         "keys": [(key.columns, key.primary) for key in rules.keys],
+        **_comments_record(rules.comments),
         **(
             {"generated": [(n, e.text, e.shown) for n, e in rules.generated]}
             if rules.generated
@@ -193,4 +220,5 @@ def _rules_of(record: Record) -> TableRules:
             UniqueKey(tuple(map(str, names)), bool(primary)) for names, primary in record["keys"]
         ),
         tuple((str(n), StoredExpression(t, s)) for n, t, s in record.get("generated", ())),
+        _comments_of(record),
     )

@@ -52,7 +52,7 @@ def functions(here: Here) -> Iterator[Row]:
         kind = "table_macro" if macro.is_table else "macro"
         database, schema = here.catalog.spelled(key.place)
         own = (database, oid(database), schema, str(macro.name))
-        yield (*own, None, kind, None, None, macro.text, False)
+        yield (*own, None, kind, None, macro.comment, macro.text, False)
 
 
 def settings(here: Here) -> Iterator[Row]:
@@ -81,7 +81,7 @@ def types(here: Here) -> Iterator[Row]:
         if inside.is_enum:
             logical, size, labels = "ENUM", INTEGER_BITS[inside.kind] // 8, list(inside.names)
         where = (*place("type", made.name, schema, database)[:4], oid("type", made.name))
-        yield (*where, made.name, size, logical, None, None, False, labels)
+        yield (*where, made.name, size, logical, None, made.comment, False, labels)
     for name, data_type in sorted(TYPE_NAMES.items()):
         if name.isidentifier():
             category = _category(data_type)

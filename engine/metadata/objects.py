@@ -110,7 +110,7 @@ def tables(here: Here) -> Iterator[Row]:
         rules, own = rules_of(entry), here.fields(entry, name)
         yield (
             *relation(name),
-            *(None, False, name.place.database == TEMP),
+            *(rules.comments.text, False, name.place.database == TEMP),
             any(key.primary for key in rules.keys),
             entry.statistics().rows,
             *(len(own), len(rules.keys), len(rules.checks)),
@@ -122,7 +122,8 @@ def views(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         if isinstance(entry, View):
             count, temporary = len(here.fields(entry, name)), name.place.database == TEMP
-            yield (*relation(name), None, False, temporary, count, create_view_text(name, entry))
+            said, text = entry.comments.text, create_view_text(name, entry)
+            yield (*relation(name), said, False, temporary, count, text)
     for (schema, own), view in SYSTEM_VIEWS.items():
         text = f"CREATE VIEW {schema}.{own} AS {view.text};"
         yield (*place("relation", own, schema, SYSTEM), None, True, False, None, text)
@@ -143,10 +144,17 @@ def sequences(here: Here) -> Iterator[Row]:
 def columns(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
+        comments = entry.comments if isinstance(entry, View) else rules.comments
         for i, (column, data_type) in enumerate(here.fields(entry, name), 1):
             yield (
                 *relation(name),
-                *(column, i, None, False, default_text(column, data_type, rules)),
+                *(
+                    column,
+                    i,
+                    comments.of_column(column),
+                    False,
+                    default_text(column, data_type, rules),
+                ),
                 column not in never_null(rules),
                 *(str(data_type), oid("type", data_type.kind.name)),
                 *(None, *_digits(data_type)),

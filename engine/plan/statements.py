@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from .changes.comments import CommentOn
 from .changes.database_changes import DatabaseStatement
 from .changes.row_merges import MergeAction, MergedPairs
 from .changes.sequences import SequenceStatement
@@ -139,7 +140,7 @@ class Merge:
     returned: WrittenRows
 
 
-TableStatement = Merge | SequenceStatement
+TableStatement = Merge | SequenceStatement | CommentOn
 
 
 @dataclass(frozen=True)

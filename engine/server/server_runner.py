@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..backends import cache_limits
 from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.changes.catalog_objects import TEMP
+from ..plan.changes.comments import CommentOn
 from ..plan.changes.database_changes import Checkpoint, CreateSchema, DropSchema
 from ..plan.changes.sequences import CreateSequence, DropSequence
 from ..plan.statements import (
@@ -70,6 +71,7 @@ WRITES = (
     DropSchema,
     CreateSequence,
     DropSequence,
+    CommentOn,
 )  # all others are refused, also those that the language gets later
 
 

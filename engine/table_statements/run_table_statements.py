@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..answers import Answer
+from ..plan.changes.comments import CommentOn
 from ..plan.statements import Merge, TableStatement
 from .change_sequences import change_sequences
+from .comment_on import comment_on
 from .merge_tables import merge
 
 if TYPE_CHECKING:
@@ -17,4 +19,6 @@ def run_table_statement(connection: Connection, statement: TableStatement) -> An
     """Carry out one of these statements."""
     if isinstance(statement, Merge):
         return merge(connection, statement)
+    if isinstance(statement, CommentOn):
+        return comment_on(connection.catalog, statement)
     return change_sequences(connection.catalog, statement)

@@ -150,6 +150,7 @@ def _merged(table: _Altered, reader: RulesReader, columns: Sequence[AlteredColum
         old.checks,
         tuple(sorted((*old.keys, *new.keys), key=lambda key: not key.primary)),
         old.generated,
+        old.comments,
     )
 
 
@@ -208,6 +209,7 @@ def _drop(table: _Altered, node: exp.Drop) -> _Altered:
         raise CatalogError("A table keeps at least one column.", span_of(named))
     rules = table.rules.with_default(column.name, None)
     rules = replace(rules, not_null=rules.not_null - {column.name}, generated=generated)
+    rules = replace(rules, comments=rules.comments.with_text(column.name, None))
     return replace(table, columns=table.exchanged(column), rules=rules)
 
 

@@ -30,6 +30,7 @@ from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
+from .bind_comment import comment
 from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
 from .bind_merge import merge_rows
@@ -70,7 +71,6 @@ _NO_OPERATION = {
 }
 _REFUSED = {
     "CALL": "use a query",
-    "COMMENT": "there are no comments in the catalog",
     "GRANT": "there are no users",
     "REVOKE": "there are no users",
 }
@@ -316,6 +316,7 @@ _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "DESC": _describe,
     "SHOW": _show,
     "SUMMARIZE": _summarize,
+    "COMMENT": comment,
     "SET": _set,
     "RESET": _reset,
     "PRAGMA": _pragma,

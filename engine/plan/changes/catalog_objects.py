@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
 from ..text.quoted_name import quoted_name
+from .table_rules import NO_COMMENTS, Comments
 
 if TYPE_CHECKING:
     from ..logical import Logical
@@ -84,6 +85,7 @@ class View:
     text: str
     columns: tuple[str, ...]
     plan: Logical | None = field(default=None, repr=False)
+    comments: Comments = NO_COMMENTS
     _trees: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def tree(self, parse: Callable[[str], Tree]) -> Tree:

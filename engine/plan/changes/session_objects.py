@@ -28,6 +28,7 @@ class Macro(StoredText):
     parameters: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     is_table: bool = False
+    comment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class UserType:
 
     name: str
     type: DataType
+    comment: str | None = None
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, the defaults of its columns, and generated columns."""
+"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, the defaults of its columns, generated columns, and comments."""
 
 from __future__ import annotations
 
@@ -29,6 +29,30 @@ class UniqueKey:
 
 
 @dataclass(frozen=True)
+class Comments:
+    """What is said of a table or view, and of its columns."""
+
+    text: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+
+    def of_column(self, name: str) -> str | None:
+        return dict(self.columns).get(name)
+
+    def with_text(self, column: str | None, text: str | None) -> Comments:
+        """Return the comments with another one of the whole, or of a column; None ends it."""
+        if column is None:
+            return replace(self, text=text)
+        others = tuple((name, said) for name, said in self.columns if name != column)
+        return replace(self, columns=others if text is None else (*others, (column, text)))
+
+    def renamed(self, name: Callable[[str], str]) -> Comments:
+        return replace(self, columns=tuple((name(column), said) for column, said in self.columns))
+
+
+NO_COMMENTS = Comments()
+
+
+@dataclass(frozen=True)
 class TableRules:
     """The rules of one table; columns are spelled as the table spells them."""
 
@@ -37,6 +61,7 @@ class TableRules:
     checks: tuple[StoredExpression, ...] = ()
     keys: tuple[UniqueKey, ...] = ()
     generated: tuple[tuple[str, StoredExpression], ...] = ()  # each behind those that it reads
+    comments: Comments = NO_COMMENTS
 
     def generation(self, column: str) -> StoredExpression | None:
         """Return the expression of a generated column."""
@@ -61,6 +86,7 @@ class TableRules:
             defaults=tuple((name(column), default) for column, default in self.defaults),
             keys=tuple(replace(k, columns=tuple(map(name, k.columns))) for k in self.keys),
             generated=tuple((name(column), e) for column, e in self.generated),
+            comments=self.comments.renamed(name),
         )
 
     def key_of(self, column: str) -> str | None:
