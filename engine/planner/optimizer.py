@@ -18,6 +18,7 @@ from .rules.count_rows import count_rows
 from .rules.decorrelate import decorrelate
 from .rules.eliminate import eliminate
 from .rules.merge_projects import merge_projects
+from .rules.prefer_semi_joins import prefer_semi_joins
 from .rules.prune_columns import prune_columns
 from .rules.push_aggregates import push_aggregates
 from .rules.push_filters import push_filters
@@ -43,6 +44,10 @@ RULES: Rules = (
     Rule(
         reorder_joins,
         "needs every filter where it belongs, to estimate what remains of each relation",
+    ),
+    Rule(
+        prefer_semi_joins,
+        "needs the final order, in which what is wanted of a join is often one side; join conditions are on joins by then",
     ),
     Rule(
         reduce_aggregates, "needs the final order: it copies what filters the other side of a join"

@@ -168,8 +168,8 @@ def best_order(group: Group) -> ProbeStep:
 def _added_last(group: Group) -> int:
     """Return the extras that drop no rows and that nothing else reads, as a bit set."""
     read = 0
-    for part in (*group.conditions, *group.extras):
-        read |= part.needs
+    for needs in (*(c.needs for c in group.conditions), *(e.needs for e in group.extras)):
+        read |= needs
     bits = (1 << len(group.units) + i for i, e in enumerate(group.extras) if e.fraction >= 1.0)
     return sum(bit for bit in bits if not bit & read)
 
