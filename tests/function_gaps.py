@@ -39,7 +39,7 @@ NAMES = {
         currval nextval setval
     """,
     "is to come": """
-        current_setting fill hash sleep_ms version
+        current_setting hash sleep_ms version
     """,
 }
 

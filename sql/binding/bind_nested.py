@@ -20,8 +20,24 @@ from .bind_lambda import bind_comprehension
 from .scope import Scope
 
 
+def _comprehension(item: exp.Expr) -> exp.Expr:
+    """Return what [x > 1 for x in l] is: sqlglot reads x > [1 for x in l]."""
+    last = item
+    while not isinstance(last, exp.Comprehension):
+        inside = last.args.get("high") or last.args.get("expression")
+        if isinstance(last, exp.Not | exp.Neg):
+            inside = last.this
+        if not isinstance(last, exp.Binary | exp.Unary | exp.Between) or inside is None:
+            return item
+        last = inside
+    if last is not item:
+        last.replace(last.this)
+        last.set("this", item)
+    return last
+
+
 def _list(node: exp.Expr, scope: Scope) -> Expr:
-    items = node.expressions
+    items = [_comprehension(item) for item in node.expressions]
     if len(items) == 1 and isinstance(items[0], exp.Comprehension):
         return bind_comprehension(items[0], scope, span_of(node))
     if len(items) == 1 and isinstance(items[0], exp.Query):

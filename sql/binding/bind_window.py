@@ -8,10 +8,11 @@ from typing import cast
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.expr import Expr, Literal, SortKey
-from fuseline.plan.functions import WINDOW, scalar_name, sql_names
+from fuseline.plan.functions import WINDOW, scalar_name, sql_names, window_name
+from fuseline.plan.window.fill import filled
 from fuseline.plan.window.window_call import WHOLE, Exclude, Side, Unit, WindowCall, WindowFrame
 from fuseline.plan.window.windowed import (
     FrameBounds,
@@ -176,8 +177,25 @@ def bind_over(node: exp.Expr, scope: Scope) -> Expr:
                 raise InvalidQuery("ORDER BY ALL has no meaning in a window.", span_of(node))
         order = tuple(bind_sort_key(item, inner) for item in definition.order.expressions)
     bounds = _bounds(definition.spec, order, inner, place)
-    call = _call(node.this, bounds, inner, place)
+    call = _filled(node.this, order, inner, place) or _call(node.this, bounds, inner, place)
     return over(call, partition, order)
+
+
+def _filled(
+    node: exp.Expr, order: tuple[SortKey, ...], scope: Scope, place: Span | None
+) -> Expr | None:
+    """Bind fill(x), whose frame says nothing; None for another function."""
+    if not isinstance(node, exp.Anonymous) or window_name(node.name) != "fill":
+        return None
+    use(node)
+    nodes, distinct, inside = without_clauses(node.expressions)
+    if distinct or inside is not None:
+        raise Unsupported("DISTINCT and ORDER BY inside of fill() are not supported.", place)
+    if len(nodes) != 1:
+        raise TypeMismatch(f"fill() takes one argument, not {len(nodes)}.", place)
+    if len(order) != 1:
+        raise InvalidQuery("The window of fill() has an ORDER BY of one key.", place)
+    return filled(scope.bind(nodes[0]), order[0].expr, place)
 
 
 def _call(node: exp.Expr, bounds: FrameBounds, scope: Scope, place: Span | None) -> Expr:

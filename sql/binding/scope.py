@@ -27,6 +27,7 @@ from fuseline.errors import (
 )
 from fuseline.plan.changes.catalog_objects import SchemaPlace
 from fuseline.plan.composed.nested_values import field as field_of
+from fuseline.plan.composed.nested_values import struct_pack
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind
@@ -243,6 +244,9 @@ class Scope:
         if known is not None and len(names) == 1:
             return ColumnRef(known, span)
         found = self._find(names, span) or self._field(names, span)
+        if found is None and known is None and len(names) == 1:
+            rows = (scope._row(names, span) for scope in self.enclosing())
+            return next((row for row in rows if row is not None), None)
         if found is not None or known is None:
             return found
         # A field of a lambda's parameter, which columns of that name go before, as in DuckDB
@@ -268,6 +272,14 @@ class Scope:
         if alias is not None:
             return self._bind_alias(names[0], alias)
         return self.outer._find(names, span) if self.outer else None
+
+    def _row(self, names: list[str], span: Span | None) -> Expr | None:
+        """Return a row of the table that a name is, as a struct of its columns; None where it is none."""
+        found = self.relations_named(names, span) if len(names) == 1 else ()
+        if not found or found[0].refused or not found[0].columns:
+            return None
+        columns = found[0].columns
+        return struct_pack([n for n, _ in columns], [ColumnRef(c, span) for _, c in columns], span)
 
     def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
         draw = find_draw(node, self.session.catalog, exp.Rand)

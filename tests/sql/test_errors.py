@@ -21,7 +21,6 @@ CASES = [
     (errors.UnknownName, "select ^r^.x from t", 'no table "r" in this query. There is "t".'),
     (errors.UnknownName, "select x from t as q where ^t^.x = 1", 'no table "t" in this query'),
     (errors.UnknownName, "select main.^t^.x from t t", 'no table "main.t" in this query'),
-    (errors.UnknownName, "select ^t^ from t", '"t" is a table here: name its columns'),
     (errors.UnknownName, "select ^uper(s)^ from t", 'no function "uper". Did you mean "upper"'),
     (errors.UnknownName, "select * exclude (^nope^) from t", 'no column "nope" to EXCLUDE'),
     (errors.UnknownName, "select * from t join u using (^q^)", 'no column "q"'),

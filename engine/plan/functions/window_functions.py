@@ -68,6 +68,8 @@ WINDOW_FUNCTIONS = (
     _row("ntile", fixed(BIGINT, result=BIGINT), "ntile(BIGINT)"),
     _row("lag", _shifted, "lag(any[, BIGINT[, any]])"),
     _row("lead", _shifted, "lead(any[, BIGINT[, any]])"),
+    # Made of lag and lead
+    _row("fill", _value, "fill(any)", orderable=False),
     # Aggregates of the first and last row are these over a window
     _row("first_value", _value, "first_value(any)", "first", "arbitrary", reach="frame"),
     _row("last_value", _value, "last_value(any)", "last", reach="frame"),
