@@ -60,19 +60,17 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     items = select_list(node, scope)
     aliases = {i.alias.lower(): i.this for i in node.expressions if isinstance(i, exp.Alias)}
     scope = scope.changed(aliases=aliases)
-    where = node.args.get("where")
-    if where is not None:
-        use(where)
-        place = scope.inside("WHERE")
-        tests = [infer.condition(place.bind(test)) for test in expressions_of(where.this, place)]
-        rows = WindowRewriter(plan)  # of random()
-        test = rows.rewrite(tests[0] if len(tests) == 1 else infer.call("and", tests))
-        plan = Filter(rows.plan(), test)
+    plan = _bind_where(node, plan, scope)
     parts = _bind_parts(node, items, scope)
     pass_over(scope.windows)
     limit = bind_limit(node, scope)
     group = node.args.get("group")
     names = [item.name for item in items]
+    if parts.keys is not None and has_unnest(parts.keys.keys):  # rows are made, then grouped
+        lists = UnnestRewriter(plan)
+        keys = dataclasses.replace(parts.keys, keys=list(map(lists.rewrite, parts.keys.keys)))
+        parts = dataclasses.replace(parts.rewritten(lists), keys=keys)
+        plan = lists.plan()
     if group is not None or parts.having is not None or is_aggregated(parts.expressions):
         drawn = ArgumentRewriter(plan)
         parts = parts.rewritten(drawn)
@@ -82,6 +80,8 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         parts = parts.rewritten(grouping)
         plan = grouping.plan()
     if parts.having is not None:
+        if has_unnest([parts.having]):
+            raise InvalidQuery("unnest() in HAVING is a key of GROUP BY.", parts.having.span)
         plan = Filter(plan, parts.having)
     if has_window(parts.expressions):
         windows = WindowRewriter(plan)
@@ -97,6 +97,18 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     plan = _finish(plan, items, parts, limit)
     refuse_draws_by_row(plan, node, scope)
     return plan
+
+
+def _bind_where(node: exp.Select, plan: Logical, scope: Scope) -> Logical:
+    where = node.args.get("where")
+    if where is None:
+        return plan
+    use(where)
+    place = scope.inside("WHERE")
+    tests = [infer.condition(place.bind(test)) for test in expressions_of(where.this, place)]
+    rows = WindowRewriter(plan)  # of random()
+    test = rows.rewrite(tests[0] if len(tests) == 1 else infer.call("and", tests))
+    return Filter(rows.plan(), test)
 
 
 def _is_all(node: exp.Select, source: Source) -> bool:
@@ -169,18 +181,8 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
         inside = after.inside("ORDER BY", aggregates=True, windows=True)
         sort_keys = bind_order(order, inside, outputs, output_places(items, outputs))
     distinct = _bind_distinct(node, names, after)
-    _refuse_unnest(keys, node)
     qualify = _bind_qualify(node, outputs, scope)
     return _SelectClauses(outputs, keys, predicate, sort_keys, distinct, qualify)
-
-
-def _refuse_unnest(keys: GroupKeys | None, node: exp.Select) -> None:
-    """Groups are made of rows that are there before unnest() makes some."""
-    if keys is not None and has_unnest(keys.keys):
-        raise Unsupported(
-            "GROUP BY an unnest() of the SELECT list is not supported: unnest in FROM.",
-            span_of(node.args["group"]),
-        )
 
 
 def _bind_qualify(node: exp.Select, outputs: Sequence[Expr], scope: Scope) -> Expr | None:

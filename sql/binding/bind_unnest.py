@@ -32,7 +32,7 @@ NAME = "unnest"
 def bind_unnest(node: exp.Expr, scope: Scope) -> Expr:
     """Bind the call in a SELECT list, as a value of each row that it makes."""
     place = call_span(node, scope)
-    if not scope.allow_windows:
+    if not scope.allow_windows and scope.clause not in ("GROUP BY", "HAVING"):
         raise InvalidQuery(
             f"unnest() is not allowed in {scope.clause}: make its rows in FROM or in a subquery.",
             place,

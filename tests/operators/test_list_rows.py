@@ -59,6 +59,10 @@ QUERIES = (
     "select sum(c) from (select i, unnest(l) c from t) where i > 1",
     "select unnest(['a','b']) x, unnest([1]) y, 5 z",
     "select i, x from t left join unnest(l) u(x) on x > 1",
+    "select unnest(l) as x, count(*), sum(i) from t where i <> 2 group by x order by all",
+    "select unnest(l) % 2 as x, i % 2 as y, max(i) from t group by 1, y having unnest(l) % 2 = 1 order by all",
+    "select unnest(l) as x, rank() over (order by count(*)) from t group by rollup (x) order by all",
+    "select count(*) from t group by unnest(l)",
 )
 
 
@@ -94,7 +98,8 @@ def test_many_elements_in_little_memory(query: str) -> None:
         ("select 1 where unnest([true])", "not allowed in WHERE"),
         ("select sum(unnest([1]))", "not allowed in the arguments of an aggregate"),
         ("select unnest(unnest([[1]]))", "not stand inside of itself"),
-        ("select unnest([1]) x, count(*) group by x", "GROUP BY an unnest"),
+        ("select count(*) having unnest([true])", "unnest.. in HAVING is a key"),
+        ("select unnest([1]) x, unnest([2]) y, count(*) group by x", "GROUP BY"),
         ("select unnest([1], depth := 2)", "recursive := true"),
         ("select * from unnest(3)", "takes a list"),
         ("select * from unnest([1], [2])", "takes one list"),
