@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import signal
@@ -55,6 +56,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=missing))
         if not by_night and item.get_closest_marker("nightly"):
             item.add_marker(pytest.mark.skip(reason="runs with make nightly"))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the engine looks for cycles after each attempt that fails for memory, and need not look there."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
