@@ -22,6 +22,7 @@ from fuseline.codegen.groups.results import whole
 from fuseline.codegen.indexes.layers import Buffer
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.program import Program
+from tests.codegen.block_threads import Block
 
 SLOTS = 1 << 10  # of a hash table, which is enough for the groups of tests
 I64_MAX = np.int64(2**63 - 1)
@@ -31,16 +32,6 @@ FOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b, "min": min, "max": max, "or_": lambda a, b: a | b, "and_": lambda a, b: a & b,
     "xor": lambda a, b: a ^ b, "exch": lambda a, b: b,
 }  # fmt: skip
-
-
-class _Block:
-    """What the threads of a block share."""
-
-    def __init__(self, threads: int, shared_bytes: int) -> None:
-        self.barrier = threading.Barrier(threads)
-        self.warps = [threading.Barrier(WARP) for _ in range(threads // WARP)]
-        self.registers: list[Any] = [None] * threads
-        self.memory = np.full(-(-max(shared_bytes, 8) // 8), -(2**62) + 12345)  # garbage at first
 
 
 class Cuda:
@@ -168,27 +159,15 @@ class Cuda:
 
     def launch(self, kernel: Callable[..., None], arguments: Sequence[Any]) -> None:
         failed: list[BaseException] = []
+        for number in range(self.blocks):
+            block = Block(self.threads, self.shared_bytes)
 
-        def one(number: int, block: _Block, thread: int) -> None:
-            self.here.number, self.here.block, self.here.thread = number, block, thread
-            try:
+            def one(thread: int, number: int = number, block: Block = block) -> None:
+                self.here.number, self.here.block, self.here.thread = number, block, thread
                 with np.errstate(all="ignore"):
                     kernel(*arguments)
-            except BaseException as error:
-                failed.append(error)
-                block.barrier.abort()
-                for barrier in block.warps:
-                    barrier.abort()
 
-        for number in range(self.blocks):
-            block = _Block(self.threads, self.shared_bytes)
-            members = [
-                threading.Thread(target=one, args=(number, block, t)) for t in range(self.threads)
-            ]
-            for member in members:
-                member.start()
-            for member in members:
-                member.join()
+            failed += block.run(one)
         if failed:
             raise next(
                 (e for e in failed if not isinstance(e, threading.BrokenBarrierError)), failed[0]
