@@ -71,7 +71,7 @@ def test_names_of_thousands_of_characters(fuse: str) -> None:
 
 
 def test_a_path_of_megabytes_is_not_quoted_in_full() -> None:
-    path = "x" * 10_000_000
+    path = "x" * 1_000_000
     connection = fuseline.connect(device="cpu")
     for call in (
         connection.read_parquet,

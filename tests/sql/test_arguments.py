@@ -21,16 +21,16 @@ SETUP = (
 )
 ARGUMENTS = ("i", "s", "d", "f", "t", "b", "null", "-1", "42", "'x'", "''", "'g'", "interval 1 day", "*")  # fmt: skip
 MOST = 5
-TRIES = 8  # for each name and number of arguments, beside all of at most one
+BY_DAY, BY_NIGHT = 2, 8  # tries for each name and number of arguments, beside all of at most one
 # DuckDB asks for a cast of what has no type where several functions would take it.
 AMBIGUOUS = r"Could not choose a best candidate function .*(NULL|STRING_LITERAL)"
 
 
-def _calls(name: str) -> Iterator[str]:
+def _calls(name: str, tries: int) -> Iterator[str]:
     draw = random.Random(name)
     for count in range(MOST + 1):
         rows = list(itertools.product(ARGUMENTS, repeat=count)) if count < 2 else []
-        rows = rows or [tuple(draw.choices(ARGUMENTS, k=count)) for _ in range(TRIES)]
+        rows = rows or [tuple(draw.choices(ARGUMENTS, k=count)) for _ in range(tries)]
         for row in rows:
             yield f"select {name}({', '.join(row)}) as r from t"
 
@@ -44,10 +44,11 @@ def engines() -> Iterator[tuple[duckdb.DuckDBPyConnection, fuseline.Connection]]
         yield theirs, ours
 
 
-def test_what_is_taken_is_taken_by_duckdb_and_has_its_answer(engines) -> None:
+@pytest.mark.parametrize("tries", [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
+def test_what_is_taken_is_taken_by_duckdb_and_has_its_answer(engines, tries: int) -> None:
     theirs, ours = engines
     wrong, answered = [], 0
-    for query in itertools.chain.from_iterable(map(_calls, sql_names())):
+    for query in itertools.chain.from_iterable(_calls(name, tries) for name in sql_names()):
         try:
             answer = ours.sql(query).to_arrow()
         except FuselineError:
