@@ -1,6 +1,7 @@
 """C1, C2, B5: what lay in the folder of kernels ran, damaged machine code too, and some of it raised errors of Python's."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,10 +34,18 @@ def answer(folder: Path, letters: int = 1, **environment: str) -> tuple[str, str
 RIGHT = "[(14,)]\n"
 
 
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("planted") / "kernels"
+    assert answer(made) == (RIGHT, "")
+    assert any(made.glob("q_*.kernel"))
+    return made
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    assert answer(tmp_path / "kernels") == (RIGHT, "")
-    return tmp_path / "kernels"
+def folder(kernels: Path, tmp_path: Path) -> Path:
+    """Kernels as a process left them; what proves their origin does not depend on where they lie."""
+    return Path(shutil.copytree(kernels, tmp_path / "kernels"))
 
 
 def test_a_line_above_a_source_does_not_run(folder: Path, tmp_path: Path) -> None:
