@@ -151,8 +151,11 @@ def test_nested_loop(backend: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [0, 1, 2])
-def test_cross_product(backend: str, kind: JoinKind, rows: int) -> None:
-    left, right = relation({"id": [1, 2]}), relation({"id": [5, 6][:rows], "v": [7, 8][:rows]})
+@pytest.mark.parametrize("left_rows", [0, 1, 2])
+def test_cross_product(backend: str, kind: JoinKind, left_rows: int, rows: int) -> None:
+    left = relation({"id": [1, 2][:left_rows]})
+    left = relation(left.data.cast(pa.schema([("id", pa.int64())])))
+    right = relation({"id": [5, 6][:rows], "v": [7, 8][:rows]})
     right = relation(right.data.cast(pa.schema([("id", pa.int64()), ("v", pa.int64())])))
     mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
     node = p.NestedLoopJoin(

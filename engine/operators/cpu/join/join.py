@@ -82,7 +82,7 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
         return _join_blocks(node, left, right, kept, context)
     if node.kind.is_membership:
         return _marked(node, left, np.full(left.num_rows, right.num_rows > 0), None)
-    if right.num_rows == 1:
+    if right.num_rows == 1 and left.num_rows:  # without left rows the right one may stay alone
         return _joined(node, left, right, None, np.zeros(left.num_rows, np.int64))
     ask_pairs(node, left, right, left.num_rows * right.num_rows, context)
     blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
