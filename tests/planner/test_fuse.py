@@ -88,6 +88,17 @@ def test_rows_without_a_filter_are_not_fused(connection: fuseline.Connection) ->
     assert _bodies(connection, "select v + 1 from t") == []
 
 
+@pytest.mark.parametrize(("side", "bodies"), [("large", [HashJoin]), ("other", [])])
+def test_few_rows_that_are_looked_up(
+    side: str, bodies: list[type[Physical]], connection: fuseline.Connection
+) -> None:
+    """A set of many keys is worth a kernel on the CPU, however few rows ask for one."""
+    connection.set_option("fuse", "auto")
+    key = {"large": "v", "other": "w"}[side]
+    query = f"select k, s from t where v in (select {key} from {side} where {key} > 1)"
+    assert [body for body in _bodies(connection, query) if body is HashJoin] == bodies
+
+
 @pytest.mark.parametrize(("choice", "bodies"), [("always", HashAggregate), ("auto", FilterRows)])
 def test_a_chain_that_two_operators_read(
     choice: FuseChoice, bodies: type[Physical], connection: fuseline.Connection
