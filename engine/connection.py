@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from .catalog import Catalog, TableFunction
 from .connection_files import FileReaders, Path, warn_of_columns
-from .db_api import HasErrors
-from .errors import ClusterError, ConnectionClosed, Unsupported, WrongArguments, install, shown
+from .db_api import EndsTransactions, HasErrors
+from .errors import (
+    ConnectionClosed,
+    WrongArguments,
+)
 from .fence import fenced
 from .import_ahead import import_ahead
 from .interop.function_registry import FunctionRegistry
@@ -21,6 +24,7 @@ from .plan.changes.catalog_objects import path_in_query
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
+from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
 from .progress.tells_progress import TellsProgress
 from .run_text import run_text
@@ -57,6 +61,7 @@ def connect(
     device: str | None = None,
     cluster: object = None,
     workers: object = None,
+    login: object = None,
     **settings: object,
 ) -> Connection:
     """Open a connection to a database: a folder, which is made where there is none, or `:memory:` for one that ends with it.
@@ -68,10 +73,13 @@ def connect(
     `memory_limit="4GB"` or `require_gpu=True`.  What is not given comes from `FUSELINE_*` variables.  Raises `DeviceError`,
     saying what is missing, for a GPU that cannot be used.
 
+    An address as "grpc://host:port" or "grpc+tls://host:port" is that of a server (`fuseline serve`), which carries out all texts; `login`, a dictionary,
+    has what it asks for: `token`, or `user` and `password`, and `certificates`, the file of those that sign its own.
+
     With `cluster` queries run on a Dask cluster: "local" starts one with so many `workers` (by default one for each GPU, or for a few
     cores), a scheduler's address or a Dask client names one that runs.  Raises `ClusterError` for one that cannot be used.
     """
-    from .database_statements.attach import DEVICES, IN_MEMORY, open_home
+    from .database_statements.attach import DEVICES, IN_MEMORY, is_address, open_home
 
     if isinstance(database, str) and database in DEVICES and device is None:
         database, device = IN_MEMORY, str(database)
@@ -79,22 +87,25 @@ def connect(
     for name, value in {"device": device, **settings}.items():
         if value is not None:
             chosen = chosen.with_option(name, value)
+    if is_address(database):
+        from .client.open_remote import open_remote
+
+        others = (read_only, cluster, workers)
+        return Connection(chosen, open_remote(str(database), login, others))
+    if login is not None:
+        raise WrongArguments('login= goes with the address of a server: "grpc://host:port".')
     if cluster is None:
         if workers is not None:
             raise WrongArguments('workers= goes with cluster="local".')
         return open_home(Connection(chosen), database, read_only)
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise WrongArguments(f"workers= takes a number of processes, not {shown(workers)}.")
-    try:
-        from .distributed.runner import ClusterRunner
-    except ModuleNotFoundError as error:
-        raise ClusterError(f"{error.name} is not installed: {install('dask')}.") from error
-    made = Connection(chosen, partial(ClusterRunner, cluster=cluster, workers=workers))
+    from .distributed.open_cluster import cluster_runner
+
+    made = Connection(chosen, cluster_runner(cluster, workers))
     return open_home(made, database, read_only)
 
 
 @fenced
-class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
+class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions, HasErrors):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query
@@ -122,6 +133,11 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
     def device(self) -> str:
         """Where queries run: gpu or cpu."""
         return self._runner.device
+
+    @property
+    def server(self) -> str:
+        """The address of the server that carries out texts; empty where they are carried out here."""
+        return self._runner.server
 
     @property
     def is_closed(self) -> bool:
@@ -185,28 +201,12 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
         """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
         return self.cursor().executemany(text, params)
 
-    def begin(self) -> None:
-        """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""
-        self.execute("BEGIN")
-
-    def commit(self) -> None:
-        """Keep what was changed since `begin`; without a transaction everything is kept already."""
-        self._check_open()
-        if self.catalog.in_transaction:
-            self.execute("COMMIT")
-
-    def rollback(self) -> None:
-        """Undo what was changed since `begin`; raises `Unsupported` without a transaction, when nothing can be undone."""
-        self._check_open()
-        if not self.catalog.in_transaction:
-            raise Unsupported(
-                "There is nothing to roll back: each statement is committed as it ends. Call begin() first, or write BEGIN."
-            )
-        self.execute("ROLLBACK")
-
     def table(self, name: str) -> Frame:
         """Return a table or view, also by `schema.name` or with its database; raises `UnknownName`."""
         self._check_open()
+        if self.server:
+            parts = (quoted_name(part) for part in name.split("."))
+            return self.sql(f"SELECT * FROM {'.'.join(parts)}")
         name = self.catalog.named(name)
         table = self.catalog.table(name)
         return (
@@ -333,7 +333,8 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, HasErrors):
             self.close()
 
     def __repr__(self) -> str:
-        on = f"on the {self.device}, {len(self.catalog.names())} tables"
+        here = f"on the {self.device}, {len(self.catalog.names())} tables"
+        on = f"to the server at {self.server}" if self.server else here
         state = "closed" if self._closed else on
         return f"<fuseline.Connection: {state}>"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from .catalog import Catalog, file_paths
 from .db_api import HasErrors
-from .errors import WrongArguments, shown
+from .errors import Unsupported, WrongArguments, shown
 from .fence import fenced
 from .plan.logical import CatalogTable, Logical
 from .plan.temporal import zones
@@ -37,6 +37,8 @@ class FileReaders:
         def forget(self, entry: object) -> None: ...
         def stoppable(self) -> AbstractContextManager[object]: ...
         def _check_open(self) -> None: ...
+        @property
+        def server(self) -> str: ...
         def _scan(self, table: CatalogTable) -> Frame: ...
 
     def read_parquet(
@@ -100,6 +102,10 @@ class FileReaders:
         from .plan.files.read_options import READ_OPTIONS
 
         self._check_open()
+        if self.server:
+            raise Unsupported(
+                f"Queries of this connection run at {self.server}, whose files SQL reads: FROM read_{form}('path')."
+            )
         if form in READ_OPTIONS:
             options = dict(READ_OPTIONS[form].read(n, value) for n, value in options.items())
         with zones.of_session(self.settings.timezone):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, time
+from typing import TYPE_CHECKING
 
 from . import errors
-from .errors import FuselineError
+from .errors import FuselineError, Unsupported
+from .fence import fenced
+
+if TYPE_CHECKING:
+    from .catalog import Catalog
 
 apilevel = "2.0"
 threadsafety = 2  # threads may share the module and connections
@@ -71,3 +76,33 @@ class HasErrors:
     InternalError = errors.InternalError
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
+
+
+@fenced
+class EndsTransactions:
+    """The methods of a connection that begin and end transactions."""
+
+    if TYPE_CHECKING:  # what a connection has
+        catalog: Catalog
+
+        def execute(self, text: str) -> object: ...
+        def _check_open(self) -> None: ...
+
+    def begin(self) -> None:
+        """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""
+        self.execute("BEGIN")
+
+    def commit(self) -> None:
+        """Keep what was changed since `begin`; without a transaction everything is kept already."""
+        self._check_open()
+        if self.catalog.in_transaction:
+            self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo what was changed since `begin`; raises `Unsupported` without a transaction, when nothing can be undone."""
+        self._check_open()
+        if not self.catalog.in_transaction:
+            raise Unsupported(
+                "There is nothing to roll back: each statement is committed as it ends. Call begin() first, or write BEGIN."
+            )
+        self.execute("ROLLBACK")

@@ -60,6 +60,7 @@ class FuselineError(Exception):
             )
         self.span = span
         self.text: str | None = None
+        self.shown: str | None = None  # the message with its place, as a server has told it
 
     def at(self, span: Span | None) -> None:
         """Attach the place of what raised; the first that is known is the innermost, and stays."""
@@ -82,6 +83,8 @@ class FuselineError(Exception):
         return balanced(text, span)
 
     def __str__(self) -> str:
+        if self.shown is not None:
+            return self.shown
         if self.text is None or self.span is None:
             return self.message
         return f"{self.message}\n{caret(printable(self.text), self.span)}"

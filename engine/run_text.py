@@ -39,6 +39,9 @@ def run_text(
     With `rows` the text is one INSERT ... VALUES that stores a row for each of them, and `params` are the values of the first;
     raises `NotByRows` for others.  `tables` are plans that the text may name, whatever the catalog has.
     """
+    answered = runner.elsewhere(text, params, rows, tables)
+    if answered is not None:
+        return answered
     if rows is not None:
         runner.catalog.refresh()
         return _stored(connection, runner, text, params, rows)

@@ -59,6 +59,7 @@ FLOORS: dict[str, set[str]] = {
 # The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
 TOP = {
     "cli",
+    "client",
     "database_statements",
     "table_statements",
     "distributed",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..database.attached_databases import AttachedDatabase
 from ..database.open_folders import close_folder, open_folder
-from ..errors import CatalogError, InvalidQuery, Unsupported, WrongArguments, check_text, shown
+from ..errors import CatalogError, InvalidQuery, WrongArguments, check_text, shown
 from ..plan.changes.catalog_objects import MEMORY, TEMP
 from ..storage.tables.access import EVERYTHING, AccessRules
 
@@ -21,6 +21,11 @@ IN_MEMORY = ":memory:"
 DEVICES = ("auto", "cpu", "gpu")  # which connect takes in the place of a database
 _SERVER = re.compile(r"grpc(\+\w+)?://", re.IGNORECASE)
 _RESERVED = ("main", MEMORY, TEMP, "system")  # which mean other things before the name of a table
+
+
+def is_address(database: object) -> bool:
+    """Whether what is to be opened is the address of a server."""
+    return isinstance(database, str) and _SERVER.match(database) is not None
 
 
 def open_home(
@@ -54,10 +59,6 @@ def _path(database: object, read_only: object) -> str:
     if not isinstance(path, str) or "\0" in path:
         raise WrongArguments(f"A database's path is text, not {shown(path)}.")
     check_text(path, "The path of a database")
-    if _SERVER.match(path):
-        raise Unsupported(
-            f'"{path}" is a server\'s address, and connect() opens folders: adbc_driver_flightsql.dbapi.connect("{path}") is a client of it (docs/server.md).'
-        )
     if path in ("", IN_MEMORY):
         if read_only:
             raise WrongArguments("read_only=True goes with a folder: memory begins empty.")

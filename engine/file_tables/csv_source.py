@@ -147,7 +147,9 @@ class CsvSource:
             return {}
         bad = {}
         for place, conversion in sorted(known.items()):
-            if place < len(row.fields) and is_text(row.fields[place] or ""):
+            found = row.fields[place] if place < len(row.fields) else None
+            is_null = found in null_texts(self.options) and place not in row.quoted
+            if found is not None and is_text(found) and not is_null:
                 text = self._with_nulls(part, place, pa.array([row.fields[place]], pa.string()))
                 if convert(text, conversion, safe=True).null_count > text.null_count:
                     bad[place] = conversion

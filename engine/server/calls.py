@@ -15,6 +15,7 @@ from pyarrow import flight
 
 from ..errors import FuselineError
 from ..stopping import Stop
+from .flight_errors import ERROR_HEADER
 from .logins import Logins, NotLoggedIn
 
 COOKIE = "arrow_flight_session_id"
@@ -33,6 +34,7 @@ class ServerCall(flight.ServerMiddleware):
         self._stop: Stop | None = None
         self._ended = False
         self.waits_since: float | None = None  # for its client to read
+        self.tells_class = False  # whether errors name their classes, for a client that reads them
 
     @property
     def client(self) -> str:
@@ -110,6 +112,7 @@ class Calls(flight.ServerMiddlewareFactory):
             if info.method != flight.FlightMethod.DO_ACTION:
                 raise flight.FlightUnauthenticatedError(refusal) from None
         call = ServerCall(client, refusal, _cookie(_text(headers, "cookie")), token)
+        call.tells_class = bool(_text(headers, ERROR_HEADER))
         self._open.add(call)
         call.at_end(lambda: self._open.discard(call))
         return call

@@ -16,7 +16,7 @@ from ..errors import InvalidQuery, Unsupported
 from .calls import Calls, ServerCall
 from .client_sessions import Sessions
 from .client_statements import ParameterRows, Statements, read_rows
-from .flight_errors import answered
+from .flight_errors import CALL, answered
 from .flight_sql_messages import (
     CommandPreparedStatementQuery,
     CommandPreparedStatementUpdate,
@@ -35,8 +35,6 @@ from .server_actions import ACTIONS, FOR_EVERYONE, Asked
 from .shared_tables import ServedConnection
 from .turns import ServerLimits, Turns
 from .wire_format import MalformedMessage, encode
-
-CALL = "call"
 
 
 class _NoHandshake(flight.ServerAuthHandler):
@@ -123,7 +121,7 @@ class FlightService(flight.FlightServerBase):
             raise MalformedMessage(f"{type(asked).__name__} is no ticket: ask for one first.")
         self.queries += 1
         columns, batches = self.statements.rows(call, context, asked.statement_handle)
-        return flight.GeneratorStream(columns, self._sent(batches))
+        return flight.GeneratorStream(columns, self._sent(context, batches))
 
     @answered
     def do_put(
@@ -224,7 +222,9 @@ class FlightService(flight.FlightServerBase):
         self.sessions.end_all()
 
     @answered
-    def _sent(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _sent(
+        self, context: flight.ServerCallContext, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         yield from batches
 
     def _call(self, context: flight.ServerCallContext) -> ServerCall:
