@@ -17,7 +17,17 @@ from fuseline.plan import derived
 from fuseline.plan.changes.session_objects import UserType
 from fuseline.plan.coercion import decimal_type, enum_of, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
-from fuseline.plan.types import TIMESTAMP, DataType, array_of, list_of, map_of, struct_of
+from fuseline.plan.types import (
+    DOUBLE,
+    FLOAT,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    array_of,
+    list_of,
+    map_of,
+    struct_of,
+)
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
 
@@ -292,6 +302,30 @@ def _decimal_type(node: exp.DataType, _: UserTypes) -> DataType:
     return decimal_type(precision, scale, place)
 
 
+def _text_type(node: exp.DataType, _: UserTypes) -> DataType:
+    """CHARACTER(n) and its like are VARCHAR, whose values have any length, as in DuckDB."""
+    if len(_numbers(node)) > 1:
+        raise ParseError("A type of text takes one length: VARCHAR(20).", span_of(node))
+    return VARCHAR
+
+
+def _float_type(node: exp.DataType, _: UserTypes) -> DataType:
+    """FLOAT(p) has at least p binary digits: up to 24 of them FLOAT has, up to 53 DOUBLE."""
+    digits = _numbers(node)
+    if len(digits) > 1 or not all(1 <= n <= 53 for n in digits):
+        raise ParseError("FLOAT takes a number of binary digits from 1 to 53.", span_of(node))
+    return DOUBLE if digits and digits[0] > 24 else FLOAT
+
+
+def _numbers(node: exp.DataType) -> list[int]:
+    """Return the parameters of a type that takes whole numbers."""
+    use(*node.expressions, *(p.this for p in node.expressions))
+    names = [p.name for p in node.expressions]
+    if not all(name.isdigit() for name in names):
+        raise ParseError("The parameter of this type is a whole number.", span_of(node))
+    return [int(name) for name in names]
+
+
 def _timestamp_type(node: exp.DataType, _: UserTypes) -> DataType:
     use(*node.expressions, *(p.this for p in node.expressions))
     if [p.name for p in node.expressions] in ([], ["6"]):
@@ -316,6 +350,8 @@ _TYPES: dict[str, Callable[[exp.DataType, UserTypes], DataType]] = {
     "MAP": _map_type,
     "STRUCT": _struct_type,
     "DECIMAL": _decimal_type,
+    "FLOAT": _float_type,
+    **dict.fromkeys(("CHAR", "NCHAR", "VARCHAR", "NVARCHAR"), _text_type),
     "TIMESTAMPNTZ": _timestamp_type,
     "USERDEFINED": _named_type,
 }

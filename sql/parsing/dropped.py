@@ -124,6 +124,9 @@ _WORDS = frozenset(
 )
 
 
+_BEFORE_TYPES = (TokenType.ALIAS, TokenType.DCOLON, TokenType.IDENTIFIER, TokenType.VAR)
+
+
 @dataclass(slots=True)
 class _Leaves:
     """What the nodes of a tree tell about its tokens."""
@@ -150,7 +153,12 @@ def dropped(
         if kind in _LEAVES:
             if token.start not in leaves.starts and not _is_grammar(tokens, i, leaves):
                 return _error(token, piece)
-        elif kind is TokenType.L_PAREN and i and _is_foreign(tokens[i - 1], leaves):
+        elif (
+            kind is TokenType.L_PAREN
+            and i
+            and _is_foreign(tokens[i - 1], leaves)
+            and not _is_type(tokens[:i])
+        ):
             return _unknown_function(tokens[i - 1], piece)
         elif kind in _CONSTANTS:
             if tokens[i - 1].token_type is not TokenType.NOT:  # a column may be NOT NULL
@@ -183,6 +191,15 @@ def _is_foreign(token: Token, leaves: _Leaves) -> bool:
         return False
     named = scalar_name(word) or aggregate_name(word) or window_name(word)
     return named is None and not is_function(word)
+
+
+def _is_type(before: Sequence[Token]) -> bool:
+    """Whether the last token is CHAR as a type, which is written like a function: CAST(a AS CHAR(5)), a::CHAR(5), (a CHAR(5))."""
+    return (
+        before[-1].text.lower() == "char"
+        and len(before) > 1
+        and before[-2].token_type in _BEFORE_TYPES
+    )
 
 
 def _unknown_function(token: Token, piece: Piece) -> UnknownName:
