@@ -114,6 +114,8 @@ def _bind(
             else:
                 runner.admit(statement)
                 answers.append(run_statement(connection, statement))
+    except NotByRows:  # nothing has run: the statement is about to, once for each row
+        raise
     except FuselineError as error:
         catalog.fail()
         error.with_text(text)
