@@ -108,7 +108,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "harlequin": ("interop.harlequin_adapter",),
     "ibis": ("interop.ibis_backend",),
     "narwhals": ("interop.narwhals_plugin",),
-    "sqlalchemy": ("interop.sqlalchemy_dialect",),
+    "sqlalchemy": ("interop.sqlalchemy",),
 }
 VARIABLE = r"\bFUSELINE_[A-Z_]*[A-Z]\b"
 ARROW_FREE = ("errors", "settings", "plan", "planner")

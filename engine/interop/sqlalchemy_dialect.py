@@ -5,21 +5,27 @@ An engine has one `fuseline.Connection`, which its threads share: the tables of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import default
+from sqlalchemy.engine import default, reflection
 from sqlalchemy.exc import NoSuchTableError
 from sqlalchemy.pool import StaticPool
-from sqlalchemy.sql import compiler
 
 import fuseline
 
 from ..catalog import View
 from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
 from ..plan.changes.table_rules import TableRules, rules_of
+from .sqlalchemy_statements import (
+    ExactNumeric,
+    FuselineCompiler,
+    FuselineDDLCompiler,
+    FuselineNames,
+    FuselineTypeCompiler,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Connection
@@ -55,35 +61,13 @@ TYPES: Mapping[str, type[sa.types.TypeEngine[object]]] = {
 }
 
 
-class FuselineCompiler(compiler.SQLCompiler):
-    """Statements, where DuckDB writes them in another way than SQLAlchemy does."""
-
-    def visit_regexp_match_op_binary(
-        self, binary: sa.BinaryExpression[object], operator: object, **options: object
-    ) -> str:
-        sides = [self.process(side, **options) for side in (binary.left, binary.right)]
-        return f"regexp_matches({', '.join(sides)})"
-
-    def visit_not_regexp_match_op_binary(
-        self, binary: sa.BinaryExpression[object], operator: object, **options: object
-    ) -> str:
-        return f"NOT {self.visit_regexp_match_op_binary(binary, operator, **options)}"
-
-    def limit_clause(self, select: sa.Select[tuple[object, ...]], **options: object) -> str:
-        parts = {"LIMIT": select._limit_clause, "OFFSET": select._offset_clause}
-        given = {word: part for word, part in parts.items() if part is not None}
-        return "".join(f"\n {word} {self.process(p, **options)}" for word, p in given.items())
-
-    def visit_empty_set_expr(self, element_types: Sequence[object], **_: object) -> str:
-        columns = ", ".join("NULL" for _ in element_types or [None])
-        return f"SELECT {columns} WHERE 1 = 0"
+Method = TypeVar("Method", bound=Callable[..., object])
 
 
-class FuselineTypeCompiler(compiler.GenericTypeCompiler):
-    """Types: a FLOAT of SQLAlchemy is one of Python, which DuckDB calls DOUBLE."""
-
-    def visit_FLOAT(self, type_: sa.Float[float], **_: object) -> str:  # noqa: N802
-        return "FLOAT" if type_.precision is not None and type_.precision <= 24 else "DOUBLE"
+def cached(method: Method) -> Method:
+    """Have an inspector ask a method of reflection once."""
+    made: Method = reflection.cache(method)
+    return made
 
 
 class FuselineDialect(default.DefaultDialect):
@@ -92,6 +76,8 @@ class FuselineDialect(default.DefaultDialect):
     name = "fuseline"
     driver = "fuseline"
     statement_compiler = FuselineCompiler
+    ddl_compiler = FuselineDDLCompiler
+    preparer = FuselineNames
     type_compiler_cls = FuselineTypeCompiler
     default_schema_name = SCHEMA
     supports_statement_cache = True
@@ -104,12 +90,22 @@ class FuselineDialect(default.DefaultDialect):
     supports_default_values = True
     supports_empty_insert = False
     supports_sane_rowcount = True
-    supports_sane_multi_rowcount = False
+    supports_sane_multi_rowcount = True
+    colspecs: ClassVar = {sa.Numeric: ExactNumeric, sa.Float: sa.Float}
     supports_is_distinct_from = True
     insert_returning = update_returning = delete_returning = True
     insert_executemany_returning = True
     postfetch_lastrowid = False
     max_identifier_length = 5_000
+
+    def __init__(self, foreign_keys: str = "refuse", **options: object) -> None:
+        """Take the options of `create_engine`: with foreign_keys="omit" tables are made without theirs, which nothing would check."""
+        super().__init__(**options)
+        if foreign_keys not in ("refuse", "omit"):
+            raise fuseline.InterfaceError(
+                f'foreign_keys= is "refuse" or "omit", not {foreign_keys!r}.'
+            )
+        self.foreign_keys = foreign_keys
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
@@ -151,22 +147,39 @@ class FuselineDialect(default.DefaultDialect):
     def _get_default_schema_name(self, connection: Connection) -> str:
         return SCHEMA
 
+    @cached
     def get_schema_names(self, connection: Connection, **_: object) -> list[str]:
         catalog = _fuseline(connection.connection).catalog
         database = catalog.current.database
         found = [catalog.spelled(p).schema for p in catalog.places() if p.database == database]
         return sorted(found)
 
+    @cached
     def get_table_names(
         self, connection: Connection, schema: str | None = None, **_: object
     ) -> list[str]:
-        return [str(name) for name, entry in _entries(connection, schema) if _is_table(entry)]
+        return [str(n) for n, entry in _of_schema(connection, schema) if _is_table(entry)]
 
+    @cached
     def get_view_names(
         self, connection: Connection, schema: str | None = None, **_: object
     ) -> list[str]:
-        return [str(name) for name, entry in _entries(connection, schema) if not _is_table(entry)]
+        return [str(n) for n, entry in _of_schema(connection, schema) if not _is_table(entry)]
 
+    @cached
+    def get_temp_table_names(
+        self, connection: Connection, schema: str | None = None, **_: object
+    ) -> list[str]:
+        return [str(n) for n, entry in _within(connection, [SchemaPlace(TEMP)]) if _is_table(entry)]
+
+    @cached
+    def get_temp_view_names(
+        self, connection: Connection, schema: str | None = None, **_: object
+    ) -> list[str]:
+        found = _within(connection, [SchemaPlace(TEMP)])
+        return [str(n) for n, entry in found if not _is_table(entry)]
+
+    @cached
     def get_view_definition(
         self, connection: Connection, view_name: str, schema: str | None = None, **_: object
     ) -> str:
@@ -175,12 +188,14 @@ class FuselineDialect(default.DefaultDialect):
                 return entry.text
         raise NoSuchTableError(view_name)
 
+    @cached
     def has_table(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> bool:
         names = [name.casefold() for name, _ in _entries(connection, schema)]
         return table_name.casefold() in names
 
+    @cached
     def get_columns(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> list[Reflected]:
@@ -196,35 +211,39 @@ class FuselineDialect(default.DefaultDialect):
                     "type": _type(kind),
                     "nullable": name not in rules.not_null,
                     "default": None if given is None else given.shown,
-                    "autoincrement": False,
                 }
             )
         return made
 
+    @cached
     def get_pk_constraint(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> Reflected:
         keys = [key for key in _rules(connection, table_name, schema).keys if key.primary]
         return {"name": None, "constrained_columns": [c for key in keys for c in key.columns]}
 
+    @cached
     def get_unique_constraints(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> list[Reflected]:
         keys = [key for key in _rules(connection, table_name, schema).keys if not key.primary]
         return [{"name": None, "column_names": list(key.columns)} for key in keys]
 
+    @cached
     def get_check_constraints(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> list[Reflected]:
         checks = _rules(connection, table_name, schema).checks
         return [{"name": None, "sqltext": check.shown} for check in checks]
 
+    @cached
     def get_foreign_keys(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> list[Reflected]:
         _rules(connection, table_name, schema)
         return []
 
+    @cached
     def get_indexes(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: object
     ) -> list[Reflected]:
@@ -250,11 +269,23 @@ def _fuseline(connection: object) -> fuseline.Connection:
 def _entries(
     connection: Connection, schema: str | None
 ) -> list[tuple[ObjectName, CatalogTable | View]]:
-    """Return the tables and views of a schema of the database in use by name."""
+    """Return the tables and views of a schema of the database in use by name, with temporary ones where no schema is named."""
+    temporary = _within(connection, [SchemaPlace(TEMP)]) if schema is None else []
+    return [*_of_schema(connection, schema), *temporary]
+
+
+def _of_schema(
+    connection: Connection, schema: str | None
+) -> list[tuple[ObjectName, CatalogTable | View]]:
+    database = _fuseline(connection.connection).catalog.current.database
+    return _within(connection, [SchemaPlace(database, (schema or SCHEMA).lower())])
+
+
+def _within(
+    connection: Connection, places: Sequence[SchemaPlace]
+) -> list[tuple[ObjectName, CatalogTable | View]]:
     catalog = _fuseline(connection.connection).catalog
     catalog.refresh()
-    places = [SchemaPlace(catalog.current.database, (schema or SCHEMA).lower())]
-    places += [SchemaPlace(TEMP)] if schema is None else []
     return [
         (ObjectName(entry.name, key.place), entry)
         for key, entry in catalog.objects("relation")

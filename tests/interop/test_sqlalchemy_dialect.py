@@ -216,3 +216,35 @@ def test_whole_division_and_uuids(engine: sa.Engine) -> None:
         asked = sa.select(table.c.u, table.c.n // 2, table.c.n / sa.literal(2)).order_by(table.c.n)
         found = [tuple(row) for row in connection.execute(asked)]
     assert found == [(None, -2, -1.5), (UUID(int=7), 1, 1.5)]
+
+
+def test_foreign_keys_are_refused_or_left_out_by_name() -> None:
+    metadata = sa.MetaData()
+    sa.Table("a", metadata, sa.Column("id", sa.Integer, primary_key=True, autoincrement=False))
+    b = sa.Table("b", metadata, sa.Column("a_id", sa.ForeignKey("a.id")))
+    with pytest.raises(sa.exc.NotSupportedError, match="Foreign keys"):
+        metadata.create_all(sa.create_engine("fuseline:///?device=cpu"))
+    engine = sa.create_engine("fuseline:///?device=cpu", foreign_keys="omit")
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(b.insert(), [{"a_id": 7}])
+        assert connection.execute(b.select()).all() == [(7,)]
+    assert sa.inspect(engine).get_foreign_keys("b") == []
+    engine.dispose()
+    with pytest.raises(fuseline.InterfaceError, match="omit"):
+        sa.create_engine("fuseline://", foreign_keys="maybe")
+
+
+def test_temporary_tables_are_apart_and_times_keep_their_zone(engine: sa.Engine) -> None:
+    metadata = sa.MetaData()
+    made = sa.Table(
+        "t", metadata, sa.Column("at", sa.DateTime(timezone=True)), prefixes=["TEMPORARY"]
+    )
+    metadata.create_all(engine)
+    found = sa.inspect(engine)
+    assert (found.get_table_names(), found.get_temp_table_names()) == ([], ["t"])
+    assert found.has_table("t")
+    assert found.get_columns("t")[0]["type"].timezone
+    with engine.connect() as connection:
+        assert connection.execute(sa.select(sa.literal(6).bitwise_xor(3))).scalar() == 5
+        assert connection.execute(made.select()).all() == []

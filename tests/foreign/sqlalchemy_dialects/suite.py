@@ -1,0 +1,3 @@
+"""What `sqlalchemy.testing.suite` has."""
+
+from sqlalchemy.testing.suite import *  # noqa: F403
