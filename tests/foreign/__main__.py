@@ -50,7 +50,6 @@ NARWHALS = Suite(
         r"|native_namespace_frame|v1_test with_row_index|numpy_array|test_cast\b|float16": (
             "chooses what to expect, or whether to run, by the word duckdb in the constructor's name"
         ),
-        r"2d_array": "types of Array are not there",
         r"to_datetime_tz_aware|all_null_offset_format": "strptime reads no time zones",
     },
 )

@@ -9,7 +9,7 @@ from narwhals._utils import Version, isinstance_or_issubclass
 
 from ...plan import types
 from ...plan.coercion import enum_of
-from ...plan.types import DataType, Kind, decimal, list_of, map_of, struct_of
+from ...plan.types import DataType, Kind, array_of, decimal, list_of, map_of, struct_of
 
 if TYPE_CHECKING:
     from narwhals.dtypes import DType
@@ -63,7 +63,8 @@ def to_dtype(data_type: DataType, version: Version, zone: str) -> DType:
         case Kind.DECIMAL:
             return dtypes.Decimal(data_type.precision, data_type.scale)
         case Kind.LIST:
-            return dtypes.List(inner[0])
+            length = data_type.precision  # of an ARRAY
+            return dtypes.Array(inner[0], length) if length else dtypes.List(inner[0])
         case Kind.MAP:
             key, value = (field.dtype for field in inner[0].fields)
             return dtypes.Map(key, value)
@@ -89,6 +90,8 @@ def to_data_type(dtype: IntoDType, version: Version, zone: str) -> DataType:
         return decimal(dtype.precision, dtype.scale)
     if isinstance(dtype, dtypes.List):
         return list_of(to_data_type(dtype.inner, version, zone))
+    if isinstance(dtype, dtypes.Array):
+        return array_of(to_data_type(dtype.inner, version, zone), dtype.shape[0])
     if isinstance(dtype, dtypes.Map):
         pair = (to_data_type(part, version, zone) for part in (dtype.key, dtype.value))
         return map_of(*pair)
