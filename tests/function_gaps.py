@@ -36,10 +36,10 @@ NAMES = {
         array_zip equi_width_bins list_zip lttb
     """,
     "what it names is looked up while a call is bound, so that it has no row in the table of functions": """
-        currval nextval setval
+        currval current_setting nextval setval version
     """,
     "is to come": """
-        current_setting hash sleep_ms version
+        hash sleep_ms
     """,
 }
 

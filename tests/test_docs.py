@@ -42,6 +42,8 @@ SYNTAX = {
     "localtime",
     "localtimestamp",
     "nextval",
+    "version",
+    "current_setting",
     "currval",
     "setval",
     "percentile_cont",

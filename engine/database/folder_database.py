@@ -284,6 +284,10 @@ class FolderDatabase:
             self._begin_segment()
             self.remove_unused()
 
+    def bytes_on_disk(self) -> tuple[int, int]:
+        """Return how long the files of rows are, and the log."""
+        return sum(file.bytes for file in self._files()), self._log.end
+
     def _files(self) -> set[RowsFile]:
         tables = (t for t in self.objects.values() if isinstance(t, StoredTable))
         return {file for table in tables for file in table.files}

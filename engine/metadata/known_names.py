@@ -34,6 +34,31 @@ def databases(here: Here) -> Iterator[Row]:
     yield (SYSTEM, oid(SYSTEM), None, None, True, KIND, False)
 
 
+def version(_: Here) -> Iterator[Row]:
+    from .. import __version__
+
+    yield (f"v{__version__}", None, "Fuseline")
+
+
+def database_sizes(here: Here) -> Iterator[Row]:
+    """Yield the bytes of each database on disk; in memory, where there are no blocks, it has none."""
+    limit = here.settings.memory_limit
+    for found in here.catalog.databases.values():
+        if found.name != TEMP:
+            rows, log = (0, 0) if found.folder is None else found.folder.bytes_on_disk()
+            told = (_bytes(rows + log), 0, 0, 0, 0, _bytes(log))
+            yield (found.name, *told, None, None if limit is None else _bytes(limit))
+
+
+def _bytes(count: int) -> str:
+    """Return a number of bytes as format_bytes() does."""
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << power:
+            tenths = count * 10 >> power
+            return f"{tenths // 10}.{tenths % 10} {unit}"
+    return f"{count} byte" if count == 1 else f"{count} bytes"
+
+
 def schemas(here: Here) -> Iterator[Row]:
     own = (here.catalog.spelled(place) for place in here.catalog.places())
     places = [*own, *((SYSTEM, name) for name in _SYSTEM_SCHEMAS)]

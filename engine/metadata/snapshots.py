@@ -25,6 +25,15 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         "database_name varchar, database_oid bigint, path varchar, comment varchar, internal boolean, type varchar, readonly boolean",
         known_names.databases,
     ),
+    "pragma_version": (
+        "library_version varchar, source_id varchar, codename varchar",
+        known_names.version,
+    ),
+    "pragma_database_size": (
+        "database_name varchar, database_size varchar, block_size bigint, total_blocks bigint, used_blocks bigint, free_blocks bigint, "
+        "wal_size varchar, memory_usage varchar, memory_limit varchar",
+        known_names.database_sizes,
+    ),
     "duckdb_schemas": (
         "oid bigint, database_name varchar, database_oid bigint, schema_name varchar, comment varchar, internal boolean, sql varchar",
         known_names.schemas,

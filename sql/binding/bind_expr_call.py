@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 from sqlglot import exp
 
@@ -33,9 +34,10 @@ from .bind_expr_subquery import bind_sorted
 from .bind_lambda import bind_lambda_call, has_lambda
 from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
+from .relations.told_values import current_setting, version
 from .scope import Scope
 from .udf.bind_python import bind_python, python_aggregate, python_function
-from .udf.bind_sequence_calls import bind_sequence_call, is_sequence_call
+from .udf.bind_sequence_calls import SEQUENCE_CALLS, bind_sequence_call
 
 _CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
 _QUANTILES = ("quantile_cont", "quantile_disc")
@@ -44,6 +46,8 @@ _QUANTILES = ("quantile_cont", "quantile_disc")
 def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
     names = function_names
+    if isinstance(node, exp.CurrentVersion):
+        return version(node, scope)
     if names.aggregate(node) or names.window(node) or python_aggregate(node, scope):
         return bind_aggregate(node, scope)
     python = python_function(node, scope)
@@ -55,12 +59,9 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     found = function_names.scalar(node)
     if found is not None:
         name, nodes = found
-        if name == "getvariable":
-            return _variable(nodes, node, scope)
-        if is_sequence_call(name):
-            return bind_sequence_call(name, node, call_span(node, scope), scope)
-        if name == "setseed":
-            return bind_setseed(node, scope)
+        kept = _KEPT_VALUES.get(name.lower())
+        if kept is not None:
+            return kept(node, scope)
         if name.lower() in OF_SESSION:
             return OF_SESSION[name.lower()]([scope.bind(n) for n in nodes], scope, span_of(node))
         if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
@@ -96,8 +97,9 @@ def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope
     return OF_NAMED_VALUES[name.lower()]([scope.bind(struct)], names, values, place)
 
 
-def _variable(nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:
+def _variable(node: exp.Expr, scope: Scope) -> Expr:
     """Return the value of getvariable('name'), NULL where there is none."""
+    nodes = node.expressions
     name = scope.bind(nodes[0]) if len(nodes) == 1 else None
     if not isinstance(name, Literal) or not isinstance(name.value, str):
         raise InvalidQuery("getvariable takes the name of a variable as a string.", span_of(node))
@@ -162,6 +164,19 @@ OF_SESSION: dict[str, Callable[[Sequence[Expr], Scope, Span | None], Expr]] = {
     "current_query": _query,
     "current_schemas": _schemas,
     "in_search_path": _in_search_path,
+}
+
+
+def _of_sequence(name: str, node: exp.Expr, scope: Scope) -> Expr:
+    return bind_sequence_call(name, node, call_span(node, scope), scope)
+
+
+# Functions of what a connection keeps beside tables
+_KEPT_VALUES: dict[str, Callable[[exp.Expr, Scope], Expr]] = {
+    "getvariable": _variable,
+    "setseed": bind_setseed,
+    "current_setting": lambda node, scope: current_setting(node, call_span(node, scope), scope),
+    **{name: partial(_of_sequence, name) for name in SEQUENCE_CALLS},
 }
 
 

@@ -60,6 +60,7 @@ _CALLED = RESERVED | frozenset(
         "uuidv4",
         "uuidv7",
         "values",
+        "version",
         *TABLE_FUNCTIONS,
     ]
 )

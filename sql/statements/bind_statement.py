@@ -70,7 +70,6 @@ _NO_OPERATION = {
     "VACUUM": rf"(?:\s+analyze)?{_OF_TABLE}",
 }
 _REFUSED = {
-    "CALL": "use a query",
     "GRANT": "there are no users",
     "REVOKE": "there are no users",
 }
@@ -163,6 +162,8 @@ def bind_result(node: exp.Expr, scope: Scope) -> Query:
 
 
 def _describe(piece: Piece, scope: Scope) -> Statement:
+    if len(piece.sql.split()) == 1:
+        return Query(bind_text("describe", SHOWN["all tables"], scope))
     scope = _describing(scope)
     node = scope.session.parse(piece)
     use(node)
@@ -197,6 +198,11 @@ def _show(piece: Piece, scope: Scope) -> Statement:
     what = " ".join(rest[0].split()) if rest else ""
     if what.lower() == "tables":
         return ShowTables()
+    if what.lower() in ("", "all"):
+        return Query(bind_text("show", SHOWN["all tables"], scope))
+    within = re.fullmatch(r"tables\s+(?:from|in)\s+(\S+)", what, re.IGNORECASE)
+    if within is not None:
+        return _tables_in(within[1], piece, scope)
     if what.lower() in SHOWN:
         return Query(bind_text(what.lower(), SHOWN[what.lower()], scope))
     if re.fullmatch(r"[A-Za-z_]\w*|\"[^\"]+\"", what):
@@ -207,9 +213,43 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         table.meta.update(name.meta)
         return _describe_table(table, _describing(scope))
     raise Unsupported(
-        "SHOW takes TABLES, ALL TABLES, DATABASES, SCHEMAS or the name of a table.",
+        "SHOW takes TABLES, TABLES FROM schema, ALL TABLES, DATABASES, SCHEMAS, VARIABLES or the name of a table.",
         Span(piece.start, piece.end),
     )
+
+
+def _tables_in(name: str, piece: Piece, scope: Scope) -> Statement:
+    """Return the names of tables and views in a schema or database."""
+    parts = [part.strip('"') for part in name.split(".")]
+    place = scope.session.catalog.place_of(parts)
+    if place is None:
+        start = piece.start + piece.sql.rindex(name)
+        raise UnknownName(f'There is no schema "{name}".', Span(start, start + len(name)))
+    database, schema = (part.replace("'", "''") for part in place)
+    text = (
+        "select table_name as name from information_schema.tables "
+        f"where lower(table_catalog) = '{database}' and lower(table_schema) = '{schema}' order by name"
+    )
+    return Query(bind_text("show", text, scope))
+
+
+def _call(piece: Piece, scope: Scope) -> Statement:
+    """Bind CALL f(...): the rows of a table function."""
+    if re.fullmatch(r"\s*call\s+[\w.]+\s*\(.*\)\s*", piece.sql, re.IGNORECASE | re.DOTALL) is None:
+        message = "Syntax error: the statement is written CALL function(arguments)."
+        raise ParseError(message, Span(piece.start, piece.end))
+    place = _word_span(piece, "CALL")
+    text = f"{piece.text[: place.start]}FROM{piece.text[place.end :]}"  # at the same places
+    return bind_result(scope.session.parse(Piece(text, piece.start, piece.end)), scope)
+
+
+_PRAGMAS = {
+    "version": "from pragma_version()",
+    "database_size": "from pragma_database_size()",
+    "database_list": "from pragma_database_list",
+    "show_databases": SHOWN["databases"],
+    "show_tables_expanded": SHOWN["all tables"],
+}
 
 
 _SETTING = re.compile(
@@ -290,6 +330,8 @@ def _pragma(piece: Piece, scope: Scope) -> Statement:
         return NoOperation()
     if name == "show_tables":
         return ShowTables()
+    if name in _PRAGMAS:
+        return Query(bind_text("pragma", _PRAGMAS[name], scope))
     raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
 
 
@@ -300,6 +342,7 @@ _WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Statement]] = {
     exp.Merge: merge_rows,
 }
 _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
+    "CALL": _call,
     "CREATE": _create,
     "COPY": copy_statement,
     "PREPARE": prepare,

@@ -27,7 +27,9 @@ SHOWN = {
     "all tables": "select database_name as database, schema_name as schema, table_name as name, "
     "list(column_name order by column_index) as column_names, list(data_type order by column_index) as column_types, "
     "database_name = 'temp' as temporary from duckdb_columns() where not internal group by all order by all",
-    "schemas": "select database_name, schema_name from duckdb_schemas() where database_name = current_database() order by all",
+    "schemas": "select database_name, schema_name, schema_name = current_schema() as current from duckdb_schemas() "
+    "where database_name = current_database() order by all",
+    "variables": "select name, value, type from duckdb_variables() order by name",
 }
 _TIMES = (Kind.TIME, Kind.TIMESTAMPTZ)
 _SHARES = ("0.25", "0.50", "0.75")

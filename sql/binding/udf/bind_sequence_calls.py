@@ -21,15 +21,12 @@ from fuseline.sql.parsing.pieces import span_of
 from ..draws.volatile import row_number
 from ..scope import Scope
 
-
-def is_sequence_call(name: str) -> bool:
-    """Whether a function asks a sequence."""
-    return name.lower() in FUNCTIONS
+SEQUENCE_CALLS = tuple(FUNCTIONS)
 
 
 def bind_sequence_call(name: str, node: exp.Expr, place: Span | None, scope: Scope) -> Expr:
     """Bind a call, which gives another value in each row, and is called for these alone that get to it."""
-    name, nodes = name.lower(), node.expressions
+    nodes = node.expressions
     sets = name == "setval"
     if len(nodes) not in ((2, 3) if sets else (1,)):
         takes = (
