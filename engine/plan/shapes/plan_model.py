@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Generic, TypeVar, cast
 
+from ...errors import Span
 from ..expr import Column, Expr, Literal, Value
 from ..types import DataType
 from .guards import SlotLiteral, decided
@@ -14,6 +16,7 @@ T = TypeVar("T")
 Parts = list[object]
 Values = Sequence[Value] | Mapping[int, Value]  # by the number of a slot
 Make = Callable[[Parts, Values], object]
+_PLAIN = frozenset([str, int, float, bool, type(None), Column, DataType, Span])
 _WHOLE = (Column, DataType, str, int, float, bytes, bool, type(None))
 
 
@@ -63,9 +66,8 @@ class PlanModel(Generic[T]):
             return self._collected(part)
         if isinstance(part, dict):
             return self._mapping(part)
-        if dataclasses.is_dataclass(part) and _is_of_plans(type(part)):
-            return self._node(part)
-        return None
+        names = _field_names(type(part))
+        return self._node(part, names) if names else None
 
     def _collected(self, part: tuple[object, ...] | list[object] | frozenset[object]) -> int | None:
         given = list(part)
@@ -96,13 +98,12 @@ class PlanModel(Generic[T]):
 
         return self._add(make)
 
-    def _node(self, part: object) -> int | None:
-        fields = [f.name for f in dataclasses.fields(part)]  # type: ignore[arg-type]
-        state = {name: getattr(part, name) for name in fields}
+    def _node(self, part: object, names: Sequence[str]) -> int | None:
+        state = {name: getattr(part, name) for name in names}
         changed = [
             (name, place)
             for name, value in state.items()
-            if (place := self._visit(value)) is not None
+            if type(value) not in _PLAIN and (place := self._visit(value)) is not None
         ]
         if not changed:
             return None
@@ -133,8 +134,12 @@ def _literal(slot: SlotLiteral) -> Make:
     return lambda _, values: Literal(values[number], data_type, span)
 
 
-def _is_of_plans(kind: type) -> bool:
-    return kind.__module__.startswith(__name__.partition(".plan.")[0] + ".plan.")
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Return the fields of a class of plans; none of another, whose objects no plan makes anew."""
+    is_of_plans = kind.__module__.startswith(__name__.partition(".plan.")[0] + ".plan.")
+    fields = dataclasses.fields(kind) if is_of_plans and dataclasses.is_dataclass(kind) else ()
+    return tuple(field.name for field in fields)
 
 
 def decided_over(ask: Callable[[Expr], T], expr: Expr) -> T:
