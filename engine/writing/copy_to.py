@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, BinaryIO
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import PurePath
+from typing import TYPE_CHECKING, BinaryIO, Generic, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -33,6 +34,20 @@ ROWS_OF_A_STEP = 8192  # between two looks at how large a file is by now
 _ENDINGS = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "arrow": ".arrow"}
 _PACKED = {"gzip": ".gz", "zstd": ".zst"}
 
+Place = TypeVar("Place", bound=PurePath)
+
+
+class Destination(Protocol[Place]):
+    """Where new files go, all of them or none: folders of this machine, or a store of objects."""
+
+    def resolved(self, path: str) -> Place: ...
+
+    def begin_folder(self, place: Place, asked: str, fills: bool, overwrites: bool) -> None: ...
+
+    def make_folder(self, place: Place, asked: str) -> None: ...
+
+    def opened(self, place: Place, asked: str) -> AbstractContextManager[BinaryIO]: ...
+
 
 def copy_to(connection: Connection, copy: CopyTo) -> Answer:
     """Write the rows of a query and count them; no file is there, or changed, where that fails."""
@@ -45,29 +60,36 @@ def copy_to(connection: Connection, copy: CopyTo) -> Answer:
         raise InvalidQuery(f"{chosen[0]} and {chosen[1]} exclude each other.")
     if chosen == ["append"] and not (columns.partitions or several):
         raise Unsupported("append goes with PARTITION_BY: a single file is written anew.")
-    with _destination(connection, copy.path) as files:
-        place = files.resolved(copy.path)
-        reading = connection.stream(columns.plan)
-        output = _NewOutput(files, copy, columns, reading)
-        try:
-            rows = output.write(place)
-            return counted(rows, output.written if copy.options.get("return_files") else None)
-        finally:
-            reading.close()
-
-
-def _destination(connection: Connection, path: str) -> NewFiles | NewObjects:
     rules = connection.catalog.access.rules
-    if is_remote(path):
-        return NewObjects(rules, path, connection.settings.spill_dir)
-    return NewFiles(rules)
+    if is_remote(copy.path):
+        with NewObjects(rules, copy.path, connection.settings.spill_dir) as objects:
+            return _written(connection, copy, columns, objects)
+    with NewFiles(rules) as files:
+        return _written(connection, copy, columns, files)
 
 
-class _NewOutput:
+def _written(
+    connection: Connection, copy: CopyTo, columns: WrittenColumns, files: Destination[Place]
+) -> Answer:
+    place = files.resolved(copy.path)
+    reading = connection.stream(columns.plan)
+    output = _NewOutput(files, copy, columns, reading)
+    try:
+        rows = output.write(place)
+        return counted(rows, output.written if copy.options.get("return_files") else None)
+    finally:
+        reading.close()
+
+
+class _NewOutput(Generic[Place]):
     """The rows of one statement on their way into files."""
 
     def __init__(
-        self, files: NewFiles | NewObjects, copy: CopyTo, columns: WrittenColumns, reading: Reading
+        self,
+        files: Destination[Place],
+        copy: CopyTo,
+        columns: WrittenColumns,
+        reading: Reading,
     ) -> None:
         self._files, self._copy, self._columns, self._reading = files, copy, columns, reading
         first = len(columns.partitions)
@@ -78,7 +100,7 @@ class _NewOutput:
         self._held = 0
         self.written: list[str] = []  # paths, as they were asked for
 
-    def write(self, place: Any) -> int:
+    def write(self, place: Place) -> int:
         if self._columns.partitions:
             return self._write_partitions(place)
         if any(self._copy.options.get(name) for name in SEVERAL_FILES):
@@ -88,7 +110,7 @@ class _NewOutput:
             writer, _ = self._opened(place, stack)
             return sum(self._write(writer, table) for table in self._reading)
 
-    def _write_several(self, root: Any) -> int:
+    def _write_several(self, root: Place) -> int:
         """Write a folder of files, the next one as soon as one has so many bytes as were asked for."""
         self._begin(root)
         most = self._copy.options.get("file_size_bytes", 1 << 62)
@@ -105,13 +127,13 @@ class _NewOutput:
                     rows += self._write(writer, table.slice(start, ROWS_OF_A_STEP))
         return rows
 
-    def _begin(self, root: Any) -> None:
+    def _begin(self, root: Place) -> None:
         options = self._copy.options
         fills = any(options.get(name) for name in FOLDER_OPTIONS)
         self._files.begin_folder(root, self._copy.path, fills, bool(options.get("overwrite")))
 
     def _named(
-        self, root: Any, folder: str, number: int, stack: ExitStack
+        self, root: Place, folder: str, number: int, stack: ExitStack
     ) -> tuple[FileWriter, BinaryIO]:
         """Open a file of a folder, by the pattern of its name."""
         options = self._copy.options
@@ -131,7 +153,7 @@ class _NewOutput:
         self.written.append(f"{self._copy.path.rstrip('/')}/{below}")
         return self._opened(root / below, stack)
 
-    def _write_partitions(self, root: Any) -> int:
+    def _write_partitions(self, root: Place) -> int:
         """Write a folder of files, one for each value of the partition columns, by which the rows are sorted."""
         self._begin(root)
         rows, known = 0, None
@@ -146,7 +168,7 @@ class _NewOutput:
                     rows += self._write(writer, part)
         return rows
 
-    def _opened(self, place: Any, stack: ExitStack) -> tuple[FileWriter, BinaryIO]:
+    def _opened(self, place: Place, stack: ExitStack) -> tuple[FileWriter, BinaryIO]:
         options = dict(self._copy.options)
         if options.get("compression", "auto") == "auto":
             options.pop("compression", None)

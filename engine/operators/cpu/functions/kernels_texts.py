@@ -7,7 +7,7 @@ once for each group.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,9 @@ from .vectors import Array, Kernel, Mask, Vector, at, both_valid
 PIECE_BYTES = 4 << 20
 
 # (strings, parameters...) -> an Arrow array of the result type, or numpy values for the rows that are not NULL.
-TextFunction = Callable[..., Any]
+Made: TypeAlias = pa.Array | Array
+TextFunction: TypeAlias = Callable[..., Made]
+Parameter: TypeAlias = str | bytes | bool | int | float
 
 
 def over_text(function: TextFunction) -> Kernel:
@@ -37,19 +39,19 @@ def over_text(function: TextFunction) -> Kernel:
     return kernel
 
 
-def _value(parameter: Vector) -> Any:
+def _value(parameter: Vector) -> Parameter:
     return parameter.data if isinstance(parameter.data, str) else parameter.data.item()
 
 
 def _applied(
-    function: TextFunction, data_type: DataType, text: Vector, values: list[Any]
+    function: TextFunction, data_type: DataType, text: Vector, values: list[Parameter]
 ) -> Vector:
     if text.is_constant:
         return _result(function(pa.array([text.data]), *values), data_type, None).first()
     return _result(_in_pieces(function, text.data, values), data_type, text.mask)
 
 
-def _in_pieces(function: TextFunction, text: pa.Array, values: list[Any]) -> Any:
+def _in_pieces(function: TextFunction, text: pa.Array, values: list[Parameter]) -> Made:
     """Apply a function to some megabytes at a time: a regular expression gets through few in a second, and is not to be stopped amid them."""
     count = len(text)
     step = max(1, count * PIECE_BYTES // max(text.nbytes, 1))
@@ -74,7 +76,7 @@ def _in_pieces(function: TextFunction, text: pa.Array, values: list[Any]) -> Any
     )
 
 
-def _result(result: Any, data_type: DataType, mask: Mask | None) -> Vector:
+def _result(result: Made, data_type: DataType, mask: Mask | None) -> Vector:
     if isinstance(result, np.ndarray):
         return Vector(data_type, result, mask)
     if data_type.kind is not Kind.VARCHAR:
@@ -119,7 +121,7 @@ def _codes(parameter: Vector) -> Array:
     return np.unique(parameter.data, return_inverse=True)[1].astype(np.int64)
 
 
-def _row_value(parameter: Vector, row: int) -> Any:
+def _row_value(parameter: Vector, row: int) -> Parameter:
     if parameter.is_constant:
         return _value(parameter)
     if isinstance(parameter.data, pa.Array):
