@@ -7,7 +7,7 @@ import tokenize
 
 from tests.test_layout import ROOT
 
-MOST_LINES = 256  # lower it with each change that types what was loose
+MOST_LINES = 252  # lower it with each change that types what was loose
 SLACK = 40  # by which it may lag behind
 
 
@@ -15,6 +15,7 @@ def loose_lines(text: str) -> int:
     """Count the lines that name `Any` outside of imports, strings and comments."""
     found: set[int] = set()
     imported = False
+    text = text.replace("exp.Any", "exp")  # sqlglot's class of ANY
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and token.string in ("import", "from"):
             imported = True
@@ -33,5 +34,5 @@ def test_lines_with_any_become_fewer() -> None:
 
 
 def test_a_new_line_is_counted_and_an_import_is_not() -> None:
-    text = 'from typing import (\n    Any,\n)\n"""Any"""\nx: Any = 1  # Any\ny: list[Any]\n'
+    text = 'from typing import (\n    Any,\n)\n"""Any"""\nx: Any = 1  # Any\ny: list[Any]\nz = exp.Any\n'
     assert loose_lines(text) == 2
