@@ -50,7 +50,7 @@ def is_table(value: object) -> bool:
     return (
         _is_lazy(value)
         or _is_rows(value)
-        or _are_arrays(value)
+        or _arrays(value) is not None
         or hasattr(type(value), "__arrow_c_stream__")
     )
 
@@ -63,12 +63,16 @@ def _is_rows(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(r, Mapping) for r in value)
 
 
-def _are_arrays(value: object) -> bool:
-    """Whether an object has columns without names: a NumPy array of them, or several arrays."""
+def _arrays(value: object) -> list[np.ndarray] | None:
+    """Return the columns, which have no names, of a NumPy array or of several; None for another object."""
     if isinstance(value, np.ndarray):
-        return value.ndim == 1 or (value.ndim == 2 and len(value) > 0)
-    columns = isinstance(value, list | tuple) and bool(value)
-    return columns and all(isinstance(v, np.ndarray) and v.ndim == 1 for v in value)
+        if value.ndim == 1:
+            return [value]
+        return list(value) if value.ndim == 2 and len(value) else None
+    if not isinstance(value, list | tuple):
+        return None
+    found = [v for v in value if isinstance(v, np.ndarray) and v.ndim == 1]
+    return found if found and len(found) == len(value) else None
 
 
 def _to_table(source: object) -> pa.Table | None:
@@ -94,9 +98,9 @@ def _to_table(source: object) -> pa.Table | None:
         return _from_columns(source)
     if _is_rows(source):
         return pa.Table.from_pylist(source)
-    if _are_arrays(source):
-        columns = [source] if isinstance(source, np.ndarray) and source.ndim == 1 else source
-        return _from_columns({f"column{i}": values for i, values in enumerate(columns)})
+    arrays = _arrays(source)
+    if arrays is not None:
+        return _from_columns({f"column{i}": values for i, values in enumerate(arrays)})
     return None
 
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
 from ...plan.coercion import enum_of
+from ...plan.text.quoted_name import quoted_field
 from ...plan.types import (
     TIMESTAMP,
     VARCHAR,
@@ -16,7 +17,6 @@ from ...plan.types import (
     Kind,
     from_arrow,
     is_bytes,
-    quoted_field,
     to_arrow,
 )
 
