@@ -92,7 +92,7 @@ MISTAKES = [
     ("select i from t ^unoin^ select i from t", "Did you mean UNION?"),
     ("with x as ^select^ 1 select * from x", 'expected "(", NOT or MATERIALIZED'),
     ("with x (^select^ 1) select * from x", "expected a name"),
-    ("with x as (select 1^)^", 'expected a query, INSERT, UPDATE, DELETE or ","'),
+    ("with x as (select 1^)^", 'expected a query, INSERT, UPDATE, DELETE, MERGE or ","'),
     ("select count^(^* from t", 'This "(" is not closed: ")" is missing before "from"'),
     ("select count(distinct i ^s^) from t", 'A comma is missing before "s"'),
     ("select sum(i) over ^partition by^ s from t", 'expected FROM, ",", AND, OR, WHERE, GROUP BY or the end of the statement'),
