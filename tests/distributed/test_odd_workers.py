@@ -117,12 +117,12 @@ def test_a_worker_of_another_version_is_named(client: Any) -> None:
 def _say_version(wrong: str | None) -> None:
     from importlib.metadata import version
 
-    from fuseline.distributed import session
+    from fuseline.distributed import versions
 
     def found(package: str) -> str:
         return wrong if wrong and package == "fuseline" else version(package)
 
-    session.version = found  # type: ignore[assignment]
+    versions.version = found  # type: ignore[assignment]
 
 
 def test_one_worker_without_memory_ends_the_query(opened: Opened) -> None:
