@@ -120,7 +120,9 @@ def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[s
     match node:
         case exp.Literal(is_string=False) if node.name.isdigit():
             return values[ordinal(node, len(values), "ORDER BY")]
-        case exp.PositionalColumn():  # alone it counts the SELECT list, within expressions columns
+        case exp.PositionalColumn(
+            this=exp.Literal()
+        ):  # alone it counts the SELECT list, within expressions columns
             use(node)
             return values[ordinal(node.this, len(values), "ORDER BY")]
         case exp.Literal():

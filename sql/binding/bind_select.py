@@ -243,7 +243,7 @@ def _bind_distinct(
             )
         if isinstance(key, exp.Literal) and not key.is_string:
             found.append(names[ordinal(key, len(names), "DISTINCT ON")][1])
-        elif isinstance(key, exp.PositionalColumn):
+        elif isinstance(key, exp.PositionalColumn) and isinstance(key.this, exp.Literal):
             use(key)
             found.append(names[ordinal(key.this, len(names), "DISTINCT ON")][1])
         else:

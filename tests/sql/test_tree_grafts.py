@@ -124,8 +124,9 @@ def answered(connection) -> dict[str, list[Place]]:
     """The nodes of texts that are answered, by class."""
     found: defaultdict[str, list[Place]] = defaultdict(list)
     for text in TEXTS:
-        plan = _bound(connection, text, lambda tree: tree.root)
-        if isinstance(plan, str):
+        trees: list[Tree] = []  # none of a statement that is read by its words
+        plan = _bound(connection, text, lambda tree, trees=trees: trees.append(tree) or tree.root)
+        if isinstance(plan, str) and trees:
             for number, node in enumerate(parse(next(split(text))).nodes):
                 found[type(node).__name__].append(Place(text, number, plan))
     return dict(found)
