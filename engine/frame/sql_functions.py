@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ..errors import Unsupported
 from ..fence import fenced
 from ..plan import derived
 from ..plan.expr import Expr
@@ -62,6 +63,10 @@ def window(function: str, *args: Operand, ignore_nulls: bool = False) -> Express
     """Return a window function that is no aggregate; the first argument may name a column."""
     known = window_name(function)
     assert known is not None
+    if known == "fill":  # which is made of lag and lead by the key of its window
+        raise Unsupported(
+            "fill() is not supported in dataframe calls: ask SQL for fill(x) OVER (ORDER BY key)."
+        )
     operands = [
         as_column(a) if i == 0 and known != "ntile" else as_expression(a)
         for i, a in enumerate(args)

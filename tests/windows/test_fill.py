@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import fuseline
 from fuseline.errors import FuselineError
 from tests.compare import assert_same_as_duckdb
 
@@ -45,6 +46,11 @@ def test_points(calls: str) -> None:
 
 def test_no_rows() -> None:
     assert_same_as_duckdb("select fill(x) over (order by i) from t where i > 99", {"t": POINTS})
+
+
+def test_dataframe_calls_refuse_it() -> None:
+    with pytest.raises(FuselineError, match="ask SQL"):
+        fuseline.fn.fill(fuseline.col("x"))
 
 
 @pytest.mark.parametrize("call", WRONG)
