@@ -66,7 +66,8 @@ class PlanModel(Generic[T]):
             return self._collected(part)
         if isinstance(part, dict):
             return self._mapping(part)
-        names = _field_names(type(part))
+        kind: type = type(part)
+        names = _field_names(kind)
         return self._node(part, names) if names else None
 
     def _collected(self, part: tuple[object, ...] | list[object] | frozenset[object]) -> int | None:
