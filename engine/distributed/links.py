@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import FIRST_EXCEPTION, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..errors import ClusterError
@@ -46,11 +47,16 @@ def _obstacle(members: Sequence[Member], cluster: Cluster) -> str:
 def _linked(members: Sequence[Member], cluster: Cluster) -> str:
     identity = cluster.begun(members[0].actor.link_identity()).result(timeout=LINK_SECONDS)
     calls = [cluster.begun(member.actor.link(identity)) for member in members]
-    try:
-        why = next(filter(None, [call.result(timeout=LINK_SECONDS) for call in calls]), "")
-    except Late:
-        why = f"NCCL has not started within {LINK_SECONDS:g} s"
-    if why:
+    # Not one after the other: while one waits for a worker that is lost, the call of that one has failed
+    done, late = wait(calls, LINK_SECONDS, FIRST_EXCEPTION)
+    lost = next(filter(None, [call.exception() for call in done]), None)
+    why = f"NCCL has not started within {LINK_SECONDS:g} s" if late else ""
+    if lost is None:
+        why = next(filter(None, [call.result() for call in done]), why)
+    if lost is not None or why:
         for member in members:
-            cluster.begun(member.actor.unlink())
+            with suppress(OSError, RuntimeError, ValueError):  # of a worker that is lost
+                cluster.begun(member.actor.unlink())
+    if lost is not None:
+        raise lost
     return why

@@ -48,8 +48,10 @@ class WorkerLink:
 
         self.drop()
         try:
-            self.made = NcclLink(workers, rank, identity)
+            self.made = link = NcclLink()  # before it is formed, so that `drop` ends the wait
+            link.form(workers, rank, identity)
         except (ClusterError, ImportError, RuntimeError) as error:
+            self.end_if_lost()
             return str(error)
         return ""
 

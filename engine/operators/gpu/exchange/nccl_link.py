@@ -23,7 +23,7 @@ from ...context import MovedBytes
 from ..memory.buffers import check, stream_handle
 
 if TYPE_CHECKING:
-    from nccl.core import Communicator, UniqueId
+    from nccl.core import Communicator
 
 START_SECONDS = 45.0
 LONGEST_SECONDS = 300.0  # for one group, whatever the workers say
@@ -32,6 +32,7 @@ ABORT_SECONDS = 10.0
 BUSY_SECONDS = 0.002  # in which the event is looked at without rest
 REST_SECONDS = 0.00005
 LOOK_SECONDS = 0.001
+FORM_LOOK_SECONDS = 0.02
 WARMTH_BYTES = 1 << 16
 NEEDED = "install nvidia-nccl-cu13 and nccl4py, which the extra cuda13-dask brings"
 
@@ -75,39 +76,51 @@ class _Span:
 class NcclLink:
     """This worker's end of a communicator; all workers of the team make theirs at the same time."""
 
-    def __init__(self, workers: int, rank: int, identity: bytes) -> None:
+    def __init__(self) -> None:
         self._nccl = import_module("nccl.core")
         self._lock = threading.Lock()
-        self._is_closing = False
+        self._is_closing = self._is_formed = False
         self.context_lost = False
         error, event = runtime.cudaEventCreateWithFlags(runtime.cudaEventDisableTiming)
         check(error)
         self._event = event
         self._communicator: Communicator | None = None
-        self._begin(workers, rank, self._nccl.UniqueId.from_bytes(identity))
-        self._warm(workers, rank)
 
-    def _begin(self, workers: int, rank: int, unique: UniqueId) -> None:
-        """Form the communicator, in a thread that may be left behind: NCCL waits without end for a worker that does not come."""
+    def form(self, workers: int, rank: int, identity: bytes) -> None:
+        """Form the communicator, in a thread that may be left behind: NCCL waits without end for a worker that does not come.
+
+        `close` ends the wait, as where the client has found that another worker is lost.
+        """
         failed: list[BaseException] = []
 
-        def form() -> None:
+        def begin() -> None:
             try:
+                unique = self._nccl.UniqueId.from_bytes(identity)
                 self._communicator = self._nccl.Communicator.init(workers, rank, unique)
+                self._warm(workers, rank)
+                self._is_formed = True
             except BaseException as error:
                 failed.append(error)
+                with self._lock:
+                    self._abort()
 
-        thread = threading.Thread(target=form, name="nccl", daemon=True)
+        thread = threading.Thread(target=begin, name="nccl", daemon=True)
         thread.start()
-        thread.join(START_SECONDS)
+        end = time.monotonic() + START_SECONDS
+        while thread.is_alive() and not self._is_closing and time.monotonic() < end:
+            thread.join(FORM_LOOK_SECONDS)
         if failed:
             raise ClusterError(f"NCCL cannot be started: {failed[0]}.") from failed[0]
-        if self._communicator is None:
-            raise ClusterError(f"NCCL has not started within {START_SECONDS:g} s.")
+        if not self.alive:
+            why = (
+                "Another worker was lost." if self._is_closing else f"{START_SECONDS:g} s are over."
+            )
+            self._is_closing = True  # for a thread that goes on
+            raise ClusterError(f"NCCL has not started: {why}")
 
     @property
     def alive(self) -> bool:
-        return self._communicator is not None and not self._is_closing
+        return self._is_formed and self._communicator is not None and not self._is_closing
 
     def move(
         self,
@@ -177,12 +190,22 @@ class NcclLink:
         communicator, self._communicator = self._communicator, None
         if communicator is None:
             return
-        try:
-            communicator.abort()
-        except Exception:  # of a communicator that is gone anyway: the context is looked at below
+        failed: list[Exception] = []
+
+        def abort() -> None:
+            try:
+                communicator.abort()
+            except Exception as error:
+                failed.append(error)
+
+        end = time.monotonic() + ABORT_SECONDS
+        # A thread of its own, since NCCL waits here for its own threads and kernels, which may not end
+        thread = threading.Thread(target=abort, name="nccl abort", daemon=True)
+        thread.start()
+        thread.join(ABORT_SECONDS)
+        if thread.is_alive() or failed:
             self.context_lost = True
             return
-        end = time.monotonic() + ABORT_SECONDS
         while time.monotonic() < end:
             (found,) = runtime.cudaStreamQuery(stream_handle())
             if found != runtime.cudaError_t.cudaErrorNotReady:
