@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -159,7 +159,7 @@ class Members:
         own = description(self.device)
         for address, held, pending in zip(addresses, made, begun, strict=True):
             try:
-                pending.result(timeout=START_SECONDS)
+                self._wait(pending, address)
                 with self.cluster.client.as_current():
                     # What Dask has unpickled belongs to any client of this process, which has a loop of its own
                     actor = Actor(WorkerSession, address, held.key)
@@ -179,6 +179,14 @@ class Members:
             self._let_go(members)
             raise ClusterError(f"All workers must be as the client is: {'; '.join(differing)}.")
         return members
+
+    def _wait(self, placed: Future[Any], address: str) -> None:
+        """Wait until an actor is on its worker; Dask waits without end for a worker that goes meanwhile."""
+        end = time.monotonic() + START_SECONDS
+        while not wait([placed], ALIVE_SECONDS).done:
+            if time.monotonic() > end or address not in self.cluster.addresses(self.grace):
+                raise OSError(f"{address} was lost while it was started")
+        placed.result()
 
     def _hear_silent(self) -> None:
         """Take those back that have spoken again, and forget those that are gone."""

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import pytest
 
 import fuseline
 from fuseline import errors
+from fuseline.distributed.members import Members
+from fuseline.settings import Settings
 from tests.compare import assert_same_as_duckdb
 from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES
@@ -193,3 +195,13 @@ def test_workers_come_stop_and_never_return(fragile: Fragile, tmp_path: Path) ->
         fragile.workers.clear()
         fragile.start()
         assert answered_by(1)  # and the connection goes on
+
+
+def test_a_worker_that_goes_while_it_is_started_is_not_waited_for() -> None:
+    class WithoutWorkers:
+        def addresses(self, _: float) -> list[str]:
+            return []
+
+    members = Members(WithoutWorkers(), Settings(), "cpu")  # type: ignore[arg-type]
+    with pytest.raises(OSError, match="was lost while it was started"):
+        members._wait(Future(), "tcp://127.0.0.1:1")

@@ -43,11 +43,14 @@ def cluster() -> Iterator[Any]:
     if gpus() < 2:
         pytest.skip("needs two GPUs")
     pytest.importorskip("dask_cuda", reason="the extra cuda13-dask is not installed")
+    import dask
     from distributed import Client
 
     from fuseline.distributed.clusters import started
 
-    with started(None, "gpu") as made, Client(made, direct_to_workers=True) as client:
+    # Else a local cluster gives up a worker that dies twice within 15 s
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
+    with patient, started(None, "gpu") as made, Client(made, direct_to_workers=True) as client:
         yield client
 
 
