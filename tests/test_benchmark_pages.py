@@ -66,3 +66,14 @@ def test_runs_under_limits_show_the_first_and_the_slowest_later_one() -> None:
     assert lines[0] == "### TPC-H SF100, with little memory, 2 CPU cores"
     assert "| q01 | 3.00 | 2.00 | 3.00 | 2.00 |" in lines
     assert "| q02 | not right |  |  |  |" in lines
+
+
+def test_the_page_of_clusters_says_what_exchanges_measured() -> None:
+    text = (page.ROOT / "docs/cluster.md").read_text()
+    found = json.loads((page.RESULTS / "exchanges/2x-h100.json").read_text())
+    assert f"of {found['peer_copy'] / 1e9:.0f} GB/s" in text
+    largest = {(each["kind"], each["linked"]): each for each in found["exchanges"]}
+    for kind in ("gather", "broadcast", "hash", "rows"):
+        measured = largest[kind, True]
+        assert measured["bytes"] == 4_000_000_000
+        assert f"| {measured['rate'] / 1e9:.0f} | {measured['share']:.0%} |" in text
