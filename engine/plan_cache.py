@@ -26,7 +26,7 @@ from .storage.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:
     from .observe.profile import PlanOrigin
-    from .sql.parsing.text_shape import NamedPiece, TextShape, TextSlots
+    from .sql import NamedPiece, TextShape, TextSlots
 
 Parameters = Sequence[object] | Mapping[str, object] | None
 KEPT_PLANS = 512

@@ -30,7 +30,7 @@ from .names.reader import quoted
 from .parsing.keywords import RESERVED
 from .parsing.pieces import Piece, first_word, split
 from .parsing.statement_end import NamedRelation, ends_statement, relations, unfinished
-from .parsing.text_shape import TextShape, TextSlots, text_shape
+from .parsing.text_shape import NamedPiece, TextShape, TextSlots, text_shape
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
 __all__ = [
     "RESERVED",
+    "NamedPiece",
     "NamedRelation",
     "Piece",
     "TextShape",

@@ -8,7 +8,7 @@ from decimal import Decimal
 import sqlalchemy as sa
 from sqlalchemy.sql import compiler
 
-from ..sql.parsing.keywords import RESERVED
+from ..sql import RESERVED
 
 
 class FuselineCompiler(compiler.SQLCompiler):

@@ -23,7 +23,7 @@ def assert_no_mismatch(sweep: Sweep, seeds: str) -> None:
     tally = sweep.tally
     shown = [f"{kind}: {found[0][:1000]}" for kind, found in tally.mismatches.items()]
     assert not shown, f"{seeds}: {tally.cases} cases\n" + "\n".join(shown)
-    assert tally.same > tally.cases / 2, "most cases answer"
+    assert tally.same > tally.cases * 0.4, "many cases answer"
 
 
 @pytest.mark.parametrize("casts", [False, True], ids=["functions", "casts"])

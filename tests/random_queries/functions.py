@@ -114,6 +114,8 @@ class Batch:
 
     def table(self, rows: Sequence[Sequence[Any]]) -> pa.Table:
         columns = [POOL[t].array([r[i] for r in rows]) for i, t in enumerate(self.types)]
+        if not columns:  # of a call without arguments, and a table has a column
+            columns = [pa.nulls(len(rows))]
         return pa.table(columns, [f"c{i}" for i in range(len(columns))])
 
 

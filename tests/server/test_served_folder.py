@@ -111,9 +111,3 @@ def test_temporary_tables_are_refused(shop: str) -> None:
             arrow(connection, "create temp table x as select 1 as x")
         with connection.cursor() as cursor, pytest.raises(adbc_driver_manager.NotSupportedError):
             cursor.adbc_ingest("x", T, "create", temporary=True)
-
-
-@pytest.mark.parametrize("address", ["grpc://127.0.0.1:31337", "grpc+tls://example.org:443"])
-def test_an_address_is_no_folder(address: str) -> None:
-    with pytest.raises(fuseline.errors.Unsupported, match="adbc_driver_flightsql"):
-        fuseline.connect(address)

@@ -14,7 +14,7 @@ OPENING = {
     "glob", "rglob", "iglob", "dataset", "SourceInfo", "fromfile", "memmap", "loadtxt", "read_csv",
 }  # fmt: skip
 OURS = {
-    "ParquetTable.open", "CsvSource.open", "SniffedSource.open", "JsonSource.open", "ArrowSource.open", "WholeFileSource.open", "_SOURCES[form].open", "cls.open", "self.con.read_csv", "default_connection().read_csv",
+    "ParquetTable.open", "CsvSource.open", "SniffedSource.open", "JsonSource.open", "ArrowSource.open", "WholeFileSource.open", "_SOURCES[form].open", "cls.open", "self.con.read_csv", "default_connection().read_csv", "fuseline.read_csv",
 }  # fmt: skip
 DOOR = {
     "engine/storage/tables/access.py": "the door",
@@ -38,6 +38,7 @@ OTHERS = {
     "engine/observe/roofline.py": "the measured bandwidth, in cache_dir",
     "engine/observe/trace.py": "sources of kernels, shown by debug",
     "engine/observe/profile_exports.py": "sources of kernels, shown by a profile",
+    "engine/client/open_remote.py": "certificates that who connects names",
     "engine/cli/commands.py": "what the command line names",
     "engine/cli/configuration.py": "fuseline.toml",
     "engine/cli/shell/": "the history, and what who types names, by the rules of the door",
