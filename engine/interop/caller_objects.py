@@ -68,8 +68,9 @@ class CallerObjects:
         return None
 
     def names(self) -> list[str]:
-        """Return the names of variables that are tables."""
-        found = (n for v in self._variables() for n, value in v.items() if is_table(value))
+        """Return the names of variables that are tables; Python's own, as `__annotations__`, are none that anyone means."""
+        variables = (pair for found in self._variables() for pair in found.items())
+        found = (n for n, value in variables if is_table(value) and not n.startswith("__"))
         return list(dict.fromkeys([*self._given, *found]))
 
     def _variables(self) -> Iterator[dict[str, object]]:

@@ -190,9 +190,11 @@ def test_what_is_no_table_is_said_to_be_none(connection):
 
 def test_an_unknown_name_suggests_a_variable(connection):
     trips_frame = pa.table({"a": [1]})
-    with pytest.raises(fuseline.FuselineError, match='"trips_frame"'):
+    __of_python__ = {}  # as `__annotations__` of a module
+    with pytest.raises(fuseline.FuselineError, match='"trips_frame"') as raised:
         connection.sql("from trips_fram")
-    assert trips_frame.num_rows == 1
+    assert "__of_python__" not in raised.value.message
+    assert (trips_frame.num_rows, __of_python__) == (1, {})
 
 
 def test_every_way_to_ask_finds_them(connection):
