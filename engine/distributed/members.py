@@ -180,7 +180,7 @@ class Members:
             raise ClusterError(f"All workers must be as the client is: {'; '.join(differing)}.")
         return members
 
-    def _wait(self, placed: Future[Any], address: str) -> None:
+    def _wait(self, placed: Future[object], address: str) -> None:
         """Wait until an actor is on its worker; Dask waits without end for a worker that goes meanwhile."""
         end = time.monotonic() + START_SECONDS
         while not wait([placed], ALIVE_SECONDS).done:
