@@ -293,8 +293,17 @@ def _parameters_key(params: Parameters) -> Hashable:
 
 
 def _value_key(value: object) -> Hashable:
+    """Return what tells a value from others of its type; a class of the caller may show itself as it likes, so that parts count."""
     if type(value) in (int, str):
         return value
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, list | tuple):
+        return tuple((type(v), _value_key(v)) for v in value)
+    if isinstance(value, Mapping):
+        return tuple((str(name), type(v), _value_key(v)) for name, v in value.items())
     try:
         return repr(value)
     except Exception as error:  # an object's own

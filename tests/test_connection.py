@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import UserDict
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
@@ -106,6 +107,27 @@ def test_parameters_are_values_of_one_text(connection):
     for value in (1, 2, "x", None):
         assert rows(connection, "select ? as a", [value]) == [(value,)]
     assert rows(connection, "select $b - $a as d", {"a": 1, "b": 3}) == [(2,)]
+
+
+class Shown(UserDict):
+    def __repr__(self) -> str:
+        return "the same for all"
+
+
+class Letters(str):
+    __repr__ = Shown.__repr__
+
+
+class Values(list):
+    __repr__ = Shown.__repr__
+
+
+def test_values_that_look_alike_are_others(connection):
+    for value in (1, 2):
+        assert rows(connection, "select ?[1]", [Values([value])]) == [(value,)]
+        assert rows(connection, "select (?).a", [Shown(a=value)]) == [(value,)]
+        assert rows(connection, "select (?).a[1]", [{"a": Values([value])}]) == [(value,)]
+        assert rows(connection, "select ?", [Letters(value)]) == [(str(value),)]
 
 
 def test_the_second_run_of_a_text_takes_its_plan_from_the_cache(connection, file):

@@ -1,4 +1,4 @@
-"""Python values as constants, lists and dictionaries too: what parameters and `lit()` take."""
+"""Python values as constants, lists and dictionaries too: what parameters take."""
 
 from __future__ import annotations
 
