@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from tests.identical import identical
+from tests.sort_keys import sort_keys
 
 FLOAT_TOLERANCE = 1e-9  # relative; sums of floats depend on the order in which they are added
 FLOAT32_TOLERANCE = 1e-5
@@ -218,23 +219,10 @@ def ordering(query: str, names: Sequence[str]) -> Ordering:
     tree = json.loads(found[0]) if found else {"error": True}
     if tree["error"]:
         return Ordering(ordered=False)
-    modifiers = tree["statements"][-1]["node"]["modifiers"]
-    orders = [o for m in modifiers if m["type"] == "ORDER_MODIFIER" for o in m["orders"]]
-    if not orders:
+    keys = sort_keys(tree, names)
+    if not keys:
         return Ordering(ordered=False)
-    keys = [_output_column(order["expression"], names) for order in orders]
     return Ordering(True, None if None in keys else tuple(k for k in keys if k is not None))
-
-
-def _output_column(expression: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    """The place of the output column that a sort key names, by ordinal or by bare name."""
-    match expression:
-        case {"class": "CONSTANT", "literal": {"kind": "INTEGER", "text": text}}:
-            return int(text) - 1
-        case {"class": "COLUMN_REF", "column_names": [name]}:
-            places = [i for i, n in enumerate(names) if n.lower() == name.lower()]
-            return places[0] if len(places) == 1 else None
-    return None
 
 
 # Comparing two tables

@@ -82,6 +82,8 @@ def test_rows_that_tie_may_come_in_any_order() -> None:
     ("select a, b from t order by c", ORDERED),
     ("select a, b from t order by all", ORDERED),
     ("select a, b from t union select b, a from t order by b limit 1", Ordering(True, (1,))),
+    ("select x as a, y as b from t order by b, x desc", Ordering(True, (1, 0))),
+    ("select x as a, x as b from t order by x", ORDERED),
     ("explain select 1", UNORDERED),
 ])  # fmt: skip
 def test_ordering(query: str, expected: Ordering) -> None:
