@@ -6,6 +6,7 @@ Importing this module imports no GPU library, so that it can say what is missing
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from importlib.util import find_spec
@@ -64,6 +65,27 @@ def device_description() -> list[str]:
 
 class NoRoom(MemoryError):
     """What an operator reads does not fit, though nothing is cached any more that could go: no second run would help."""
+
+
+class _DeviceOfThread(threading.local):
+    """Whether the device's context is current on a thread."""
+
+    has_device = False
+
+
+_of_thread = _DeviceOfThread()
+
+
+def take_device() -> None:
+    """Make the device's context current on this thread, as threads of our own have to begin.
+
+    libcudf's calls do so by themselves, the driver's do not: to wait for a stream is an error on a thread that did nothing before.
+    """
+    if not _of_thread.has_device:
+        from cuda.core import Device
+
+        Device().set_current()
+        _of_thread.has_device = True
 
 
 class _Memory:
@@ -144,6 +166,7 @@ def on_device(operator: Operator) -> Operator:
     def run(node: Any, inputs: tuple[Any, ...], context: Context) -> Any:
         if not _Memory.ready:
             prepare()
+        take_device()
         kernel_files.set((context.kernel_directory, context.fuse))
         before = hosts.count_in(context.host_values)
         try:

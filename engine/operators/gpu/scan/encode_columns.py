@@ -46,6 +46,7 @@ from ...context import Context
 from ..columns import DECIMAL128, NUMBERS, is_float
 from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct
 from ..dictionaries import encoded as with_codes
+from ..memory.device import take_device
 from . import compact, run_column_kernels
 from .compact import Compacting, CompactText
 from .dictionary_lookup import WHOLE, KeyTable, bits, key_table, number
@@ -75,7 +76,8 @@ def encode_each(
     def encode(source: str) -> Encoded:
         return _ordered(encode_by_libcudf(columns.pop(source), types[source].type))
 
-    with ThreadPoolExecutor(min(ENCODERS, len(sources) or 1)) as pool:
+    threads = min(ENCODERS, len(sources) or 1)
+    with ThreadPoolExecutor(threads, initializer=take_device) as pool:
         pending = [pool.submit(encode, source) for source in sources]
         for source, future in zip(sources, pending, strict=True):
             yield source, future.result()

@@ -28,7 +28,7 @@ from ...context import Context
 from ...host_memory import let_go
 from ...streaming import column_shares
 from ..dictionaries import Held
-from ..memory.device import NoRoom, free_memory, is_out_of_memory
+from ..memory.device import NoRoom, free_memory, is_out_of_memory, take_device
 from . import run_column_kernels
 from .compact import CompactText
 from .encode_columns import encode_each, encode_together
@@ -103,7 +103,7 @@ def _read(
     apart = by_kernels and isinstance(scan.table, ParquetTable)
     streams = [_stream(i) for i in range(max(1, min(ahead, len(turns))))] if apart else [None]
     running: dict[Future[tuple[dict[str, Held], int]], tuple[Columns, Stream | None]] = {}
-    with ThreadPoolExecutor(len(streams), thread_name_prefix="fuseline-columns") as pool:
+    with ThreadPoolExecutor(len(streams), "fuseline-columns", take_device) as pool:
 
         def start(stream: Stream | None) -> None:
             if waiting:
