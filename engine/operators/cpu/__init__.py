@@ -128,11 +128,11 @@ def evaluate_column(expr: Expr, column: Column, values: pa.Table) -> pa.Array:
     return to_logical(evaluate(expr, from_arrow(values, (column,))), expr.type)
 
 
-def operate(node: p.Physical, table: pa.Table, context: Context) -> pa.Table:
-    """Run a node of one input over a table of the host, for a backend that has few rows there."""
-    (child,) = node.children
-    given = from_arrow(table, child.columns)
-    return to_arrow(OPERATORS[type(node)](node, (given,), context), node.columns)
+def operate(node: p.Physical, inputs: Sequence[pa.Table], context: Context) -> pa.Table:
+    """Run a node over tables of the host, one for each child, for a backend that has few rows there."""
+    pairs = zip(inputs, node.children, strict=True)
+    given = tuple(from_arrow(table, child.columns) for table, child in pairs)
+    return to_arrow(OPERATORS[type(node)](node, given, context), node.columns)
 
 
 def num_rows(table: Table) -> int:

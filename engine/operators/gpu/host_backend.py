@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Column, Expr
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # An expression of one column, and that column's values -> its values, both in the types of `plan.types.to_arrow`.
 Evaluator = Callable[[Expr, Column, "pa.Table"], "pa.Array"]
-# A node of one input, and the columns of that, in the types of `plan.types.to_arrow` -> its own columns.
-Operator = Callable[[Physical, "pa.Table", Context], "pa.Table"]
+# A node, and the columns of its children, in the types of `plan.types.to_arrow` -> its own columns.
+Operator = Callable[[Physical, "Sequence[pa.Table]", Context], "pa.Table"]
 
 
 class _Given:

@@ -15,10 +15,11 @@ from .aggregate.unique_groups import is_retyped, with_types
 from .columns import INT64, STRING, sequence
 from .compute_few_rows import row_by_row
 from .dictionaries import Coded, Held
+from .few_rows import run_on_host
 from .functions.expressions import evaluate, evaluate_all, selection
 from .late_materialization import LateColumns, together
 from .memory.device import on_device
-from .memory.host_table import HostColumns, few_on_host, note, run_on_host
+from .memory.host_table import HostColumns, few_on_host, note
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
 # Below this many rows a second filter costs more in fixed overhead (about 0.1 ms) than it saves.
@@ -29,9 +30,9 @@ STAGED_FILTER_ROWS = 100_000
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
     """Test numbers and dates before the text of the rows that are left, which costs most."""
     (table,) = inputs
-    few = run_on_host(node, table.columns, table.num_rows, context)
+    few = run_on_host(node, inputs, context)
     if few is not None:
-        return Table(*few)
+        return few
     columns = node.columns
     first, last = _by_cost(node.predicate, table)
     if not first or not last or table.num_rows < STAGED_FILTER_ROWS:
@@ -78,9 +79,9 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
         if made is not None:
             note(node, table.num_rows, context)
             return Table(made, table.num_rows)
-    few = run_on_host(node, table.columns, table.num_rows, context)
+    few = run_on_host(node, inputs, context)
     if few is not None:
-        return Table(*few)
+        return few
     retyped = {c: e for c, e in node.items if is_retyped(e, table)}
     computed = [(c, e) for c, e in node.items if c not in retyped and not isinstance(e, ColumnRef)]
     values = evaluate_all([expr for _, expr in computed], table)
@@ -121,6 +122,9 @@ def limit_rows(node: p.LimitRows, inputs: tuple[Table, ...], context: Context) -
 
 @on_device
 def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     count = check_rows(sum(t.num_rows for t in inputs), "UNION ALL")
     columns = {}
     for i, made in enumerate(node.made):

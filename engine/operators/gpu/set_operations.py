@@ -8,6 +8,7 @@ from ...plan import physical as p
 from ..context import Context
 from .aggregate.groups import pick
 from .columns import EQUAL, INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
+from .few_rows import run_on_host
 from .memory.device import on_device
 from .table import Table, gather
 
@@ -18,6 +19,9 @@ Op = plc.binaryop.BinaryOperator
 def hash_set_operation(
     node: p.HashSetOperation, inputs: tuple[Table, ...], context: Context
 ) -> Table:
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     left, right = inputs
     renamed = {m.id: left.columns[c.id] for m, c in zip(node.made, node.left.columns, strict=True)}
     result = Table(renamed, left.num_rows)

@@ -16,8 +16,8 @@ from ...context import Context
 from .. import table as tables
 from ..columns import HUGE, as_key, empty, mean, reinterpret, where_true
 from ..dictionaries import Coded, Held
+from ..few_rows import run_on_host
 from ..memory.device import on_device
-from ..memory.host_table import run_on_host
 from ..set_operations import first_of_each
 from ..sort.sort import sorted_rows
 from ..table import Table, device_type
@@ -74,13 +74,13 @@ def unsupported_call(call: AggregateCall) -> str | None:
 @on_device
 def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    few = run_on_host(node, table.columns, table.num_rows, context)
-    if few is not None:
-        return Table(*few)
     alone = each_alone(node, table)
     if alone is not None:
         context.remarks[id(node)] = "each row is a group: no two have the same keys"
         return alone
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     keys = [_group_key(table.columns[c.id]) for c in node.keys]
     if keys and not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
@@ -108,6 +108,9 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
 @on_device
 def finish_averages(node: FinishAverages, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     columns = dict(table.columns)
     for average in node.averages:
         total, data_type = table[average.total], average.total.type
@@ -139,6 +142,9 @@ def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context)
     (table,) = inputs
     if not node.keys:
         return tables.slice_rows(table, 0, 1)
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     if not table.num_rows:
         return table
     first = first_of_each(plc.Table([_group_key(table.columns[c.id]) for c in node.keys]))

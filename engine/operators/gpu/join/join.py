@@ -17,6 +17,7 @@ from ...context import Context
 from .. import table as tables
 from ..columns import BOOL, EQUAL, as_key, constant, empty, scalar, select, without_nulls
 from ..dictionaries import Coded, Held, joint_codes, plain
+from ..few_rows import run_on_host
 from ..functions.expressions import selection
 from ..memory.device import is_out_of_memory, on_device
 from ..table import MAX_ROWS, Table, check_rows
@@ -53,6 +54,9 @@ class Keys:
 
 @on_device
 def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> Table:
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     left, right = inputs
     if node.null_aware:
         return _null_aware(node, left, right)
@@ -198,6 +202,9 @@ def _null_aware(node: p.HashJoin, left: Table, right: Table) -> Table:
 
 @on_device
 def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context: Context) -> Table:
+    few = run_on_host(node, inputs, context)
+    if few is not None:
+        return few
     left, right = inputs
     condition = node.condition
     if condition is None:

@@ -26,7 +26,6 @@ from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context
 from ...cpu.sort.keys import float_image
 from ...cpu.table import to_physical
-from .. import host_backend as hosts
 from .texts import Texts
 
 if TYPE_CHECKING:
@@ -155,21 +154,6 @@ def few_on_host(
         return None
     note(node, rows, context)
     return columns
-
-
-def run_on_host(
-    node: p.Physical, columns: Mapping[int, Held], rows: int, context: Context
-) -> tuple[HostColumns, int] | None:
-    """Run a node of one input on the host, if its rows are there and few; return its columns and how many rows these have."""
-    operate = hosts.operator()
-    if operate is None or not columns:
-        return None
-    few = few_on_host(node, columns, rows, context)
-    if few is None:
-        return None
-    made = operate(node, few.to_arrow(node.children[0].columns), context)
-    arrays = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in made.columns]
-    return HostColumns(dict(zip(node.columns, arrays, strict=True)), few.move), made.num_rows
 
 
 def note(node: p.Physical, rows: int, context: Context) -> None:

@@ -11,9 +11,9 @@ from ...windows.window_places import rank_to_cut_at
 from .. import table as tables
 from ..columns import empty
 from ..dictionaries import Held
+from ..few_rows import run_on_host
 from ..late_materialization import together
 from ..memory.device import on_device
-from ..memory.host_table import run_on_host
 from ..table import Table, device_type
 from .frame_aggregates import aggregate_frames
 from .places import DeviceRows, MarkedPlaces, places_of
@@ -25,9 +25,9 @@ READS_A_WRITE = 2  # at random, in the same time
 @on_device
 def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    few = run_on_host(node, table.columns, table.num_rows, context)
+    few = run_on_host(node, inputs, context)
     if few is not None:
-        return Table(*few)
+        return few
     if not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
     stays = _stays(node)

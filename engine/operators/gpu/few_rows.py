@@ -1,0 +1,42 @@
+"""Operators over few rows of kernels' results, which the host takes in less time than libcudf: each of its calls takes 0.05 ms and more.
+
+A kernel's result lies on the host, or comes there in one copy, and what operators make of it stays there for the next one.  What was
+never in a kernel stays on the device.  An aggregate of 1,000 rows with four sums takes 2.5 ms by libcudf on an H100 and 0.5 ms here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...plan import physical as p
+from ..context import Context
+from . import host_backend as hosts
+from .late_materialization import LateColumns
+from .memory import to_host
+from .memory.host_table import HostColumns, note
+from .memory.upload import on_host
+from .table import Table
+
+MOST_ROWS = 1 << 13
+MOST_JOINED = 1 << 20  # rows of one side of a join times those of the other
+
+
+def run_on_host(node: p.Physical, inputs: Sequence[Table], context: Context) -> Table | None:
+    """Run a node on the host, which is noted for its profile; None where its rows are many, or none came out of a kernel."""
+    operate, rows = hosts.operator(), [table.num_rows for table in inputs]
+    if operate is None or not node.columns or max(rows) > MOST_ROWS:
+        return None
+    if not any(isinstance(table.columns, HostColumns | LateColumns) for table in inputs):
+        return None
+    if isinstance(node, p.HashJoin | p.NestedLoopJoin) and rows[0] * rows[1] > MOST_JOINED:
+        return None
+    given = []
+    for child, table in zip(node.children, inputs, strict=True):
+        held = to_host.on_host(table, child.columns, MOST_ROWS) if child.columns else None
+        if held is None:
+            return None
+        given.append(held.to_arrow(child.columns))
+    made = operate(node, given, context)
+    note(node, sum(rows), context)
+    arrays = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in made.columns]
+    return on_host(dict(zip(node.columns, arrays, strict=True)), made.num_rows)
