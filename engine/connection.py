@@ -359,7 +359,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
             if not isinstance(answer, CachedPlan):
                 if not answer.is_asked:
                     return Rowset(None, count=-1 if answer.written is None else answer.written)
-                from .plan.types import from_arrow
+                from .plan.arrow.arrow_types import from_arrow
 
                 types = answer.types or tuple(map(from_arrow, answer.table.schema.types))
                 return Rowset(answer.table, types, answer.table.num_rows, self.stoppable)

@@ -8,7 +8,7 @@ NAMES = {
         alias bitstring_byte_comparable combine combine_aggr create_sort_key current_connection_id current_query_id
         current_transaction_id finalize get_type hive_partition_component index_key invoke is_histogram_other_bin
         json_deserialize_sql json_serialize_plan json_serialize_sql make_type parse_duckdb_log_message remap_struct
-        can_cast_implicitly replace_type row stats switch timetz_byte_comparable to_aggregate_state txid_current
+        can_cast_implicitly replace_type stats switch timetz_byte_comparable to_aggregate_state txid_current
         unpivot_list vector_type write_log
     """,
     "VARIANT stays refused": """
@@ -18,10 +18,6 @@ NAMES = {
     """,
     "UNION stays refused": """
         union_extract union_tag union_value
-    """,
-    "functions of structs are to come": """
-        struct_contains struct_has struct_indexof
-        struct_position struct_values
     """,
     "the type BIT is to come": """
         bit_position bitstring bitstring_agg get_bit set_bit
@@ -33,7 +29,7 @@ NAMES = {
         get_current_time
     """,
     "lists are to come": """
-        array_zip equi_width_bins list_zip lttb
+        equi_width_bins lttb
     """,
     "what it names is looked up while a call is bound, so that it has no row in the table of functions": """
         currval current_setting nextval setval version

@@ -15,7 +15,7 @@ import fuseline
 from fuseline import col
 from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.operators.cpu.table import to_physical
-from fuseline.plan.types import from_arrow
+from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.storage.columns.encode import encode
 from fuseline.storage.tables.cached_columns import cudf_bytes
 

@@ -112,7 +112,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 VARIABLE = r"\bFUSELINE_[A-Z_]*[A-Z]\b"
 ARROW_FREE = ("errors", "settings", "plan", "planner")
-ARROW_ALL_THE_SAME = ("plan.types",)
+ARROW_ALL_THE_SAME = ("plan.types", "plan.arrow")
 
 
 def files(*folders: str) -> list[Path]:

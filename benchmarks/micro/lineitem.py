@@ -68,7 +68,7 @@ def _columns(rows: int, seed: int) -> Iterator[tuple[str, Any]]:
     from fuseline.operators.gpu.columns import reinterpret
     from fuseline.operators.gpu.dictionaries import encoded
     from fuseline.operators.gpu.table import device_type
-    from fuseline.plan.types import from_arrow
+    from fuseline.plan.arrow.arrow_types import from_arrow
 
     random = np.random.default_rng(seed)
     for name, spec in SPECS.items():

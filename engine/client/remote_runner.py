@@ -10,10 +10,11 @@ import pyarrow as pa
 from ..answers import Answer, counted, done
 from ..catalog import Catalog
 from ..errors import FuselineError, InvalidQuery, TransactionError, Unsupported
+from ..plan.arrow.arrow_types import from_arrow
 from ..plan.coercion import parse_type
 from ..plan.expr import new_column
 from ..plan.logical import Logical, Scan
-from ..plan.types import DataType, from_arrow, to_arrow
+from ..plan.types import DataType, to_arrow
 from ..plan_cache import CachedPlan, Parameters
 from ..running import QueryRunner
 from ..settings import Settings

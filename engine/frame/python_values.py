@@ -13,7 +13,7 @@ from .. import stopping
 from ..errors import ExecutionError, TypeMismatch
 from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, clock_text, date_text, timestamp_text
 from ..plan.distinct_names import distinct_names
-from ..plan.types import HUGEINT, DataType, Kind
+from ..plan.types import HUGEINT, DataType, Kind, list_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +79,27 @@ def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
         return [None if v is None else int(v) for v in values]
     if data_type.kind is Kind.INTERVAL:
         return [None if v is None else _as_timedelta(v) for v in values]
+    if data_type.holds_tuple:
+        return [_with_tuples(v, data_type) for v in values]
     return values
+
+
+def _with_tuples(value: object, data_type: DataType) -> object:
+    """Return a value whose structs without names are tuples."""
+    if value is None or not data_type.holds_tuple:
+        return value
+    children = data_type.children
+    if isinstance(value, list | tuple):
+        found = [_with_tuples(element, children[0]) for element in value]
+        return found if isinstance(value, list) else tuple(found)
+    assert isinstance(value, dict)
+    if data_type.kind is Kind.MAP:
+        key, item = children[0].children
+        if not key.is_nested:
+            return {k: _with_tuples(v, item) for k, v in value.items()}
+        children = (list_of(key), list_of(item))
+    inside = {k: _with_tuples(v, t) for (k, v), t in zip(value.items(), children, strict=True)}
+    return tuple(inside.values()) if data_type.is_tuple else inside
 
 
 def _as_timedelta(interval: tuple[int, int, int]) -> timedelta | str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ..errors import Span, TypeMismatch, UnknownName, nearest
 from .temporal import ticks
@@ -249,14 +250,20 @@ def _nested_pair(left: DataType, right: DataType) -> DataType | None:
     lengths = {left.precision, right.precision} - {0}  # of arrays
     if known != children or len(lengths) > 1:
         return None
-    return DataType(left.kind, max(lengths, default=0), children=known, names=left.names)
+    named = right if left.is_tuple else left
+    return replace(named, precision=max(lengths, default=0), children=known)
 
 
 def _alike(left: DataType, right: DataType, fits: Callable[[DataType, DataType], bool]) -> bool:
-    """Whether two types are lists, or structs of the same fields, whose children fit."""
+    """Whether two types are lists, or structs of the same fields, whose children fit; those of a TUPLE have any name."""
     names = [tuple(map(str.lower, t.names)) for t in (left, right)]
-    same = left.kind is right.kind and names[0] == names[1]
+    alike = _has_tuple(left, right) or names[0] == names[1]
+    same = left.kind is right.kind and alike and len(names[0]) == len(names[1])
     return same and all(map(fits, left.children, right.children))
+
+
+def _has_tuple(left: DataType, right: DataType) -> bool:
+    return left.is_tuple or right.is_tuple
 
 
 def operand_type(left: DataType, right: DataType) -> DataType | None:
@@ -297,16 +304,20 @@ def castable(source: DataType, target: DataType) -> bool:
             return False
         return castable(source.children[0], target.children[0])
     if source.kind is target.kind is Kind.STRUCT:
-        pairs = matching_fields(source, target)
-        return any(s is not None for s, _ in pairs) and all(
-            s is None or castable(s, t) for s, t in pairs
+        if _has_tuple(source, target) and len(source.names) != len(target.names):
+            return False
+        places = matching_fields(source, target)
+        return any(place is not None for place in places) and all(
+            place is None or castable(source.children[place], wanted)
+            for place, wanted in zip(places, target.children, strict=True)
         )
     plain = (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
     return plain or (source.is_temporal and target.is_temporal and ticks.castable(source, target))
 
 
-def matching_fields(source: DataType, target: DataType) -> list[tuple[DataType | None, DataType]]:
-    """Return for each field of a STRUCT the type of the one that it is cast from, by name: None where it becomes NULL."""
-    given = dict(zip(map(str.lower, source.names), source.children, strict=True))
-    wanted = zip(target.names, target.children, strict=True)
-    return [(given.get(name.lower()), child) for name, child in wanted]
+def matching_fields(source: DataType, target: DataType) -> list[int | None]:
+    """Return for each field of a STRUCT the place of the one that it is cast from, by name, or by place of a TUPLE: None where it becomes NULL."""
+    if _has_tuple(source, target):
+        return list(range(len(source.names)))
+    given = {name.lower(): place for place, name in enumerate(source.names)}
+    return [given.get(name.lower()) for name in target.names]

@@ -83,7 +83,7 @@ def _if(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
     """concat(a, b) -> coalesce(a, '') || coalesce(b, ''): NULL counts as empty."""
-    if any(a.type.is_nested for a in args):
+    if any(a.type.kind is Kind.LIST for a in args):
         return infer.call("list_concat", args, span)
     empty = Literal("", VARCHAR)
     texts = [infer.to_text(a) for a in args]

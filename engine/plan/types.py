@@ -69,8 +69,9 @@ class DataType:
     `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them; a
     MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those. A LIST with a `precision` is
     an ARRAY, all of whose values that are not NULL have so many elements; operators see a list.
-    `name` is set for OTHER, and for HUGEINT, JSON and ENUM: types of their own wherever types choose what happens, and to all that
-    only holds, compares or computes values a DECIMAL(38,0), VARCHAR, and an unsigned integer that is the place of a value among the `names`.
+    `name` is set for OTHER, and for HUGEINT, JSON, ENUM and TUPLE: types of their own wherever types choose what happens, and to all that
+    only holds, compares or computes values a DECIMAL(38,0), VARCHAR, an unsigned integer that is the place of a value among the `names`,
+    and a STRUCT whose fields are called element1, element2 ..., as they are in Arrow, and not in SQL, where they go by their places.
     """
 
     kind: Kind
@@ -94,6 +95,8 @@ class DataType:
             return "ENUM({})".format(
                 ", ".join("'" + n.replace("'", "''") + "'" for n in self.names)
             )
+        if self.is_tuple:
+            return f"TUPLE({', '.join(map(str, self.children))})"
         if self.name:
             return self.name
         if self.kind is Kind.DECIMAL:
@@ -117,6 +120,10 @@ class DataType:
     @property
     def is_enum(self) -> bool:
         return self.name == "ENUM"
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.name == "TUPLE"
 
     @property
     def codes(self) -> DataType:
@@ -163,6 +170,10 @@ class DataType:
     def holds(self, kind: Kind) -> bool:
         """Whether values are of a kind, or have some of it inside."""
         return self.kind is kind or any(child.holds(kind) for child in self.children)
+
+    @property
+    def holds_tuple(self) -> bool:
+        return self.is_tuple or any(child.holds_tuple for child in self.children)
 
     @property
     def varies_in_width(self) -> bool:
@@ -283,13 +294,16 @@ def struct_of(fields: Iterable[tuple[str, DataType]]) -> DataType:
     return DataType(Kind.STRUCT, children=children, names=names)
 
 
+def tuple_of(children: Iterable[DataType]) -> DataType:
+    """Return the type of row values, (1, 'a'), whose fields have places and no names."""
+    types = tuple(children)
+    names = tuple(f"element{place}" for place in range(1, len(types) + 1))
+    return DataType(Kind.STRUCT, name="TUPLE", children=types, names=names)
+
+
 def map_of(key: DataType, value: DataType) -> DataType:
     """Return the type of maps from keys, which are not NULL and differ from each other, to values."""
     return DataType(Kind.MAP, children=(struct_of((("key", key), ("value", value))),))
-
-
-_PLAIN = (NULL, BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, INTERVAL, UUID)  # fmt: skip
-_TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
 
 
 @cache
@@ -343,54 +357,3 @@ def nested_arrow(data_type: DataType, children: Sequence[pa.DataType]) -> pa.Dat
     if data_type.kind in (Kind.LIST, Kind.MAP):
         return pa.list_(pa.field("l", children[0]))
     return pa.struct(list(zip(data_type.names, children, strict=True)))
-
-
-def is_bytes(arrow: pa.DataType) -> bool:
-    """Whether Arrow's values are bytes without a meaning, in whichever layout."""
-    import pyarrow as pa
-
-    t = pa.types
-    return any(
-        test(arrow)
-        for test in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
-    )
-
-
-def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
-    """Return the SQL type that holds an Arrow column; raises `TypeMismatch`, naming the column, where none does."""
-    import pyarrow as pa
-
-    t = pa.types
-    if t.is_dictionary(arrow):
-        return from_arrow(arrow.value_type, name)
-    if t.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_DIGITS and arrow.scale >= 0:
-        return decimal(max(arrow.precision, arrow.scale), arrow.scale)
-    if t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow):
-        return VARCHAR
-    if getattr(arrow, "extension_name", "") == "arrow.json":
-        return JSON
-    if is_bytes(arrow):
-        return BLOB
-    if t.is_date(arrow):
-        return DATE
-    if t.is_timestamp(arrow):
-        return TIMESTAMPTZ if arrow.tz is not None else _TIMESTAMPS[arrow.unit]
-    if t.is_time(arrow) and arrow.unit != "ns":
-        return TIME
-    if t.is_fixed_size_list(arrow) and arrow.list_size:
-        return array_of(from_arrow(arrow.value_type, name), arrow.list_size)
-    if any(
-        test(arrow) for test in (t.is_list, t.is_large_list, t.is_list_view, t.is_large_list_view)
-    ):
-        return list_of(from_arrow(arrow.value_type, name))
-    if t.is_map(arrow):
-        return map_of(from_arrow(arrow.key_type, name), from_arrow(arrow.item_type, name))
-    if t.is_struct(arrow) and arrow.num_fields:
-        return struct_of((f.name, from_arrow(f.type, name)) for f in arrow)
-    plain = {to_arrow(data_type): data_type for data_type in _PLAIN} | {pa.float16(): FLOAT}
-    if arrow in plain:
-        return plain[arrow]
-    column = f'Column "{name}" has' if name else "A column has"
-    raise TypeMismatch(
-        f"{column} the Arrow type {arrow}, which has no SQL type here: cast it before it is registered."
-    )

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
-from fuseline.plan.composed.nested_values import joined
+from fuseline.plan.composed.nested_values import joined, row_value
 from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
 from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
@@ -124,8 +124,9 @@ def _concatenation(node: exp.Expr, scope: Scope) -> Expr:
         bound = bind(side, scope)
         nested = isinstance(side, exp.DPipe) and isinstance(bound, Call)
         parts.extend(bound.children if nested else (bound,))
-    if any(part.type.is_nested for part in parts):
+    if any(part.type.kind is Kind.LIST for part in parts):
         return joined(parts, span_of(node))
+    parts = [infer.to_text(part) if part.type.is_nested else part for part in parts]
     of_bytes = all(part.type == BLOB for part in parts)
     return infer.call("blob_concat" if of_bytes else "concat", parts, span_of(node))
 
@@ -325,7 +326,9 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Window: bind_over,
     exp.Explode: bind_unnest,
     **bind_nested.HANDLERS,
-    exp.Tuple: _refused("Row values outside of =, <> and IN are"),
+    exp.Tuple: lambda node, scope: row_value(
+        [scope.bind(value) for value in node.expressions], span_of(node)
+    ),
     exp.Any: _refused("ANY without a comparison and lists in ANY are"),
     exp.All: _refused("ALL without a comparison and lists in ALL are"),
     exp.Lambda: bind_lambda.refused,

@@ -296,8 +296,6 @@ def without_clauses(
     for node in found:
         if distinct and isinstance(node, exp.Star):
             raise InvalidQuery("DISTINCT * is no argument: name the columns.", span_of(node))
-        if distinct and isinstance(node, exp.Tuple):
-            raise Unsupported("DISTINCT over row values is not supported.", span_of(node))
     return found, distinct, order
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.coercion import compared_pair
+from fuseline.plan.composed.nested_values import row_value, values_of_row
 from fuseline.plan.expr import (
     ColumnRef,
     Exists,
@@ -66,7 +67,8 @@ def bind_in(node: exp.Expr, scope: Scope) -> Expr:
     if node.args.get("field") is not None or node.args.get("unnest") is not None:
         raise Unsupported("IN takes values in parentheses or a subquery.", span_of(node))
     operand = node.this
-    if isinstance(operand, exp.Tuple):
+    if isinstance(operand, exp.Tuple) and all(_are_rows(operand, v) for v in values):
+        use(operand)
         rows = [_compare_rows("eq", operand, v, scope, span_of(node)) for v in values]
         return infer.call("or", rows, span_of(node)) if rows else infer.literal(False)
     bound, *listed = bind_compared([operand, *values], scope)
@@ -81,7 +83,7 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
         use(right)
         quantifier: OneOf["any", "all"] = "any" if isinstance(right, exp.Any) else "all"
         return _quantified(name, quantifier, left, right.this, scope, place)
-    if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
+    if _are_rows(left, right):
         return _compare_rows(name, left, right, scope, place)
     first, second = bind_compared([left, right], scope)
     return infer.compare(name, first, second, place)
@@ -136,12 +138,15 @@ def _folded(value: Expr, functions: Sequence[str]) -> Expr:
     return value
 
 
+def _are_rows(left: exp.Expr, right: exp.Expr) -> bool:
+    """Whether both sides are written as rows, whose values are compared then, and no rows are made."""
+    return isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)
+
+
 def _compare_rows(
     name: str, left: exp.Expr, right: exp.Expr, scope: Scope, place: Span | None
 ) -> Expr:
     """Compare rows field by field, NULL being a value equal to itself as in DuckDB; the result is never NULL."""
-    if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
-        raise TypeMismatch("A row of values can be compared with another row alone.", place)
     if len(left.expressions) != len(right.expressions):
         raise TypeMismatch(
             f"A row of {len(left.expressions)} values cannot be compared with one of {len(right.expressions)}.",
@@ -195,12 +200,11 @@ def _quantified(
     """Compare a value or row with the rows of a subquery, both sides cast to the types that they share."""
     if not isinstance(query, exp.Query | exp.Values | exp.Subquery):
         raise Unsupported("ANY and ALL take a subquery; for a list of values use IN.", place)
-    nodes = [left]
-    if isinstance(left, exp.Tuple):
-        use(left)
-        nodes = left.expressions
-    operands = [scope.bind(n) for n in nodes]
     plan = scope.bind_query(query)
+    operands = [scope.bind(left)]
+    if operands[0].type.is_tuple and len(plan.columns) > 1:
+        values = values_of_row(operands[0])
+        operands, plan = (operands, _as_rows(plan)) if values is None else (values, plan)
     _check_width(plan, len(operands), query)
     if len(operands) > 1 and SCALAR[name].orders:
         raise Unsupported("Rows of values can be compared with = and <> ANY or ALL alone.", place)
@@ -212,6 +216,12 @@ def _quantified(
     ]
     typed = tuple(infer.coerce(o, t) for o, t in zip(operands, types, strict=True))
     return Quantified(name, quantifier, typed, _cast_columns(plan, types), BOOLEAN, place)
+
+
+def _as_rows(plan: Logical) -> Logical:
+    """Make one row value of the columns of a subquery."""
+    row = row_value([ColumnRef(column) for column in plan.columns], None)
+    return Project(plan, ((new_column("row", row.type), row),))
 
 
 def _shared(operand: Expr, inner: DataType) -> DataType:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import infer
-from fuseline.plan.composed.nested_values import field
+from fuseline.plan.composed.nested_values import parts_of
 from fuseline.plan.expr import Call, Column, ColumnRef, Expr, new_column
 from fuseline.plan.functions.lists import element_type
 from fuseline.plan.logical import Item, Logical, Unnest, Values
@@ -102,8 +102,7 @@ def expanded(node: exp.Expr, scope: Scope) -> list[tuple[str, Expr]] | None:
 
 def _fields(struct: Expr, depth: int, place: Span | None) -> list[tuple[str, Expr]]:
     found: list[tuple[str, Expr]] = []
-    for name in struct.type.names:
-        part = field(struct, name, place)
+    for name, part in zip(struct.type.names, parts_of(struct, place), strict=True):
         if depth > 1 and part.type.kind is Kind.STRUCT:
             found += _fields(part, depth - 1, place)
         else:

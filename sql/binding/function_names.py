@@ -27,8 +27,10 @@ from fuseline.plan.types import (
     list_of,
     map_of,
     struct_of,
+    tuple_of,
 )
 from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.tokens import TUPLE
 from fuseline.sql.parsing.unread import use
 
 UserTypes: TypeAlias = Mapping[str, UserType]  # by names in lower case
@@ -291,6 +293,10 @@ def _struct_type(node: exp.DataType, types: UserTypes) -> DataType:
     return struct_of((f.name, data_type(f.args["kind"], types)) for f in node.expressions)
 
 
+def _tuple_type(node: exp.DataType, types: UserTypes) -> DataType:
+    return tuple_of(data_type(part, types) for part in node.expressions)
+
+
 def _decimal_type(node: exp.DataType, _: UserTypes) -> DataType:
     place = span_of(node)
     for parameter in node.expressions:
@@ -349,6 +355,7 @@ _TYPES: dict[str, Callable[[exp.DataType, UserTypes], DataType]] = {
     "ENUM": _enum_type,
     "MAP": _map_type,
     "STRUCT": _struct_type,
+    TUPLE.name: _tuple_type,
     "DECIMAL": _decimal_type,
     "FLOAT": _float_type,
     **dict.fromkeys(("CHAR", "NCHAR", "VARCHAR", "NVARCHAR"), _text_type),

@@ -232,7 +232,7 @@ def _struct_named(node: exp.Column, scope: Scope) -> exp.Expr | None:
     ):
         return None
     found = scope.find([part.name for part in parts])
-    if found is None or found.type.kind is not Kind.STRUCT:
+    if found is None or found.type.kind is not Kind.STRUCT or found.type.is_tuple:
         return None
     use(node, *parts)
     return exp.Column(**dict(zip(("this", "table", "db"), reversed(parts), strict=False)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseline.plan.coercion import TYPE_NAMES
+from fuseline.plan.text.quoted_name import several
 from fuseline.sql.names.reader import (
     GRAMMAR_TYPES,
     UNITS,
@@ -11,7 +12,6 @@ from fuseline.sql.names.reader import (
     interval_call,
     part_of,
     quoted,
-    several,
     timestamp_type,
 )
 
@@ -159,13 +159,15 @@ def _subquery(reader: Reader) -> Shown:
 
 def _subscript(reader: Reader) -> str:
     reader.expect("[")
-    low = "" if reader.peek() == ":" else reader.shown()
-    if reader.accept("]"):
-        return f"[{low}]"
-    reader.expect(":")
-    high = "" if reader.peek() == "]" else reader.shown()
+    places = ["" if reader.peek() == ":" else reader.shown()]
+    while len(places) <= len("::") and reader.accept(":"):
+        if reader.peek() == "-" and reader.peek(1) == ":":
+            reader.expect("-")
+            places.append("-")
+        else:
+            places.append("" if reader.peek() == "]" else reader.shown())
     reader.expect("]")
-    return f"[{low}:{high}]"
+    return f"[{':'.join(places)}]"
 
 
 def _case(reader: Reader) -> str:
@@ -207,7 +209,9 @@ def type_text(reader: Reader) -> str:
         reader.accept("varying")
     if word.lower == "map" and reader.peek() == "(":
         name = f"MAP({', '.join(reader.in_parentheses(lambda: type_text(reader)))})"
-    if word.lower == "struct" and reader.peek() == "(":
+    if word.lower == "tuple" and reader.peek() == "(":
+        name = f"TUPLE({', '.join(reader.in_parentheses(lambda: type_text(reader)))})"
+    if word.lower in ("struct", "row") and reader.peek() == "(":
         fields = reader.in_parentheses(lambda: f"{quoted(reader.name())} {type_text(reader)}")
         name = f"STRUCT({', '.join(fields)})"
     if reader.peek() == "(":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fuseline.sql.names.reader import quoted, several
+from fuseline.plan.text.quoted_name import several
+from fuseline.sql.names.reader import quoted
 
 from .reader import Reader, Unreadable
 

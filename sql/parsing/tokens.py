@@ -19,6 +19,7 @@ from .pieces import Piece, unterminated
 
 DUCKDB = DuckDB()
 DUCKDB.INDEX_OFFSET = 0  # places in lists stay as written, where sqlglot would count them from 0
+TUPLE = TokenType.LOWCARDINALITY  # of types whose parameters are types
 MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _QUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.VALUES, TokenType.WITH)
@@ -74,6 +75,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_number_placeholders(tokens))
     if TokenType.ALIAS in kinds and tokens[0].token_type in _OF_TABLES:
         tokens = list(with_generated_columns(tokens, piece))
+    if any(token.text.lower() == "tuple" for token in tokens):
+        tokens = list(_with_tuple_types(tokens))
     if TokenType.MERGE in kinds:
         tokens = list(with_merge_words(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:
@@ -108,15 +111,26 @@ def _with_names(tokens: list[Token]) -> Iterator[Token]:
         begins = number == 0 or following is TokenType.INTO
         begins = begins or (merges and tokens[number - 1].token_type is TokenType.THEN)
         if kind is TokenType.APPLY and following is TokenType.L_PAREN:
-            yield Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+            yield _of_kind(TokenType.VAR, token)
         elif (kind in _BEGIN and not begins) or (
             kind is TokenType.MAP and following not in _OPENING
         ):
-            yield Token(
-                TokenType.IDENTIFIER, token.text, token.line, token.col, token.start, token.end
-            )
+            yield _of_kind(TokenType.IDENTIFIER, token)
         else:
             yield token
+
+
+def _with_tuple_types(tokens: list[Token]) -> Iterator[Token]:
+    """Have TUPLE(INTEGER, VARCHAR), which sqlglot does not know, parsed as a type of types that it knows and DuckDB does not."""
+    for token, after in itertools.zip_longest(tokens, tokens[1:]):
+        opens = after is not None and after.token_type is TokenType.L_PAREN
+        if opens and token.token_type is TokenType.VAR and token.text.lower() == "tuple":
+            token = _of_kind(TUPLE, token)  # noqa: PLW2901
+        yield token
+
+
+def _of_kind(kind: TokenType, token: Token) -> Token:
+    return Token(kind, token.text, token.line, token.col, token.start, token.end)
 
 
 def _without_last_commas(tokens: list[Token]) -> Iterator[Token]:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from fuseline.operators.context import Context
+from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import Column, new_column
-from fuseline.plan.types import VARCHAR, from_arrow, to_arrow
+from fuseline.plan.types import VARCHAR, to_arrow
 from fuseline.settings import Settings
 from fuseline.storage.columns.cache import ColumnCache
 from fuseline.storage.columns.encodings import Dictionary, EncodedColumn

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from fuseline.operators.context import Context
 from fuseline.plan import physical as p
+from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Literal, SortKey, new_column
-from fuseline.plan.types import VARCHAR, DataType, from_arrow
+from fuseline.plan.types import VARCHAR, DataType
 from fuseline.storage.columns.cache import ColumnCache
 from tests.compare import Ordering, difference, run_duckdb
 

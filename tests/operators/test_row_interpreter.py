@@ -19,9 +19,9 @@ from fuseline.operators.gpu.compute_few_rows import row_by_row
 from fuseline.operators.gpu.memory.host_table import HostColumns
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
 from fuseline.plan import physical as p
+from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import Call, Column, Expr
 from fuseline.plan.logical import Scan
-from fuseline.plan.types import from_arrow
 from fuseline.storage.columns.cache import ColumnCache
 from tests.operators.evaluated import items_of, plan_of
 

@@ -76,7 +76,7 @@ select current_date, current_timestamp, current_time, localtimestamp, today()
 select i + 1, i - 1, i * 2, i / 2, i // 2, i % 2, i ** 2, -i, +i, ~i, i & 1, i | 1, xor(i, 1), i << 1, i >> 1, s || 'x' from t
 select i <=> 1 from t
 select i is null, i isnull, i notnull, i is true, i is not false, i is distinct from 2, i is not distinct from 2, i is unknown from t
-select [1, 2], {'a': 1}, map {'a': 1}, [1, 2][1], [1, 2][1:2:1], {'a': 1}.a, (1, 2), row(1, 2)
+select [1, 2], {'a': 1}, map {'a': 1}, [1, 2][1], [1, 2, 3][2:3:2], {'a': 1}.a, (1, 2), row(1, 2)
 select map {'a': i}, map([1], [i])[1], map {1: s}[1] from t
 select list_transform([i], lambda x: x + 1), list_filter([i], lambda x, j: x > j), [x + j for x, j in [i, 2] if x > 1] from t
 select list_transform([1], x -> x + 1)

@@ -273,7 +273,8 @@ def _reference(read: Callable[[], pa.Table]) -> str:
 
 
 def _in_results(arrow: pa.DataType) -> pa.DataType:
-    from fuseline.plan.types import from_arrow, to_arrow
+    from fuseline.plan.arrow.arrow_types import from_arrow
+    from fuseline.plan.types import to_arrow
 
     coarse = arrow in (pa.timestamp("s"), pa.timestamp("ms"))  # which a table's would stay
     return pa.timestamp("us") if coarse else to_arrow(from_arrow(arrow))

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import Call, ColumnRef, Expr, InList, Literal, new_column
-from fuseline.plan.types import BIGINT, BOOLEAN, from_arrow
+from fuseline.plan.types import BIGINT, BOOLEAN
 from fuseline.storage.tables.column_chunks import TRUSTED_BYTES, decoded_bytes
 from fuseline.storage.tables.column_statistics import Bounds, excluded
 from fuseline.storage.tables.parquet import ParquetTable

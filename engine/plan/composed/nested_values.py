@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
+from ...errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported, nearest
 from .. import infer
+from ..coercion import compared_pair
 from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal
 from ..functions import aggregate_name
 from ..functions.lists import element_type
 from ..json.json_paths import quoted_key
-from ..types import BIGINT, JSON, NULL, VARCHAR, Kind, list_of, struct_of
+from ..types import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    JSON,
+    NULL,
+    VARCHAR,
+    Kind,
+    list_of,
+    struct_of,
+    tuple_of,
+)
 from .json_calls import at_path
 from .lambdas import LAMBDAS, parameter
 
@@ -30,19 +42,46 @@ def struct_pack(names: Sequence[str], args: Sequence[Expr], span: Span | None) -
     return Call("struct_pack", tuple(args), made, span)
 
 
+def row_value(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Return (a, b) or row(a, b), a struct whose fields have no names."""
+    if not args:
+        raise Unsupported("A row without values is not supported: row(1, 'a') has some.", span)
+    return Call("struct_pack", tuple(args), tuple_of(a.type for a in args), span)
+
+
+def values_of_row(row: Expr) -> list[Expr] | None:
+    """Return the values of a row that is written as such, None for another expression."""
+    written = isinstance(row, Call) and row.function == "struct_pack" and row.type.is_tuple
+    return list(row.children) if written else None
+
+
 def field(struct: Expr, name: str, span: Span | None) -> Expr:
     """Return s.name, whatever its case; of a struct that is NULL, NULL, and of JSON what it has by that key."""
     if struct.type == JSON:
         return Call("json_extract", (struct, Literal(f"$.{quoted_key(name)}", VARCHAR)), JSON, span)
     if struct.type.kind is not Kind.STRUCT:
         raise TypeMismatch(f'{struct.type} has no field "{name}": a STRUCT has fields.', span)
+    if struct.type.is_tuple:
+        raise UnknownName(
+            f'{struct.type} has no field "{name}": its values have places, as in x[1].', span
+        )
     folded = [known.lower() for known in struct.type.names]
     if name.lower() not in folded:
         hint = nearest(name, struct.type.names)
         raise UnknownName(f'{struct.type} has no field "{name}".{hint}', span)
-    place = folded.index(name.lower())
+    return _field_at(struct, folded.index(name.lower()), span)
+
+
+def _field_at(struct: Expr, place: int, span: Span | None) -> Expr:
     known = Literal(struct.type.names[place], VARCHAR)
     return Call("struct_field", (struct, known), struct.type.children[place], span)
+
+
+def parts_of(struct: Expr, span: Span | None) -> list[Expr]:
+    """Return the fields of a struct, or of a row value, in their order."""
+    if struct.type.kind is not Kind.STRUCT:
+        raise TypeMismatch(f"{struct.type} has no fields: a STRUCT has.", struct.span or span)
+    return [_field_at(struct, place, span) for place in range(len(struct.type.names))]
 
 
 def element(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -50,6 +89,8 @@ def element(args: Sequence[Expr], span: Span | None) -> Expr:
     value, place = args
     if value.type == JSON:
         return at_path("json_extract", args, span)
+    if value.type.is_tuple:
+        return _numbered(args, span)
     if value.type.kind is Kind.STRUCT:
         if not isinstance(place, Literal) or not isinstance(place.value, str):
             raise InvalidQuery(
@@ -144,9 +185,9 @@ def to_string(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _fields(struct: Expr, span: Span | None) -> dict[str, Expr]:
-    if struct.type.kind is not Kind.STRUCT:
-        raise TypeMismatch(f"{struct.type} has no fields: a STRUCT has.", struct.span or span)
-    return {name: field(struct, name, span) for name in struct.type.names}
+    if struct.type.is_tuple:
+        raise TypeMismatch(f"{struct.type} has no names of fields.", struct.span or span)
+    return dict(zip(struct.type.names, parts_of(struct, span), strict=True))
 
 
 def inserted(
@@ -169,7 +210,9 @@ def updated(
 
 
 def _together(args: Sequence[Expr], span: Span | None) -> Expr:
-    """struct_concat(s, t) -> {'a': s.a, 'b': t.b}."""
+    """struct_concat(s, t) -> {'a': s.a, 'b': t.b}; of row values one."""
+    if all(struct.type.is_tuple for struct in args):
+        return row_value([part for struct in args for part in parts_of(struct, span)], span)
     pairs = [pair for struct in args for pair in _fields(struct, span).items()]
     return struct_pack([name for name, _ in pairs], [value for _, value in pairs], span)
 
@@ -181,14 +224,64 @@ def _keys(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.case([missing], [Literal(None, names.type)], names, span)
 
 
-def _field_at(args: Sequence[Expr], span: Span | None) -> Expr:
+def _numbered(args: Sequence[Expr], span: Span | None) -> Expr:
     """struct_extract_at(s, n) -> the n-th field, from 1 on."""
-    fields, place = list(_fields(args[0], span).values()), args[1]
+    struct, place = args
+    if struct.type == NULL:
+        return struct
+    fields = parts_of(struct, span)
     if not isinstance(place, Literal) or not isinstance(place.value, int):
         raise InvalidQuery("The place of a field is a constant integer.", place.span or span)
     if not 1 <= place.value <= len(fields):
         raise InvalidQuery(f"{args[0].type} has {len(fields)} fields.", place.span or span)
     return fields[place.value - 1]
+
+
+def _values(args: Sequence[Expr], span: Span | None) -> Expr:
+    """struct_values(s) -> (s.a, s.b), NULL of a struct that is."""
+    if args[0].type == NULL:
+        return args[0]
+    return _unless_null([args[0]], row_value(parts_of(args[0], span), span), span)
+
+
+def _unless_null(args: Sequence[Expr], value: Expr, span: Span | None) -> Expr:
+    missing = infer.call("or", [infer.call("is_null", [arg], span) for arg in args], span)
+    return infer.case([missing], [Literal(None, value.type)], value, span)
+
+
+def _equal_parts(args: Sequence[Expr], span: Span | None) -> list[Expr]:
+    """Return for each value of a row whether it is another value, or both are NULL; text and numbers never are alike."""
+    row, wanted = args
+    if not row.type.is_tuple:
+        raise TypeMismatch(
+            f"{row.type} is no row value, in which values are searched for.", row.span or span
+        )
+    same: list[Expr] = []
+    for part in parts_of(row, span):
+        kinds = {part.type, wanted.type} - {NULL}
+        mixes = VARCHAR in kinds and len(kinds) > 1
+        if mixes or compared_pair(part.type, wanted.type) is None:
+            same.append(Literal(False, BOOLEAN, span))
+        else:
+            same.append(infer.compare("is_not_distinct", part, wanted, span))
+    return same
+
+
+def _contains(args: Sequence[Expr], span: Span | None) -> Expr:
+    """struct_contains((a, b), x) -> whether one of the values is x."""
+    if args[0].type == NULL:
+        return Literal(None, BOOLEAN, span)
+    return _unless_null(args, infer.call("or", _equal_parts(args, span), span), span)
+
+
+def _position(args: Sequence[Expr], span: Span | None) -> Expr:
+    """struct_position((a, b), x) -> the place of the first value that is x, or NULL."""
+    if args[0].type == NULL:
+        return Literal(None, INTEGER, span)
+    same = _equal_parts(args, span)
+    places = [Literal(place, INTEGER) for place in range(1, len(same) + 1)]
+    found = infer.case(same, places, Literal(None, INTEGER), span)
+    return _unless_null(args[:1], found, span)
 
 
 # Functions of a struct and of values with names: name := value
@@ -222,8 +315,16 @@ NESTED_VALUES = {
     ),
     "struct_concat": (_together, 1, 10_000, "struct_concat(STRUCT, STRUCT, ...)"),
     "struct_keys": (_keys, 1, 1, "struct_keys(STRUCT)"),
-    "struct_extract_at": (_field_at, 2, 2, "struct_extract_at(STRUCT, BIGINT)"),
+    "struct_extract_at": (_numbered, 2, 2, "struct_extract_at(STRUCT, BIGINT)"),
     "struct_extract": (element, 2, 2, "struct_extract(STRUCT, VARCHAR)"),
+    "row": (row_value, 0, 10_000, "row(any, ...)"),
+    "struct_values": (_values, 1, 1, "struct_values(STRUCT)"),
+    **dict.fromkeys(
+        ("struct_contains", "struct_has"), (_contains, 2, 2, "struct_contains(TUPLE, any)")
+    ),
+    **dict.fromkeys(
+        ("struct_position", "struct_indexof"), (_position, 2, 2, "struct_position(TUPLE, any)")
+    ),
     **dict.fromkeys(
         ("list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"),
         (list_aggregate, 2, 10, "list_aggregate(any[], name, ...)"),

@@ -96,7 +96,7 @@ def _any(result: DataType, least: int = 1, most: int = 1) -> Resolve:
 def _of(*kinds: Kind) -> Resolve:
     def resolve(types: Sequence[DataType]) -> Resolved:
         fits = len(types) == 1 and types[0].kind in (*kinds, Kind.NULL)
-        return (tuple(types), JSON) if fits else None
+        return (tuple(types), JSON) if fits and not types[0].is_tuple else None
 
     return resolve
 

@@ -20,6 +20,7 @@ from ..types import (
     DataType,
     Kind,
     list_of,
+    tuple_of,
 )
 from .row import FunctionRow, Resolve
 from .signatures import Resolved, fixed, overloads, variadic
@@ -118,6 +119,16 @@ def _flatten(types: Sequence[DataType]) -> Resolved:
     return (list_of(list_of(child)),), list_of(child)
 
 
+def _zip(types: Sequence[DataType]) -> Resolved:
+    """Lists, and whether the shortest says how many elements there are."""
+    lists = types[:-1] if types and types[-1] == BOOLEAN else types
+    elements = [element_type(t) for t in lists]
+    known = tuple(e for e in elements if e is not None)
+    if not known or len(known) < len(elements):
+        return None
+    return tuple(types), list_of(tuple_of(known))
+
+
 def _row(
     name: str, resolve: Resolve, signature: str, *aliases: str, nulls: Nulls = "propagate"
 ) -> FunctionRow:
@@ -152,6 +163,7 @@ LISTS = (
         "array_cat",
         nulls="own",
     ),
+    _row("list_zip", _zip, "list_zip(any[], ...[, BOOLEAN])", "array_zip", nulls="own"),
     _row("flatten", _flatten, "flatten(any[][])"),
     _row(
         "list_position",

@@ -18,6 +18,7 @@ from ...errors import (
     check_name,
     shown,
 )
+from ..arrow.arrow_types import from_arrow
 from ..coercion import parse_type
 from ..types import (
     BIGINT,
@@ -31,7 +32,6 @@ from ..types import (
     VARCHAR,
     DataType,
     Kind,
-    from_arrow,
     list_of,
     map_of,
 )

@@ -8,17 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
+from ...plan.arrow.arrow_types import from_arrow, is_bytes
 from ...plan.coercion import enum_of
 from ...plan.text.quoted_name import quoted_field
-from ...plan.types import (
-    TIMESTAMP,
-    VARCHAR,
-    DataType,
-    Kind,
-    from_arrow,
-    is_bytes,
-    to_arrow,
-)
+from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
 
 ENUM_MARK = {b"sql_type": b"ENUM"}  # of a field, whose values are one dictionary
 

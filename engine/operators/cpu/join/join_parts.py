@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ....plan.arrow.arrow_types import is_bytes
 from ....plan.expr import Column
-from ....plan.types import is_bytes
 from ...spill_area import SpilledPiece
 from ...spilling import PARTS
 from .. import table as tables

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....plan.types import is_bytes
+from ....plan.arrow.arrow_types import is_bytes
 from ....storage.columns.encodings import Array
 from ..nested_arrays import Lists, fields_of
 from ..table import (

@@ -66,7 +66,7 @@ class ColumnMaker:
             case Kind.LIST:
                 return self._lists(values, kind)
             case Kind.STRUCT:
-                return self._structs(values, kind)
+                return (self._tuples if kind.is_tuple else self._structs)(values, kind)
             case Kind.MAP:
                 return self._maps(values, kind)
             case Kind.VARCHAR:
@@ -142,6 +142,18 @@ class ColumnMaker:
             for name, child in zip(kind.names, kind.children, strict=True)
         ]
         valid = np.array([v is not None for v in values], bool)  # what is no object has fields
+        return struct_array(fields, valid, tables.physical_type(kind))
+
+    def _tuples(self, values: Sequence[object], kind: DataType) -> pa.Array:
+        """Arrays by place: what is missing at the end is NULL, and what is more is left out."""
+        arrays = self._of(values, list, kind)
+        fields = [
+            self.column(
+                [v[i] if isinstance(v, list) and i < len(v) else None for v in arrays], child
+            )
+            for i, child in enumerate(kind.children)
+        ]
+        valid = np.array([v is not None for v in arrays], bool)
         return struct_array(fields, valid, tables.physical_type(kind))
 
     def _check_keys(self, value: dict[str, object], kind: DataType) -> None:

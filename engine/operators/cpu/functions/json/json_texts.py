@@ -38,12 +38,11 @@ def json_texts(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
         return _or_null(_listed(array, pairs, "{", "}"))
     if kind.kind is Kind.STRUCT:
         parts: list[object] = []
+        opening, closing = "[]" if kind.is_tuple else "{}"
         for name, inside, child in zip(kind.names, fields_of(array), kind.children, strict=True):
-            parts += [
-                f"{',' if parts else '{'}{string_text(name)}:",
-                json_texts(inside, child, cast),
-            ]
-        made = _joined(*parts, "}")
+            key = "" if kind.is_tuple else f"{string_text(name)}:"
+            parts += [f"{',' if parts else opening}{key}", json_texts(inside, child, cast)]
+        made = _joined(*parts, closing)
         return pc.if_else(array.is_valid(), made, _NULL)
     return _or_null(_of_scalars(array, kind, cast))
 

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from .....errors import ExecutionError
 from .....plan.expr import Call
+from .....plan.types import BOOLEAN
 from ... import table as tables
-from ...nested_arrays import Ints, Lists, Mask, list_array
+from ...nested_arrays import Ints, Lists, Mask, list_array, struct_array
 from ...sort.keys import group_codes
 from .over_arrays import over_arrays
 
@@ -129,6 +130,27 @@ def _flatten(call: Call, args: list[pa.Array]) -> pa.Array:
     return list_array(lengths, inner.elements, outer.valid, tables.physical_type(call.type))
 
 
+def _zip(call: Call, args: list[pa.Array]) -> pa.Array:
+    """Rows of the first elements, of the second ones ...; NULL behind the end of a list, and for a list that is NULL."""
+    flag = args[-1] if call.args[-1].type == BOOLEAN else None
+    lists = [Lists.of(a) for a in (args if flag is None else args[:-1])]
+    every = np.stack([each.lengths for each in lists])
+    lengths = every.max(axis=0)
+    if flag is not None:
+        shortest = np.asarray(pc.fill_null(flag, False)).astype(bool)
+        lengths = np.where(shortest, every.min(axis=0), lengths)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    nth = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    arrow = tables.physical_type(call.type)
+    fields = [
+        tables.take_array(
+            each.elements, np.where(nth < each.lengths[rows], each.starts[rows] + nth, -1)
+        ).cast(field.type)
+        for each, field in zip(lists, arrow.value_type, strict=True)
+    ]
+    return list_array(lengths, struct_array(fields, None, arrow.value_type), None, arrow)
+
+
 KERNELS = {
     name: over_arrays(function)
     for name, function in {
@@ -139,5 +161,6 @@ KERNELS = {
         "list_contains": _contains,
         "list_concat": _concat,
         "flatten": _flatten,
+        "list_zip": _zip,
     }.items()
 }

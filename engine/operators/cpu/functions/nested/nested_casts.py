@@ -32,12 +32,12 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
         lists = Lists.of(array)
         elements = child(lists.elements, source.children[0], target.children[0])
         return list_array(lists.lengths, elements, lists.valid, arrow)
-    known = dict(zip(map(str.lower, source.names), fields_of(array), strict=True))
+    known = fields_of(array)
     fields = [
         pa.nulls(len(array), tables.physical_type(wanted))
-        if given is None
-        else child(known[name.lower()], given, wanted)
-        for name, (given, wanted) in zip(target.names, matching_fields(source, target), strict=True)
+        if place is None
+        else child(known[place], source.children[place], wanted)
+        for place, wanted in zip(matching_fields(source, target), target.children, strict=True)
     ]
     return struct_array(fields, tables.validity(array), arrow)
 
@@ -69,10 +69,13 @@ def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
         opening, closing = "{}" if is_map else "[]"
         return pc.binary_join_element_wise(opening, joined, closing, "")
     parts: list[object] = []
+    opening, closing = _brackets(source)
     for name, inside, kind in zip(source.names, fields_of(array), source.children, strict=True):
         key = name.replace("\\", "\\\\").replace("'", "\\'")
-        parts += ["{" if not parts else ", ", f"'{key}': ", _shown(inside, kind, cast)]
-    made = pc.binary_join_element_wise(*parts, "}", "")
+        before = "" if source.is_tuple else f"'{key}': "
+        parts += [f"{', ' if parts else opening}{before}", _shown(inside, kind, cast)]
+    comma = "," if source.is_tuple and len(source.children) == 1 else ""
+    made = pc.binary_join_element_wise(*parts, f"{comma}{closing}", "")
     return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.string()))
 
 
@@ -127,7 +130,7 @@ def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
 
 def _parts(text: str, target: DataType) -> list[str | None] | None:
     """Return the texts of the elements, or those of the fields in their order; None for a text that has another form."""
-    opening, closing = "[]" if target.kind is Kind.LIST else "{}"
+    opening, closing = _brackets(target)
     if len(text) < 2 or text[0] != opening or text[-1] != closing:
         return None
     items = list(_items(text[1:-1]))
@@ -135,6 +138,9 @@ def _parts(text: str, target: DataType) -> list[str | None] | None:
         items.pop()
     if target.kind is Kind.LIST:
         return [_plain(item) for item in items]
+    if target.is_tuple:
+        missing = len(target.children) - len(items)
+        return None if missing < 0 else [*map(_plain, items), *[None] * missing]
     given: dict[str, str | None] = {}
     for item in items:
         key, colon, value = item.partition(":")
@@ -143,6 +149,12 @@ def _parts(text: str, target: DataType) -> list[str | None] | None:
             return None
         given[name.lower()] = _plain(value)
     return [given.get(name.lower()) for name in target.names]
+
+
+def _brackets(kind: DataType) -> tuple[str, str]:
+    if kind.is_tuple:
+        return "(", ")"
+    return ("[", "]") if kind.kind is Kind.LIST else ("{", "}")
 
 
 def _items(text: str) -> Iterator[str]:

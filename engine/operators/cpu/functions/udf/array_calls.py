@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from ..... import stopping
 from .....errors import ExecutionError, SequenceError, TypeMismatch
-from .....plan.types import from_arrow, to_arrow
+from .....plan.arrow.arrow_types import from_arrow
+from .....plan.types import to_arrow
 from .....plan.udf.python_function import PythonFunction
 from .row_calls import raised
 

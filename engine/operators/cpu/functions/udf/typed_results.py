@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from .....errors import ExecutionError, FuselineError, OutOfRange
-from .....plan.types import DataType, from_arrow, to_arrow
+from .....plan.arrow.arrow_types import from_arrow
+from .....plan.types import DataType, to_arrow
 from .....plan.udf.python_function import PythonFunction
 from ... import table as tables
 from ..kernels_casts import cast

@@ -1,0 +1,98 @@
+"""The SQL types that hold Arrow's columns; the way back is `types.to_arrow`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import TypeMismatch
+from ..types import (
+    BIGINT,
+    BLOB,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    INTERVAL,
+    JSON,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    SMALLINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPTZ,
+    TINYINT,
+    UBIGINT,
+    UINTEGER,
+    USMALLINT,
+    UTINYINT,
+    UUID,
+    VARCHAR,
+    DataType,
+    array_of,
+    decimal,
+    list_of,
+    map_of,
+    struct_of,
+    to_arrow,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PLAIN = (NULL, BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, INTERVAL, UUID)  # fmt: skip
+_TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
+
+
+def is_bytes(arrow: pa.DataType) -> bool:
+    """Whether Arrow's values are bytes without a meaning, in whichever layout."""
+    import pyarrow as pa
+
+    t = pa.types
+    return any(
+        test(arrow)
+        for test in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
+    )
+
+
+def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
+    """Return the SQL type that holds an Arrow column; raises `TypeMismatch`, naming the column, where none does."""
+    import pyarrow as pa
+
+    t = pa.types
+    if t.is_dictionary(arrow):
+        return from_arrow(arrow.value_type, name)
+    if t.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_DIGITS and arrow.scale >= 0:
+        return decimal(max(arrow.precision, arrow.scale), arrow.scale)
+    if t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow):
+        return VARCHAR
+    if getattr(arrow, "extension_name", "") == "arrow.json":
+        return JSON
+    if is_bytes(arrow):
+        return BLOB
+    if t.is_date(arrow):
+        return DATE
+    if t.is_timestamp(arrow):
+        return TIMESTAMPTZ if arrow.tz is not None else _TIMESTAMPS[arrow.unit]
+    if t.is_time(arrow) and arrow.unit != "ns":
+        return TIME
+    if t.is_fixed_size_list(arrow) and arrow.list_size:
+        return array_of(from_arrow(arrow.value_type, name), arrow.list_size)
+    if any(
+        test(arrow) for test in (t.is_list, t.is_large_list, t.is_list_view, t.is_large_list_view)
+    ):
+        return list_of(from_arrow(arrow.value_type, name))
+    if t.is_map(arrow):
+        return map_of(from_arrow(arrow.key_type, name), from_arrow(arrow.item_type, name))
+    if t.is_struct(arrow) and arrow.num_fields:
+        return struct_of((f.name, from_arrow(f.type, name)) for f in arrow)
+    plain = {to_arrow(data_type): data_type for data_type in _PLAIN} | {pa.float16(): FLOAT}
+    if arrow in plain:
+        return plain[arrow]
+    column = f'Column "{name}" has' if name else "A column has"
+    raise TypeMismatch(
+        f"{column} the Arrow type {arrow}, which has no SQL type here: cast it before it is registered."
+    )
