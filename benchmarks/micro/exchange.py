@@ -32,17 +32,22 @@ def median_ms(work: Callable[[], object], times: int) -> dict[str, float]:
         begun = time.perf_counter()
         work()
         found.append((time.perf_counter() - begun) * 1e3)
+    return _spread(found)
+
+
+def _spread(found: list[float]) -> dict[str, float]:
     found.sort()
     return {
         "min": found[0],
         "median": statistics.median(found),
-        "p95": found[int(0.95 * (times - 1))],
+        "p95": found[int(0.95 * (len(found) - 1))],
     }
 
 
 def control(connection: Any, times: int) -> dict[str, dict[str, float]]:
-    """What is paid before any row moves."""
+    """What is paid before any row moves; a meeting is what the slowest worker takes for it."""
     crew = connection._runner.crew
+    linked = not crew.not_linked
 
     def turn() -> None:
         with connection._runner._cluster.turn.held(lambda: None):
@@ -52,7 +57,12 @@ def control(connection: Any, times: int) -> dict[str, dict[str, float]]:
         "a call to all workers": median_ms(lambda: crew.ask_all("here"), times),
         "the turn of a client": median_ms(turn, times),
         "a query without data": median_ms(lambda: connection.sql("select 1").to_arrow(), times),
-        "a meeting": median_ms(lambda: crew.trial("hash", 8), times),
+        **{
+            f"a meeting{' over the link' * way}": _spread(
+                [crew.trial("meeting", 0, way) * 1e3 for _ in range(times)]
+            )
+            for way in ((True, False) if linked else (False,))
+        },
     }
 
 
@@ -159,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"a copy from one GPU to another: {copied / 1e9:.1f} GB/s")
     for what, found in result["control"].items():
         print(
-            f"{what:22s} {found['min']:8.2f} ms at best, {found['median']:8.2f} median, {found['p95']:8.2f} p95"
+            f"{what:24s} {found['min']:8.2f} ms at best, {found['median']:8.2f} median, {found['p95']:8.2f} p95"
         )
     for row in result["exchanges"]:
         print(

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from distributed import Worker
 from distributed.protocol import to_serialize
 
 from ..errors import ClusterError
-from ..observe.profile import Meeting
-from ..operators.context import MovedBytes
 
 WAIT_SECONDS = 0.05  # between two looks at the stop
 Part = tuple[int, int]  # the number of a meeting, and the worker whose part it is
@@ -45,6 +41,10 @@ class Meetings:
         self._handler = f"fuseline_part_{crew}"
         self._arrived: defaultdict[int, dict[Part, bytes]] = defaultdict(dict)
         self._given: defaultdict[int, set[int]] = defaultdict(set)  # numbers of what was sent
+        # What was sent and not yet taken: to which workers, and what they answer
+        self._on_their_way: defaultdict[
+            int, list[tuple[list[int], Future[list[BaseException | None]]]]
+        ] = defaultdict(list)
         self._left: dict[int, str] = {}  # why a query has no more meetings
         self._ended = -1  # queries up to this one
         self._changed = threading.Condition()
@@ -70,7 +70,10 @@ class Meetings:
         number: int,
         parts: Sequence[Sequence[pa.RecordBatch] | None],
     ) -> Exchanged:
-        """Give each worker its part and return those for this one; raises `ClusterError` when another has failed."""
+        """Give each worker its part and return those for this one; raises `ClusterError` when another has failed.
+
+        A message to each who gets something, and nobody waits until it is taken but for `settle`.
+        """
         mine = parts[self.rank]
         sent = 0
         if number not in self._given[query]:
@@ -79,10 +82,11 @@ class Meetings:
             for rank, part in enumerate(parts):
                 if rank != self.rank and part is not None:
                     if id(part) not in packed:
-                        packed[id(part)] = _packed(part)
+                        packed[id(part)] = packed_rows(part)
                     to[rank] = packed[id(part)]
             sent = sum(map(len, to.values()))
-            self._send(check, to, query, number)
+            if to:
+                self._on_their_way[query].append((list(to), self._begin(to, query, number)))
             self._given[query].add(number)
         if mine is None:
             return Exchanged([], sent, 0)
@@ -91,7 +95,7 @@ class Meetings:
         arrived = self._wait(check, query, [(number, rank) for rank in range(self.workers)])
         found: list[pa.RecordBatch] = []
         for rank, message in enumerate(arrived):
-            found += mine if rank == self.rank else _unpacked(message)
+            found += mine if rank == self.rank else unpacked_rows(message)
         return Exchanged(found, sent, sum(map(len, arrived)))
 
     def _wait(self, check: Callable[[], None], query: int, wanted: list[Part]) -> list[bytes]:
@@ -103,7 +107,27 @@ class Meetings:
                 if query in self._left:
                     raise ClusterError(self._left[query])
                 self._changed.wait(WAIT_SECONDS)
+            self._have_been_taken(query)
             check()
+
+    def settle(self, query: int, check: Callable[[], None]) -> None:
+        """Wait until all parts that were sent in a query have been taken; raises `ClusterError` where one cannot be."""
+        while not self._have_been_taken(query):
+            with suppress(TimeoutError):
+                self._on_their_way[query][0][1].result(WAIT_SECONDS)
+            check()
+
+    def _have_been_taken(self, query: int) -> bool:
+        """Whether nothing is on its way any more; raises `ClusterError` where a part cannot be sent."""
+        sent = self._on_their_way[query]
+        for ranks, answers in [known for known in sent if known[1].done()]:
+            for rank, answer in zip(ranks, answers.result(), strict=True):
+                if isinstance(answer, BaseException):
+                    raise ClusterError(
+                        f"Worker {rank} ({self._addresses[rank]}) cannot be reached: {answer}."
+                    )
+            sent.remove((ranks, answers))
+        return not sent
 
     def why_left(self, query: int) -> str | None:
         """Why a query has no more meetings, None where it has."""
@@ -124,7 +148,7 @@ class Meetings:
         """Forget a query and those before it."""
         with self._changed:
             self._ended = max(self._ended, query)
-            for kept in (self._arrived, self._given, self._left):
+            for kept in (self._arrived, self._given, self._on_their_way, self._left):
                 for number in [n for n in kept if n <= self._ended]:
                     kept.pop(number, None)
 
@@ -144,26 +168,12 @@ class Meetings:
 
         return asyncio.run_coroutine_threadsafe(send(), self._worker.loop.asyncio_loop)
 
-    def _send(
-        self, check: Callable[[], None], to: Mapping[int, bytes], query: int, number: int
-    ) -> None:
-        sent = self._begin(to, query, number)
-        while not sent.done():
-            with suppress(TimeoutError):
-                sent.result(WAIT_SECONDS)
-            check()
-        for rank, answer in zip(to, sent.result(), strict=True):
-            if isinstance(answer, BaseException):
-                raise ClusterError(
-                    f"Worker {rank} ({self._addresses[rank]}) cannot be reached: {answer}."
-                )
-
     async def _call(self, address: str, message: Mapping[str, Any], part: bytes) -> None:
         call = getattr(self._worker.rpc(address), self._handler)
         await call(**message, payload=to_serialize(part))
 
 
-def _packed(batches: Sequence[pa.RecordBatch]) -> bytes:
+def packed_rows(batches: Sequence[pa.RecordBatch]) -> bytes:
     """Each batch as a stream of its own, since each has its own dictionaries."""
     sink = pa.BufferOutputStream()
     for batch in batches:
@@ -173,66 +183,9 @@ def _packed(batches: Sequence[pa.RecordBatch]) -> bytes:
     return packed
 
 
-def _unpacked(packed: bytes) -> list[pa.RecordBatch]:
+def unpacked_rows(packed: bytes) -> list[pa.RecordBatch]:
     source = pa.BufferReader(packed)
     found: list[pa.RecordBatch] = []
     while source.tell() < source.size():
         found += pa.ipc.open_stream(source)
     return found
-
-
-class DeviceLink(Protocol):
-    """Moves device memory between workers: `operators.gpu.exchange.nccl_link.NcclLink`."""
-
-    @property
-    def alive(self) -> bool: ...
-
-    def move(
-        self,
-        outgoing: Sequence[MovedBytes],
-        incoming: Sequence[MovedBytes],
-        why_left: Callable[[], str | None],
-    ) -> None: ...
-
-
-class QueryPeers:
-    """The workers as an operator of one query sees them: `operators.context.Peers`; notes each meeting."""
-
-    def __init__(
-        self,
-        meetings: Meetings,
-        query: int,
-        check: Callable[[], None],
-        has_link: bool = False,
-        link: DeviceLink | None = None,
-    ) -> None:
-        self.workers, self.rank = meetings.workers, meetings.rank
-        self.met: list[Meeting] = []
-        self._meetings, self._query, self._check = meetings, query, check
-        self.has_link, self._link = has_link, link
-        self._start = time.perf_counter()
-
-    @property
-    def linked(self) -> bool:
-        return self.has_link and self._link is not None and self._link.alive
-
-    def exchange(
-        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
-    ) -> list[pa.RecordBatch]:
-        begun = time.perf_counter()
-        found = self._meetings.exchange(self._query, self._check, number, parts)
-        self._note(number, begun, found.sent, found.received)
-        return found.batches
-
-    def move(
-        self, number: int, outgoing: Sequence[MovedBytes], incoming: Sequence[MovedBytes]
-    ) -> None:
-        assert self._link is not None
-        begun = time.perf_counter()
-        self._link.move(outgoing, incoming, partial(self._meetings.why_left, self._query))
-        sent, received = (sum(part.size for part in parts) for parts in (outgoing, incoming))
-        self._note(number, begun, sent, received)
-
-    def _note(self, number: int, begun: float, sent: int, received: int) -> None:
-        seconds = time.perf_counter() - begun
-        self.met.append(Meeting(number, begun - self._start, seconds, sent, received))

@@ -53,8 +53,22 @@ def own_plan(
     spread = isinstance(own, Exchange) and own.kind == "gather" and bool(own.columns)
     if spread:
         (own,) = own.children
-    meets = any(isinstance(n, Exchange) and n.kind != "pick" for n in walk_once(own))
-    return own, claims, Form(meets, spread)
+    return own, claims, Form(bool(meeting_exchanges(own)), spread)
+
+
+def meeting_exchanges(plan: Physical) -> tuple[frozenset[int], ...]:
+    """Return what says that an exchange in which workers meet is done, for each of a plan: its number.
+
+    Where rows go only to those of heavy keys, also the complement of the number of the exchange that has found none of these.
+    """
+    nodes = (node for node in walk_once(plan) if isinstance(node, Exchange))
+    return tuple(
+        frozenset({node.number, ~node.beside.number})
+        if node.kind == "spread" and node.beside is not None
+        else frozenset({node.number})
+        for node in nodes
+        if node.kind != "pick" or node.keeps_heavy
+    )
 
 
 def check_files(plan: Physical) -> None:

@@ -33,10 +33,11 @@ from ..storage.columns.cache import ColumnCache
 from ..storage.tables.cached_columns import cached_columns
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
-from .meetings import Meetings, QueryPeers
+from .meetings import Meetings
 from .orders import Part, QueryOrder
-from .own_plans import check_files, own_plan
+from .own_plans import check_files, meeting_exchanges, own_plan
 from .partitions import arrow_of, taken
+from .query_peers import QueryPeers
 from .sent_plans import unpacked
 from .trials import TrialKind, trial_seconds
 from .versions import description
@@ -59,6 +60,7 @@ class _Own(NamedTuple):
 
     schedule: Schedule
     claims: tuple[Claim, ...]
+    exchanges: tuple[frozenset[int], ...]  # `meeting_exchanges`
 
 
 class WorkerSession:
@@ -213,15 +215,17 @@ class WorkerSession:
         self._running = order.query, stop
         if order.query in self._stopped:
             stop.ask()
+        has_link = order.linked and order.team == self._team
+        peers = QueryPeers(meetings, order.query, stop.check, has_link, self._link.made)
         try:
-            part = self._part(order, meetings, stop)
+            part = self._part(order, peers, stop)
             if (part.missing or part.unclustered) and order.meets:
-                meetings.fail(order.query, f"Worker {self._rank} needs another plan.")
+                peers.fail(f"Worker {self._rank} needs another plan.")
         except BaseException as error:
             found = error if isinstance(error, FuselineError) else internal_error(error)
             found.__cause__ = found.__context__ = None  # whose frames no other process has
             if order.meets:
-                meetings.fail(order.query, f"Worker {self._rank} failed: {found.message}")
+                peers.fail(f"Worker {self._rank} failed: {found.message}")
             lost = isinstance(error, ClusterError)
             part = Part(error=found.with_traceback(None), lost=lost)
         finally:
@@ -265,18 +269,18 @@ class WorkerSession:
         """This worker's rows of a table."""
         return self._tables[identity].data
 
-    def _part(self, order: QueryOrder, meetings: Meetings, stop: Stop) -> Part:
+    def _part(self, order: QueryOrder, peers: QueryPeers, stop: Stop) -> Part:
         begun = time.perf_counter()
         if order.settings != self._given:
             self._configure(order.settings)
         own = self._own(order)
         if own is None:
             return Part(missing=True)
+        peers.expected = own.exchanges
         settings = self._settings
         with Stoppable(stop):
             context = context_of(settings, self._cache, stop, self._memory)
-            ends = stop.check, order.linked, self._link.made
-            context.peers = peers = QueryPeers(meetings, order.query, *ends)
+            context.peers = peers
             options = RunOptions(
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
@@ -285,6 +289,7 @@ class WorkerSession:
                 return Part(unclustered=wrong.column)
             result = execute(own.schedule, self._backends, context, options)
             made = result.to_arrow() if order.answers else None
+            peers.settle()
         if order.keep is not None and made is not None:
             identity, empty = order.keep
             self._tables[identity] = empty.share(made)
@@ -327,7 +332,9 @@ class WorkerSession:
             check_files(plan)
             place = self._rank, self._workers, self._cut_rows
             own, claims, _ = own_plan(plan, self._settings, order.placement, *place)
-            self._schedules[order.team, order.plan] = _Own(schedule_of(own), claims)
+            self._schedules[order.team, order.plan] = _Own(
+                schedule_of(own), claims, meeting_exchanges(own)
+            )
             while len(self._schedules) > KEPT_SCHEDULES:
                 self._schedules.popitem(last=False)
         return self._schedules.get((order.team, order.plan))

@@ -210,15 +210,34 @@ class MovedBytes(NamedTuple):
     size: int
 
 
+class PlacedBytes(NamedTuple):
+    """Device memory that goes to all workers beside a message, and the place that it has there."""
+
+    place: int
+    address: int
+    size: int
+
+
+class PeerMessage(NamedTuple):
+    """What a worker says in a meeting of linked workers; `address`: where the device memory of all lies that came beside it, if all of it has."""
+
+    message: bytes
+    address: int | None
+
+
 class Peers(Protocol):
     """The workers of a cluster, this one among them, which all run the same plan.
 
     `has_link`: device memory can go from worker to worker without the host, which all of them know; `linked`: it still can from this one.
+    `owes`: the others wait for what this one is about to give them.  `over` are the numbers of the exchanges that are done, and
+    the complements of those that have found no heavy keys.
     """
 
     workers: int
     rank: int
     has_link: bool
+    owes: bool
+    over: set[int]
 
     @property
     def linked(self) -> bool: ...
@@ -227,6 +246,12 @@ class Peers(Protocol):
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
     ) -> list[pa.RecordBatch]:
         """Give each worker its part, and return those of all for this one, in the order of workers; None: that worker gets none of anybody."""
+        ...
+
+    def meet(
+        self, number: int, message: bytes, parts: Sequence[PlacedBytes]
+    ) -> Sequence[PeerMessage]:
+        """Tell all linked workers something, with a little device memory, and return what each says; a second call returns the same."""
         ...
 
     def move(

@@ -26,7 +26,14 @@ def exchanged(
     node: Exchange, table: T, backends: Mapping[p.Device, Parting[T]], context: Context
 ) -> T:
     """Return the rows that a worker has after an exchange; raises `MemoryError` where there is no room for them."""
-    backend, columns, peers = backends[node.device], node.columns, context.peers
+    assert context.peers is not None
+    found = _exchanged(node, table, backends[node.device], context)
+    context.peers.over.add(node.number)
+    return found
+
+
+def _exchanged(node: Exchange, table: T, backend: Parting[T], context: Context) -> T:
+    columns, peers = node.columns, context.peers
     assert peers is not None
     parts: Parts
     if not columns:  # rows alone, which no message could count

@@ -44,6 +44,8 @@ def heavy_parts(
     if found:
         rows = int(total[list(found)].sum())
         context.remarks[id(node)] = f"{rows:,} rows of heavy keys stay where they are"
+    else:
+        peers.over.add(~node.number)
     return found
 
 

@@ -18,6 +18,7 @@ from ...context import Context
 from ...exchange_rounds import Arrived, ExchangeRounds, Packed, Space, exchange_in_rounds
 from ...host_memory import let_go
 from ..columns import empty
+from ..memory.buffers import copy
 from ..memory.device import is_out_of_memory
 from ..table import Table, check_rows, device_type
 from .device_parts import DeviceParts, Ends, Stretch, device_parts
@@ -51,11 +52,13 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
         sender = _Sender(parts, peers.rank) if peers.linked else None
     state = context.rounds.setdefault(node.number, ExchangeRounds())
 
-    def space(size: int, total: int) -> Space:
+    def space(size: int, total: int, source: int | None) -> Space:
         context.ask(node, total)
         made = _with_room(
             lambda: DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM), context
         )
+        if source is not None:
+            copy(int(made.ptr), source, size)
         return Space(int(made.ptr), made)
 
     def pack(number: int) -> Sequence[Packed | None]:

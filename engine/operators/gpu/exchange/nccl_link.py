@@ -1,7 +1,8 @@
 """The way from GPU to GPU: an NCCL communicator of a team's workers, one GPU each.
 
-Bytes go by grouped sends and receives of sizes that both sides know, one group at a time, so that a worker is never inside a call that
-waits for a dead one: it looks at an event until the group is done.  Where another worker is lost meanwhile, or does not come, the
+Bytes go by grouped sends and receives of sizes that both sides know, one group at a time, and what workers tell each other by an
+all-gather of slots of one size, so that a worker is never inside a call that waits for a dead one: it looks at an event until the group
+is done.  Where another worker is lost meanwhile, or does not come, the
 communicator is aborted, by the thread that uses it; the team gets another one.  If the abort costs the process its CUDA context,
 `context_lost` says so, and the process has to end.
 """
@@ -13,14 +14,28 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pylibcudf as plc
 from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....errors import ClusterError
-from ...context import MovedBytes
-from ..memory.buffers import check, stream_handle
+from ....storage.columns.encodings import Array
+from ...context import MovedBytes, PeerMessage, PlacedBytes
+from ...exchange_rounds import MOST_BESIDE, SLOT_ALIGNMENT
+from ..memory.buffers import (
+    FROM_HOST,
+    LANDING_BYTES,
+    TO_HOST,
+    check,
+    copy,
+    give_staging,
+    staging_memory,
+    stream_handle,
+)
 
 if TYPE_CHECKING:
     from nccl.core import Communicator
@@ -28,12 +43,18 @@ if TYPE_CHECKING:
 START_SECONDS = 45.0
 LONGEST_SECONDS = 300.0  # for one group, whatever the workers say
 PATIENCE_SECONDS = 0.5  # for a group, once a worker has said that it leaves
+# For what others tell, once the query is to end: those that are there come to tell that they have failed
+TELLING_SECONDS = 3.0
 ABORT_SECONDS = 10.0
 BUSY_SECONDS = 0.002  # in which the event is looked at without rest
 REST_SECONDS = 0.00005
 LOOK_SECONDS = 0.001
 FORM_LOOK_SECONDS = 0.02
 WARMTH_BYTES = 1 << 16
+MESSAGE_BYTES = 16 << 10  # of a slot, for a message; the rest is for device memory that goes along
+PREFIX_BYTES = (
+    16  # two numbers: the bytes of the message, and whether all that it says goes along does
+)
 NEEDED = "install nvidia-nccl-cu13 and nccl4py, which the extra cuda13-dask brings"
 
 
@@ -73,6 +94,31 @@ class _Span:
         }
 
 
+class _MessageSlots:
+    """Device memory with a slot for what each worker tells: its message, the beginning of it if it is long, and then what goes along."""
+
+    def __init__(self, workers: int, rank: int) -> None:
+        # Those of all workers go through a piece of staging memory
+        self.size = min(
+            MESSAGE_BYTES + MOST_BESIDE, LANDING_BYTES // workers // SLOT_ALIGNMENT * SLOT_ALIGNMENT
+        )
+        self.message = min(MESSAGE_BYTES, self.size // 2 // SLOT_ALIGNMENT * SLOT_ALIGNMENT)
+        self.beside = self.size - self.message
+        self.workers, self.rank = workers, rank
+        self._memory = DeviceBuffer(size=self.size * workers, stream=plc.utils.CUDF_DEFAULT_STREAM)
+
+    def address(self, rank: int) -> int:
+        return int(self._memory.ptr) + self.size * rank
+
+    @property
+    def own(self) -> _Span:
+        return _Span(self.address(self.rank), self.size)
+
+    @property
+    def all(self) -> _Span:
+        return _Span(self.address(0), self.size * self.workers)
+
+
 class NcclLink:
     """This worker's end of a communicator; all workers of the team make theirs at the same time."""
 
@@ -85,6 +131,7 @@ class NcclLink:
         check(error)
         self._event = event
         self._communicator: Communicator | None = None
+        self._slots: _MessageSlots | None = None
 
     def form(self, workers: int, rank: int, identity: bytes) -> None:
         """Form the communicator, in a thread that may be left behind: NCCL waits without end for a worker that does not come.
@@ -97,6 +144,7 @@ class NcclLink:
             try:
                 unique = self._nccl.UniqueId.from_bytes(identity)
                 self._communicator = self._nccl.Communicator.init(workers, rank, unique)
+                self._slots = _MessageSlots(workers, rank)
                 self._warm(workers, rank)
                 self._is_formed = True
             except BaseException as error:
@@ -131,26 +179,101 @@ class NcclLink:
         """Send and receive at once, and wait; raises `ClusterError` where `why_left` says that a worker leaves, and the link is gone then."""
         if not outgoing and not incoming:
             return
-        with self._lock:
-            communicator = self._communicator
-            if communicator is None or self._is_closing:
-                raise ClusterError(why_left() or "The link between the GPUs is gone.")
-            stream = stream_handle()
-            try:
-                with self._nccl.group():
-                    for rank, address, size in outgoing:
-                        communicator.send(_Span(address, size), rank, stream=stream)
-                    for rank, address, size in incoming:
-                        communicator.recv(_Span(address, size), rank, stream=stream)
-                check(runtime.cudaEventRecord(self._event, stream)[0])
-            except Exception as error:
-                self._abort()
-                raise ClusterError(
-                    f"NCCL failed: {error}. SET exchange = 'host' does without."
-                ) from error
-            self._wait(why_left)
 
-    def _wait(self, why_left: Callable[[], str | None]) -> None:
+        def begin(communicator: Communicator, stream: int) -> None:
+            with self._nccl.group():
+                for rank, address, size in outgoing:
+                    communicator.send(_Span(address, size), rank, stream=stream)
+                for rank, address, size in incoming:
+                    communicator.recv(_Span(address, size), rank, stream=stream)
+
+        with self._lock:
+            self._run(begin, why_left, PATIENCE_SECONDS, LONGEST_SECONDS)
+
+    def tell(
+        self, message: bytes, parts: Sequence[PlacedBytes], why_left: Callable[[], str | None]
+    ) -> list[PeerMessage]:
+        """Tell all workers of the team something, with a little device memory, and return what each tells, when all have.
+
+        One round where no message is long.  What came along stays where it lies until the next call.  Raises `ClusterError` as `move`.
+        """
+        with self._lock:
+            slots = self._slots
+            assert slots is not None
+            memory = staging_memory()
+            room = slots.message - PREFIX_BYTES
+            fits = all(part.place + part.size <= slots.beside for part in parts)
+            first = np.array([len(message), fits], np.int64).tobytes() + message[:room]
+            told = self._gathered(
+                slots, memory, first, slots.message, why_left, parts if fits else ()
+            )
+            prefixes = [np.frombuffer(said[:PREFIX_BYTES], np.int64).tolist() for said in told]
+            lengths = [length for length, _ in prefixes]
+            found = [said[PREFIX_BYTES:] for said in told]
+            for begin in range(room, max(lengths), slots.size):
+                piece = message[begin : begin + slots.size]
+                more = self._gathered(slots, memory, piece, slots.size, why_left)
+                found = [known + said for known, said in zip(found, more, strict=True)]
+            give_staging(memory)
+            # Else further pieces have been written over it, or it has not come
+            are_here = max(lengths) <= room and all(fits for _, fits in prefixes)
+            return [
+                PeerMessage(
+                    said[:length], slots.address(rank) + slots.message if are_here else None
+                )
+                for rank, (said, length) in enumerate(zip(found, lengths, strict=True))
+            ]
+
+    def _gathered(
+        self,
+        slots: _MessageSlots,
+        memory: tuple[Array, int],
+        given: bytes,
+        size: int,
+        why_left: Callable[[], str | None],
+        parts: Sequence[PlacedBytes] = (),
+    ) -> list[bytes]:
+        """Return so many bytes of the beginning of each worker's slot."""
+        staging, start = memory
+        own = slots.address(slots.rank)
+        staging[: len(given)] = np.frombuffer(given, np.uint8)
+
+        def begin(communicator: Communicator, stream: int) -> None:
+            if given:
+                check(runtime.cudaMemcpyAsync(own, start, len(given), FROM_HOST, stream)[0])
+            for place, address, length in parts:
+                copy(own + slots.message + place, address, length)
+            communicator.allgather(slots.own, slots.all, stream=stream)
+            # Copies of a stream keep their order: what is given has gone when these begin
+            for rank in range(slots.workers):
+                place = start + size * rank
+                check(runtime.cudaMemcpyAsync(place, slots.address(rank), size, TO_HOST, stream)[0])
+
+        self._run(begin, why_left, TELLING_SECONDS, inf)
+        return [staging[size * r : size * (r + 1)].tobytes() for r in range(slots.workers)]
+
+    def _run(
+        self,
+        begin: Callable[[Communicator, int], None],
+        why_left: Callable[[], str | None],
+        patience: float,
+        longest: float,
+    ) -> None:
+        """Begin what all workers do together, and wait for it."""
+        communicator = self._communicator
+        if communicator is None or self._is_closing:
+            raise ClusterError(why_left() or "The link between the GPUs is gone.")
+        try:
+            begin(communicator, stream := stream_handle())
+            check(runtime.cudaEventRecord(self._event, stream)[0])
+        except Exception as error:
+            self._abort()
+            raise ClusterError(
+                f"NCCL failed: {error}. SET exchange = 'host' does without."
+            ) from error
+        self._wait(why_left, patience, longest)
+
+    def _wait(self, why_left: Callable[[], str | None], patience: float, longest: float) -> None:
         begun = time.monotonic()
         left_at: float | None = None
         why: str | None = None
@@ -165,14 +288,12 @@ class NcclLink:
                 time.sleep(0)
             if why is not None:
                 left_at = now if left_at is None else left_at
-                if now - left_at > PATIENCE_SECONDS:
+                if now - left_at > patience:
                     self._abort()
                     raise ClusterError(why)
-            elif now - begun > LONGEST_SECONDS:
+            elif now - begun > longest:
                 self._abort()
-                raise ClusterError(
-                    f"An exchange between GPUs has not ended within {LONGEST_SECONDS:g} s."
-                )
+                raise ClusterError(f"An exchange between GPUs has not ended within {longest:g} s.")
 
     def _is_done(self) -> bool:
         (found,) = runtime.cudaEventQuery(self._event)
@@ -234,3 +355,4 @@ class NcclLink:
             for b in (given, taken)
         ]
         self.move(places[0], places[1], lambda: None)
+        self.tell(b"", [], lambda: None)

@@ -106,7 +106,7 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
 
     They go through memory that the device writes to without the host's help.
     """
-    staging, start = found = _staging_memory()
+    staging, start = found = staging_memory()
     for place, address, length in pieces:
         if length:
             copied = runtime.cudaMemcpyAsync(
@@ -115,13 +115,13 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
             check(copied[0])
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     bytes_ = staging[:size].copy()
-    _staging.append(found)
+    give_staging(found)
     return bytes_
 
 
 def exchanged(given: Array, target: int, work: Callable[[], None], source: int, size: int) -> Array:
     """Copy bytes to the device, have it work on them, and return `size` bytes of it, with one wait."""
-    staging, start = found = _staging_memory()
+    staging, start = found = staging_memory()
     stream = stream_handle()
     staging[: len(given)] = given
     check(runtime.cudaMemcpyAsync(target, start, len(given), FROM_HOST, stream)[0])
@@ -130,18 +130,24 @@ def exchanged(given: Array, target: int, work: Callable[[], None], source: int, 
     check(runtime.cudaMemcpyAsync(start, source, size, TO_HOST, stream)[0])
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     bytes_ = staging[:size].copy()
-    _staging.append(found)
+    give_staging(found)
     return bytes_
 
 
 _staging: list[tuple[Array, int]] = []  # memory that no thread uses now, and where it begins
 
 
-def _staging_memory() -> tuple[Array, int]:
+def staging_memory() -> tuple[Array, int]:
+    """Return `LANDING_BYTES` of memory that the device reads and writes by itself, and where they begin."""
     try:
         return _staging.pop()
     except IndexError:
         return _allocated(LANDING_BYTES)
+
+
+def give_staging(memory: tuple[Array, int]) -> None:
+    """Give staging memory back that the device has done with."""
+    _staging.append(memory)
 
 
 def _allocated(size: int) -> tuple[Array, int]:

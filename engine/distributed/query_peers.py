@@ -1,0 +1,189 @@
+"""The workers as the operators of one query see them, over Dask's connections or, where their GPUs are linked, over the link.
+
+Over the link all workers meet in the same order, and each meeting begins with what each tells the others.  So who has failed tells it
+where the others meet next, which ends the query for all and leaves the link as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import ClusterError
+from ..observe.profile import Meeting
+from ..operators.context import MovedBytes, PeerMessage, PlacedBytes
+from .meetings import Meetings, packed_rows, unpacked_rows
+
+# What a message over the link begins with: it is one, or rows; there are too many, which go by the host; the worker has failed
+WORDS, ROWS, BY_HOST, FAILED = b"W", b"R", b"H", b"F"
+MOST_TOLD = 1 << 20  # bytes of rows that workers tell each other over the link
+
+
+class DeviceLink(Protocol):
+    """Moves device memory between workers: `operators.gpu.exchange.nccl_link.NcclLink`."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def tell(
+        self, message: bytes, parts: Sequence[PlacedBytes], why_left: Callable[[], str | None]
+    ) -> list[PeerMessage]: ...
+
+    def move(
+        self,
+        outgoing: Sequence[MovedBytes],
+        incoming: Sequence[MovedBytes],
+        why_left: Callable[[], str | None],
+    ) -> None: ...
+
+
+class QueryPeers:
+    """The workers as an operator of one query sees them: `operators.context.Peers`; notes each meeting.
+
+    `expected` are the exchanges in which the others wait for this worker, each by what `over` has of it when it is done; None where it
+    does not know its plan.
+    """
+
+    def __init__(
+        self,
+        meetings: Meetings,
+        query: int,
+        check: Callable[[], None],
+        has_link: bool = False,
+        link: DeviceLink | None = None,
+    ) -> None:
+        self.workers, self.rank = meetings.workers, meetings.rank
+        self.met: list[Meeting] = []
+        self.owes = False
+        self.over: set[int] = set()
+        self.expected: Sequence[frozenset[int]] | None = None
+        self._meetings, self._query, self._check = meetings, query, check
+        self.has_link, self._link = has_link, link
+        self._told: dict[int, list[PeerMessage]] = {}  # by the number of the meeting
+        self._has_ended = False
+        self._start = time.perf_counter()
+
+    @property
+    def linked(self) -> bool:
+        return self.has_link and self._link is not None and self._link.alive
+
+    def exchange(
+        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
+    ) -> list[pa.RecordBatch]:
+        if self.has_link:
+            found = self._exchange_told(number, parts)
+            if found is not None:
+                return found
+        begun = time.perf_counter()
+        by_host = self._meetings.exchange(self._query, self._check, number, parts)
+        self.owes = False
+        self._note(number, begun, by_host.sent, by_host.received)
+        return by_host.batches
+
+    def _exchange_told(
+        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
+    ) -> list[pa.RecordBatch] | None:
+        """Exchange few rows over the link; None where they are many for one of the workers."""
+        if number not in self._told:
+            message = _message_of(parts, self.rank)
+            kind = ROWS if len(message) <= MOST_TOLD else BY_HOST
+            self._tell(number, kind + message if kind == ROWS else kind, ())
+        told = self._told[number]
+        if any(said.message[:1] == BY_HOST for said in told):
+            self.owes = True
+            return None
+        mine = parts[self.rank]
+        if mine is None:
+            return []
+        found: list[pa.RecordBatch] = []
+        for rank, said in enumerate(told):
+            found += mine if rank == self.rank else _rows_for(self.rank, said.message[1:])
+        return found
+
+    def meet(
+        self, number: int, message: bytes, parts: Sequence[PlacedBytes]
+    ) -> Sequence[PeerMessage]:
+        if number not in self._told:
+            told = self._tell(number, WORDS + message, parts)
+            self._told[number] = [PeerMessage(said.message[1:], said.address) for said in told]
+        return self._told[number]
+
+    def _tell(self, number: int, message: bytes, parts: Sequence[PlacedBytes]) -> list[PeerMessage]:
+        """Tell all something and return what each tells; raises `ClusterError` where one has failed."""
+        if not self.linked:
+            raise ClusterError("The link between the GPUs is gone.")
+        assert self._link is not None
+        begun = time.perf_counter()
+        told = self._link.tell(message, parts, self._why_left)
+        others = [len(said.message) for rank, said in enumerate(told) if rank != self.rank]
+        self._note(number, begun, len(message) * len(others), sum(others))
+        for said in told:
+            if said.message[:1] == FAILED:
+                self._has_ended = True
+                raise ClusterError(said.message[1:].decode())
+        self._told[number] = told
+        return told
+
+    def move(
+        self, number: int, outgoing: Sequence[MovedBytes], incoming: Sequence[MovedBytes]
+    ) -> None:
+        assert self._link is not None
+        begun = time.perf_counter()
+        self._link.move(outgoing, incoming, self._why_left)
+        sent, received = (sum(part.size for part in parts) for parts in (outgoing, incoming))
+        self._note(number, begun, sent, received)
+
+    def settle(self) -> None:
+        """Wait until all that was sent has been taken."""
+        self._meetings.settle(self._query, self._check)
+
+    def fail(self, why: str) -> None:
+        """Tell the others that nothing more comes from here, where they wait for it next."""
+        if not self.linked or self.owes:
+            self._meetings.fail(self._query, why)
+        elif not self._has_ended and self._is_awaited:
+            with suppress(ClusterError):  # of a worker that has failed too, or is lost
+                self._tell(-1, FAILED + why.encode(), ())
+            if not self._has_ended:  # the link could not be used
+                self._meetings.fail(self._query, why)
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether the others come to another meeting, or are there; else nobody would hear what this one tells."""
+        return self.expected is None or any(not self.over & marks for marks in self.expected)
+
+    def _why_left(self) -> str | None:
+        return self._meetings.why_left(self._query)
+
+    def _note(self, number: int, begun: float, sent: int, received: int) -> None:
+        seconds = time.perf_counter() - begun
+        self.met.append(Meeting(number, begun - self._start, seconds, sent, received))
+
+
+def _message_of(parts: Sequence[Sequence[pa.RecordBatch] | None], own: int) -> bytes:
+    """Rows for each worker in one message: where those of each begin and end in it; what several get is in it once."""
+    bounds = np.zeros(2 * len(parts), np.int64)
+    pieces: dict[int, tuple[int, int]] = {}
+    packed: list[bytes] = []
+    end = 0
+    for rank, part in enumerate(parts):
+        if rank == own or part is None:
+            continue
+        if id(part) not in pieces:
+            packed.append(packed_rows(part))
+            pieces[id(part)] = end, end + len(packed[-1])
+            end += len(packed[-1])
+        bounds[2 * rank : 2 * rank + 2] = pieces[id(part)]
+    return len(parts).to_bytes(8, "little") + bounds.tobytes() + b"".join(packed)
+
+
+def _rows_for(rank: int, message: bytes) -> list[pa.RecordBatch]:
+    begin = 8 + 16 * int.from_bytes(message[:8], "little")
+    bounds = np.frombuffer(message[8:begin], np.int64)
+    first, last = bounds[2 * rank : 2 * rank + 2].tolist()
+    return unpacked_rows(message[begin + first : begin + last])
