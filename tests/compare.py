@@ -255,9 +255,10 @@ def difference(
     if expected.num_rows != actual.num_rows:
         wrong = f"{actual.num_rows} rows and should be {expected.num_rows}"
         return f"{wrong}\n{_first_rows(rows(expected), rows(actual))}"
-    if exact_types and not tolerance == near == 0 and identical(expected, actual, order.ordered):
-        return None
     close = _Closeness(expected.schema, exact_types, tolerance, near)
+    loosely = exact_types and not tolerance == near == 0  # else to the sign of zero
+    if loosely and identical(expected, actual, order.ordered, close.tolerances):
+        return None
     if close.all_equal(want := rows(expected), have := rows(actual)):
         return None
     if order.ordered:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.compare import Ordering, assert_same, difference, ordering, run_duckdb
+from tests.identical import identical
 
 UNORDERED, ORDERED = Ordering(ordered=False), Ordering(ordered=True)
 
@@ -113,3 +114,26 @@ def test_duckdb_sees_tables_parameters_and_set_up() -> None:
         setup=["create table u (y integer)", "insert into u values (7)"],
     )
     assert answer.to_pylist() == [{"x": 2, "y": 7}]
+
+
+def _long(values: list[float | None]) -> pa.Table:
+    """More rows than Python would compare, in no order."""
+    keys = [(7 * i) % 1009 for i in range(1009)]
+    return pa.table({"v": [*values, *[0.25] * (1009 - len(values))], "k": keys})
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(("want", "have", "same"), [
+    ([1.0, NAN, None], [1.0 + 1e-12, NAN, None], True), ([INF, -INF], [INF, -INF], True),
+    ([1.0], [1.0 + 1e-6], False), ([INF], [1.0], False), ([INF], [-INF], False), ([NAN], [1.0], False), ([None], [0.0], False),
+])  # fmt: skip
+def test_floats_of_many_rows_are_compared_by_arrow_up_to_the_tolerance(
+    want: list[float | None], have: list[float | None], same: bool
+) -> None:
+    wanted, found = _long(want), _long(have).take(pa.array(range(1008, -1, -1)))
+    tolerances = [1e-9, None]
+    assert identical(wanted, found, ordered=False, tolerances=tolerances) is same
+    assert not identical(wanted, found, ordered=True, tolerances=tolerances)
+    assert (difference(wanted, found, Ordering(ordered=False)) is None) is same
