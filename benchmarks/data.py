@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import ssb, tpcds, tpch
+from benchmarks import clickbench, h2o, ssb, tpcds, tpch
+from benchmarks.clickbench.generate import make_hits
+from benchmarks.h2o.generate import make_h2o
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +29,18 @@ DATA = Path(__file__).parent.parent / "data"
 ROW_GROUP_ROWS = 500_000
 
 Tables = dict[str, str]  # name -> path or glob of its Parquet files
+
+
+class BytesAreText(str):
+    """The path of Parquet files whose columns of bytes are text, without saying so."""
+
+    __slots__ = ()
+
+
+def relation(path: str) -> str:
+    """What DuckDB's FROM says for the files of a table."""
+    option = ", binary_as_string = true" if isinstance(path, BytesAreText) else ""
+    return f"read_parquet('{path.replace(chr(39), chr(39) * 2)}'{option})"
 
 
 def tpch_tables(scale: float, folder: Path | None = None) -> Tables:
@@ -45,6 +59,18 @@ def tpcds_tables(scale: float, folder: Path | None = None) -> Tables:
     """The 24 tables of TPC-DS: those in `folder`, or those made once under `data/`."""
     folder = folder or make_tpcds(scale)
     return {name: _parquet(folder, name) for name in tpcds.TABLES}
+
+
+def clickbench_tables(scale: float, folder: Path | None = None) -> Tables:
+    """The table `hits` of a million rows a unit of scale: that in `folder`, or the one made once under `data/`."""
+    folder = folder or make_generated("clickbench", scale)
+    return {name: BytesAreText(_parquet(folder, name)) for name in clickbench.TABLES}
+
+
+def h2o_tables(scale: float, folder: Path | None = None) -> Tables:
+    """The five tables of the db-benchmark's shape, a million rows a unit of scale: those in `folder`, or those made once under `data/`."""
+    folder = folder or make_generated("h2o", scale)
+    return {name: _parquet(folder, name) for name in h2o.TABLES}
 
 
 def tpcds_queries(scale: float) -> dict[str, str]:
@@ -77,8 +103,7 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
             with duckdb.connect() as connection:
                 connection.execute("create schema tpch")
                 for name, path in tpch_tables(scale, source).items():
-                    text = path.replace("'", "''")
-                    connection.execute(f"create view tpch.{name} as from read_parquet('{text}')")
+                    connection.execute(f"create view tpch.{name} as from {relation(path)}")
                 for name, rows in ssb.sizes(scale).items():
                     connection.execute(f"set variable {name} = {rows}::bigint")
                 for name, query in ssb.definitions().items():
@@ -94,6 +119,18 @@ def make_tpcds(scale: float, folder: Path | None = None) -> Path:
     with made_once(target) as made:
         if made:
             tpcds.generate(_tpcds_generator(), "tables", str(made), f"{scale:g}")
+    return target
+
+
+def make_generated(suite: str, scale: float, folder: Path | None = None) -> Path:
+    """`folder`, or `data/<suite>-sf<scale>`, made if it is not there by the suite's own generator."""
+    target = folder or DATA / f"{suite}-sf{scale:g}"
+    with made_once(target) as made:
+        if made and suite == "clickbench":
+            (made / "hits").mkdir()
+            make_hits(made / "hits", round(clickbench.ROWS * scale))
+        elif made:
+            make_h2o(made, round(h2o.ROWS * scale))
     return target
 
 
@@ -155,7 +192,7 @@ def _parquet(folder: Path, name: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the files of a suite and say where they are."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.data", description=__doc__)
-    parser.add_argument("suite", choices=["tpch", "ssb", "tpcds"])
+    parser.add_argument("suite", choices=["tpch", "ssb", "tpcds", "clickbench", "h2o"])
     parser.add_argument("--sf", type=float, default=1, help="scale factor")
     parser.add_argument("--out", type=Path, help="by default a folder under data/")
     parser.add_argument("--tpch", type=Path, help="the TPC-H files that SSB is made from")
@@ -164,6 +201,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(make_tpch(options.sf, options.out))
     elif options.suite == "tpcds":
         print(make_tpcds(options.sf, options.out))
+    elif options.suite in ("clickbench", "h2o"):
+        print(make_generated(options.suite, options.sf, options.out))
     else:
         print(make_ssb(options.sf, options.out, options.tpch))
 

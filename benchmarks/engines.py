@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.data import Tables
+from benchmarks.data import BytesAreText, Tables, relation
 from benchmarks.least_bytes import least_bytes
 
 INTERVAL = re.compile(r"interval '(\d+)' (day|month|year)")  # Polars wants the unit in the string
@@ -120,7 +120,8 @@ class Fuseline(Engine):
 
         self._connection = fuseline.connect(**self._settings)
         for name, path in self._tables.items():
-            self._connection.read_parquet(path, name)
+            as_text = {"binary_as_string": True} if isinstance(path, BytesAreText) else {}
+            self._connection.read_parquet(path, name, **as_text)
 
     def forget(self) -> None:
         self.close()
@@ -258,8 +259,7 @@ class DuckDB(Engine):
 
         self._connection = duckdb.connect()
         for name, path in tables.items():
-            text = path.replace("'", "''")
-            self._connection.execute(f"create {self._kind} {name} as from read_parquet('{text}')")
+            self._connection.execute(f"create {self._kind} {name} as from {relation(path)}")
 
     def run(self, query: str) -> pa.Table:
         return self._connection.sql(query).to_arrow_table()

@@ -98,6 +98,11 @@ class Reference:
         answer = self._engine.run(text)
         return Question(name, text, answer, ordering(text, answer.column_names))
 
+    def figures(self, text: str) -> dict[str, int | float]:
+        """The one row of a query, by the names of its columns."""
+        (row,) = self._engine.run(text).to_pylist()
+        return row
+
     def close(self) -> None:
         self._engine.close()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import streams
+from benchmarks.report import described
 from benchmarks.suites import SUITES
 from benchmarks.summary import FUSED, UNFUSED, baseline_of, speedups, summary
 
@@ -85,7 +86,7 @@ def _ours(name: str, result: Result) -> list[dict[str, Any]]:
 
 
 def _peer(row: dict[str, Any]) -> list[str]:
-    suite = f"{SUITES[row['suite']].title} SF{row['scale']:g}"
+    suite = SUITES[row["suite"]].named(row["scale"])
     seconds = f"{row.get('relation', '')} {row['seconds']:.3g}".strip()
     link = row["source"]
     shown = link.removeprefix("https://").split("/")[0] if "://" in link else link
@@ -336,9 +337,9 @@ def _title(result: Result) -> str:
         "sequence": ", one query after another",
         "limits": ", with little memory",
     }
-    title = SUITES[result["suite"]].title
+    title = SUITES[result["suite"]].named(result["scale"])
     rows = ", rows shuffled" if _is_shuffled(result) else ""
-    return f"{title} SF{result['scale']:g}{rows}{how.get(_kind(result), '')}, {_hardware(result)}"
+    return f"{title}{rows}{how.get(_kind(result), '')}, {_hardware(result)}"
 
 
 def _hardware(result: Result) -> str:
@@ -354,7 +355,8 @@ def _measured_on(name: str, result: Result) -> str:
     chosen = ("fuseline", "commit", "duckdb", "polars", "pylibcudf-cu13", "numba", "python")
     shown = ", ".join(f"{key} {versions[key]}" for key in chosen if key in versions)
     where = ", ".join(filter(None, [f"{box['cpu']}, {box['cores']} cores", gpus]))
-    return f"{result['when'][:10]}: {where}; {shown}. [All of it](results/{name}.json).\n"
+    data = f" The data: {described(result['data'])}." if "data" in result else ""
+    return f"{result['when'][:10]}: {where}; {shown}.{data} [All of it](results/{name}.json).\n"
 
 
 def _hot(found: dict[str, Any]) -> str:

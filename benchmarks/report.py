@@ -25,6 +25,8 @@ def print_table(result: dict[str, Any]) -> None:
     if not console.is_terminal:
         console = Console(width=max(120, MINIMUM_WIDTH + ENGINE_WIDTH * len(names)))
     console.print(_times_table(result))
+    if "data" in result:
+        console.print(f"The data: {described(result['data'])}")
     if any(found.get("floor") for _, _, found in _found(result)):
         console.print(_floors_table(result))
     for name, devices in placement(result).items():
@@ -34,6 +36,11 @@ def print_table(result: dict[str, Any]) -> None:
         if found["message"]:
             problem = found["message"].splitlines()[0][:150]
             console.print(escape(f"{query} {name} {found['status']}: {problem}"))
+
+
+def described(figures: dict[str, int | float]) -> str:
+    """Counts of generated data, each by its name."""
+    return ", ".join(f"{value:,} {name}" for name, value in figures.items())
 
 
 def _times_table(result: dict[str, Any]) -> Table:

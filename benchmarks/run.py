@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.cluster:
         return scaling.run(options, list(texts))
     if options.streams is not None and options.suite != "tpch":
-        raise SystemExit("--streams is for tpch: SSB has no rules for other parameters.")
+        raise SystemExit("--streams is for tpch: other suites have no rules for other parameters.")
     tables = suite.tables(options.sf, options.data)
     if options.shuffle:
         tables = shuffled(tables, options.shuffled or _beside(options))
@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = _header(options, contestants)
     reference = Reference(tables)
     try:
+        if suite.figures is not None:
+            result["data"] = reference.figures(suite.figures)
         if options.streams is None:
             _measure_queries(result, texts, contestants, reference, options)
         else:
@@ -66,7 +68,7 @@ def _header(options: argparse.Namespace, contestants: Sequence[Contestant]) -> d
     kind = "streams" if options.streams is not None else "sequence" if options.cold else "queries"
     return {
         "suite": options.suite,
-        "title": f"{suite.title} SF{options.sf:g}",
+        "title": suite.named(options.sf),
         "scale": options.sf,
         "kind": kind,
         "rows": "shuffled" if options.shuffle else "as made",
@@ -137,7 +139,9 @@ def _beside(options: argparse.Namespace) -> Path:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("suite", choices=list(SUITES))
-    parser.add_argument("--sf", type=float, default=1, help="scale factor")
+    parser.add_argument(
+        "--sf", type=float, default=1, help="scale factor; millions of rows for clickbench and h2o"
+    )
     engine_names = ", ".join(engines.ENGINES)
     parser.add_argument(
         "--engines", default="fuseline,duckdb", help=f"all that are here, or among {engine_names}"

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.data import ROW_GROUP_ROWS, Tables, made_once
+from benchmarks.data import ROW_GROUP_ROWS, Tables, made_once, relation
 
 ROWS_AT_ONCE = 150_000_000  # that are sorted in memory
 
@@ -21,7 +21,7 @@ def shuffled(tables: Tables, folder: Path) -> Tables:
         if made:
             for name, path in tables.items():
                 shuffle_table(path, made / name)
-    return {name: str(folder / name / "*.parquet") for name in tables}
+    return {name: type(path)(folder / name / "*.parquet") for name, path in tables.items()}
 
 
 def shuffle_table(path: str, folder: Path) -> None:
@@ -29,7 +29,7 @@ def shuffle_table(path: str, folder: Path) -> None:
     import duckdb
 
     folder.mkdir()
-    source = f"read_parquet('{path.replace(chr(39), chr(39) * 2)}')"
+    source = relation(path)
     place = "hash(file_index * 4294967296 + file_row_number)"
     with duckdb.connect() as connection:
         (rows,) = connection.execute(f"select count(*) from {source}").fetchone() or (0,)

@@ -6,17 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import adhoc, ssb, tpch
-from benchmarks.data import Tables, ssb_tables, tpcds_queries, tpcds_tables, tpch_tables
+from benchmarks import adhoc, clickbench, h2o, ssb, tpch
+from benchmarks.data import (
+    Tables,
+    clickbench_tables,
+    h2o_tables,
+    ssb_tables,
+    tpcds_queries,
+    tpcds_tables,
+    tpch_tables,
+)
 
 
 @dataclass(frozen=True)
 class Suite:
-    """`tables` looks in a folder, or makes the data once under `data/`."""
+    """`tables` looks in a folder, or makes the data once under `data/`; `figures` asks what the data is like, for beside a result."""
 
     title: str
     queries: Callable[[float], dict[str, str]]
     tables: Callable[[float, Path | None], Tables]
+    figures: str | None = None
+    unit: str = "SF{:g}"  # how a scale is written
+
+    def named(self, scale: float) -> str:
+        """The title with a scale."""
+        return f"{self.title} {self.unit.format(scale)}"
 
 
 SUITES = {
@@ -24,4 +38,12 @@ SUITES = {
     "adhoc": Suite("Ad-hoc", adhoc.queries, tpch_tables),
     "ssb": Suite("SSB", ssb.queries, ssb_tables),
     "tpcds": Suite("TPC-DS", tpcds_queries, tpcds_tables),
+    "clickbench": Suite(
+        "ClickBench-shaped",
+        clickbench.queries,
+        clickbench_tables,
+        clickbench.FIGURES,
+        "{:g} M rows",
+    ),
+    "h2o": Suite("db-benchmark-shaped (H2O)", h2o.queries, h2o_tables, h2o.FIGURES, "{:g} M rows"),
 }

@@ -8,16 +8,15 @@ engine least ahead of DuckDB.
 from __future__ import annotations
 
 import hashlib
-import re
 from pathlib import Path
 
+from benchmarks.titled import titled
 from benchmarks.tpch import TABLES
 
 __all__ = ["FROZEN", "TABLES", "digest", "queries", "weak"]
 
 FOLDER = Path(__file__).parent
 FROZEN = "75e7845b3de959a108f67a68764e37eeff05179b86b4cf19ee92b7d6aef8987a"
-_QUERY = re.compile(r"^-- (?P<title>.*)\n(?P<text>[^;]*);\n", re.MULTILINE)
 
 
 def queries(scale: float) -> dict[str, str]:
@@ -37,7 +36,7 @@ def digest() -> str:
 
 def _read() -> dict[str, tuple[str, str]]:
     return {
-        f"{path.stem}{number}": (found["title"], found["text"])
+        f"{path.stem}{number}": found
         for path in sorted(FOLDER.glob("*.sql"))
-        for number, found in enumerate(_QUERY.finditer(path.read_text()), 1)
+        for number, found in enumerate(titled(path), 1)
     }
