@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .catalog import Catalog
 from .errors import FuselineError, TypeMismatch
 from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
+from .plan.expr import Value
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
 from .plan.shapes.guards import GuardedValues
@@ -20,7 +21,7 @@ from .plan.shapes.plan_model import PlanModel
 from .plan.temporal.statement_time import quarter_hour, today
 from .plan.udf.python_function import PythonFunction
 from .plan.udf.settled_calls import Images, functions_of, images_of
-from .runtime.schedule import Schedule, schedule_of
+from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
 
@@ -127,15 +128,16 @@ class Draft:
 
     def planned(self, make: Callable[[Logical], Physical], settings: Settings) -> ShapedPlan:
         """Plan it, and note under which values the plan serves."""
-        physical = PlanModel(make(self.plan))
+        plan = make(self.plan)
         guards = self.slots.guards.close()
         shape, names = self.slots.shape, tuple(self.slots.names)
-        return ShapedPlan(shape, names, guards, settings, self.first, self.model, physical)
+        models = self.model, PlanModel(plan), tuple(inputs_first(plan))
+        return ShapedPlan(shape, names, guards, settings, self.first, *models)
 
 
 @dataclass(frozen=True)
 class ShapedPlan:
-    """A plan for all texts of a shape for which its guards hold, under these settings."""
+    """A plan for all texts of a shape for which its guards hold, under these settings; `nodes` are its nodes with slots, inputs first."""
 
     shape: TextShape
     names: tuple[NamedPiece, ...]
@@ -144,10 +146,11 @@ class ShapedPlan:
     first: CachedPlan
     logical: PlanModel[Logical]
     physical: PlanModel[Physical]
+    nodes: tuple[Physical, ...]
 
     def schedule(self) -> Schedule:
         """Return the plan of the text that it was made of."""
-        return schedule_of(self.physical.plan(self.guards.present))
+        return self._schedule(self.guards.present)
 
     def plan_for(self, shape: TextShape) -> CachedPlan | None:
         """Return the plan of a text of this shape, None where a guard does not hold."""
@@ -156,8 +159,11 @@ class ShapedPlan:
             return None
         plan = self.first.copy_for(self.logical.plan(values), shape.text)
         plan.like = self.shape, shape
-        plan.schedule, plan.settings = schedule_of(self.physical.plan(values)), self.settings
+        plan.schedule, plan.settings = self._schedule(values), self.settings
         return plan
+
+    def _schedule(self, values: Sequence[Value]) -> Schedule:
+        return shaped_schedule(self.physical.plan(values), self.nodes, values)
 
 
 class PlanCache:

@@ -6,12 +6,11 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-import pyarrow as pa
-
-from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, substitute
+from ..plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of, new_column, substitute
 from ..plan.physical import Physical
+from ..plan.shapes.guards import bare_value
 from ..plan.text.concealed_text import concealed_name
 from ..plan.types import BIGINT
 from ..storage.columns.encodings import Array
@@ -42,6 +41,7 @@ ROW = Name("row", Machine.I64)  # of relation 0, in the target's own type
 
 # Columns of a node as expressions over aliases
 Scope = dict[Column, Expr]
+Constant = int | float | Literal
 
 
 @dataclass(eq=False)
@@ -263,20 +263,21 @@ class ProgramBuilder:
 
         return substitute(expr, made)
 
-    def fold(self, expr: Expr, source: Input) -> pa.Array:
-        return self.source.fold(expr, source)
-
     # Parameters
 
-    def parameter(self, value: int | float, machine: Machine, meaning: str) -> str:
-        """Add a scalar argument and return its name."""
+    def parameter(self, value: Constant, machine: Machine, meaning: str) -> str:
+        """Add a scalar argument and return its name; `value` is a number or a literal of the query as one (`plan.shapes`)."""
+        if isinstance(value, Literal):
+            value = cast("int | float", bare_value(value))
         name = f"c{len(self.parameters)}"
         self.parameters.append(Parameter(name, machine, value, meaning))
         return name
 
-    def table(self, array: Array, machine: Machine) -> str:
-        """Add an array argument and return its name."""
+    def table(self, array: Array | Literal, machine: Machine) -> str:
+        """Add an array argument, or a literal that is one, and return its name."""
         name = f"table{len(self.tables)}"
+        if isinstance(array, Literal):
+            array = cast("Array", bare_value(array))
         self.tables.append(TableParameter(name, machine, array))
         return name
 

@@ -62,7 +62,8 @@ class LeafColumns(Protocol):
         """
         ...
 
-    def fold(self, expr: Expr, source: Input) -> pa.Array:
+    @staticmethod
+    def fold(expr: Expr, source: Input) -> pa.Array:
         """Evaluate an expression on the values of a column of few codes, in their order, and on NULL last: an Arrow array."""
         ...
 

@@ -17,6 +17,7 @@ from weakref import ref
 from ..plan import physical as p
 from ..plan.node import walk
 from ..plan.physical import Physical, Stored
+from ..plan.shapes.variants import ShapedPart, Variants
 from ..progress.run_progress import Progress
 from .row_interpreter import RowSteps
 
@@ -103,12 +104,26 @@ class _ByNode(Generic[T]):
         return kept.setdefault(key, (self._make(node), ref(node, lambda _: kept.pop(key, None))))[0]
 
 
+@dataclass
+class ShapeMemory(Generic[T]):
+    """What runs of a pipeline leave to those of other texts, which have other constants in it."""
+
+    kernels: Variants[p.Pipeline, T]
+    feedback: Feedback = Feedback()
+
+
 class PlanMemory:
-    """The memories of a connection's plans, and what steps compute a few rows."""
+    """The memories of a connection's plans, those of pipelines with slots for constants apart, and what steps compute a few rows."""
 
     def __init__(self) -> None:
+        self.shape = _ByNode(_shape_memory)
         self.pipeline: _ByNode[PipelineMemory[Any]] = _ByNode(lambda node: PipelineMemory())
         self.row_steps = _ByNode(_row_steps)
+
+
+def _shape_memory(node: p.Physical) -> ShapeMemory[object]:
+    assert isinstance(node, p.Pipeline)
+    return ShapeMemory(Variants(node))
 
 
 def _row_steps(node: p.Physical) -> RowSteps:
@@ -270,7 +285,7 @@ class Context:
     what makes the receipt of what a pipeline did, should anybody ask; it keeps no table.  `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
     operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
-    `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
+    `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
     `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
     `rounds` how far those are that go from device to device.
@@ -284,6 +299,7 @@ class Context:
     deterministic: bool = False
     memory_limit: int | None = None
     memory: PlanMemory = field(default_factory=PlanMemory)
+    shaped: Mapping[int, ShapedPart[Physical]] = field(default_factory=dict)
     bytes_read: int = 0
     receipts: dict[int, Callable[[], PipelineReceipt]] = field(default_factory=dict)
     remarks: dict[int, str] = field(default_factory=dict)

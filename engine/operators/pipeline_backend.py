@@ -76,8 +76,11 @@ class PipelineAttempt(Protocol[T_co, K]):
         """Whether kernels of an earlier run serve for the columns as they are now."""
         ...
 
-    def compile(self) -> K:
-        """Generate kernels and begin to compile them; raises `NotFusable`."""
+    def compile(self, slotted: p.Pipeline | None) -> K:
+        """Generate kernels and begin to compile them; raises `NotFusable`.
+
+        With slots in the pipeline's place they have these as arguments; what is made of them by `plan.shapes.variants` can be launched.
+        """
         ...
 
     def load(self, kernels: K) -> None:

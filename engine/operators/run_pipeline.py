@@ -14,17 +14,19 @@ refused they run the last operator alone, over pipelines of what is below it, as
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic
+from typing import Generic, cast
 
 from ..codegen.compile.compiler import NotCompiled
 from ..codegen.compile.kernel_files import compiler_refusal
 from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
+from ..plan.expr import Value
 from ..plan.pipeline_steps import steps_of
+from ..plan.shapes.variants import ShapedPart
 from ..stopping import wait
 from .context import (
     Apart,
@@ -34,6 +36,7 @@ from .context import (
     PipelineMemory,
     PipelineReceipt,
     Refused,
+    ShapeMemory,
     is_lasting,
 )
 from .materialize_build_side import REMARK, apart, together
@@ -79,7 +82,40 @@ def run_fused(
 
     Raises `TooLarge` when its operators should rather run in chunks.
     """
-    return _Run(node, inputs, context, backend, context.memory.pipeline(node)).table()
+    memory, part = context.memory.pipeline(node), context.shaped.get(id(node))
+    shape: _Shape[K] | None = None if part is None else _Shape.of(part, context)
+    if shape is not None and memory.kernels is None:
+        memory.feedback = shape.memory.feedback
+    return _Run(node, inputs, context, backend, memory, shape).table()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape(Generic[K]):
+    """What other texts have left, and the values of this one's constants."""
+
+    memory: ShapeMemory[K]
+    values: Sequence[Value]
+
+    @classmethod
+    def of(cls, part: ShapedPart[p.Physical], context: Context) -> _Shape[K]:
+        return cls(cast("ShapeMemory[K]", context.memory.shape(part.part)), part.values)
+
+    def kernels(self, attempt: PipelineAttempt[T, K]) -> tuple[K, bool]:
+        """Return kernels of another text with this one's constants, where they fit, or new ones; and whether they are another's."""
+
+        def fits(kernels: K) -> bool:
+            with suppress(NotFusable):
+                failed = kernels.codes.done() and kernels.codes.exception() is not None
+                return not failed and attempt.fits(kernels)
+            return False
+
+        kernels = self.memory.kernels.find(self.values, fits)
+        if kernels is not None:
+            return kernels, True
+        with suppress(NotFusable):
+            return self.memory.kernels.make(self.values, attempt.compile), False
+        # Its reason names nodes of the plan
+        return attempt.compile(None), False
 
 
 @dataclass(slots=True)
@@ -91,6 +127,7 @@ class _Run(Generic[T, K]):
     context: Context
     backend: PipelineBackend[T, K]
     memory: PipelineMemory[K]
+    shape: _Shape[K] | None = None
 
     def table(self) -> T:
         # Operators run outside of the handlers of errors, which keep what was allocated before memory ran out
@@ -136,9 +173,11 @@ class _Run(Generic[T, K]):
                 return Void(SHORT)
             if not isinstance(outcome, Retry):
                 return outcome
-            memory.feedback = outcome.feedback
+            self._learn(outcome.feedback)
             if outcome.other_kernels:
                 memory.kernels = memory.compiled = None
+                if self.shape is not None:
+                    self.shape.memory.kernels.clear()
         return Void(UNSETTLED)
 
     def _refused(self, refused: NotFusable) -> Apart | Refused:
@@ -170,12 +209,17 @@ class _Run(Generic[T, K]):
             return Void(outcome.reason, facts)
         self.memory.short_of_memory = False
         if outcome.feedback is not None:
-            self.memory.feedback = outcome.feedback
+            self._learn(outcome.feedback)
         self.context.receipts[id(self.node)] = facts
         return outcome
 
+    def _learn(self, feedback: Feedback) -> None:
+        self.memory.feedback = feedback
+        if self.shape is not None:
+            self.shape.memory.feedback = feedback
+
     def _kernels(self, attempt: PipelineAttempt[T, K]) -> tuple[K, Origin] | None:
-        """Return kernels for these columns, those of the last run if they fit, and where their code came from.
+        """Return kernels for these columns, those of the last run or another text if they fit, and where their code came from.
 
         There are none while a thread compiles them, which is waited for where operators would have to run in chunks: TPC-H SF100's
         Q21 takes a GPU 1.2 s under 20 GB then, and more than 25 without.
@@ -186,8 +230,12 @@ class _Run(Generic[T, K]):
         if kernels is not None and known and memory.compiled is kernels:
             return kernels, "memory"
         if kernels is None or not known:
-            kernels = memory.kernels = attempt.compile()
-            memory.compiled = None
+            kernels, known = (
+                (attempt.compile(None), False)
+                if self.shape is None
+                else self.shape.kernels(attempt)
+            )
+            memory.kernels, memory.compiled = kernels, None
         codes = kernels.codes
         if not codes.done():
             if unfused_chunks(self.node.steps, self.context) is None:

@@ -129,6 +129,7 @@ def begun(
         places = waiting_places(order, readers)
     budget = MemoryBudget(options.memory_limit)
     context.hold, context.ask = budget.hold, budget.ask
+    context.shaped = schedule.shaped
     context.spilled.clear()
     held = Held(Workspace(backends, context, area, budget.room), budget, places)
     return Run(plan, order, backends, context, budget, options, readers, chains, held)

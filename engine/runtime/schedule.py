@@ -13,12 +13,14 @@ from ..plan.exchange import Exchange
 from ..plan.node import walk
 from ..plan.physical import FilterRows, HashAggregate, HashJoin, ParquetScan, Physical, Pipeline
 from ..plan.pipeline_steps import probed, steps_of
+from ..plan.shapes.variants import ShapedPart
 from .memory import waiting_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..operators.context import Context
+    from ..plan.expr import Value
 
 FEW_ROWS = 1 << 17  # of a source or a join, which are made at once
 
@@ -93,6 +95,7 @@ class Schedule:
 
     `paths` are those of `memory.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
     identity, the plans of limits below which rows are pulled, until `unreached` says that they need all rows anyway.
+    `shaped` are, by identity, the pipelines that other texts have with other constants.
     `too_large` holds the limit under which a run found that only all of the plan in pieces fits.
     """
 
@@ -102,6 +105,7 @@ class Schedule:
     places: Mapping[int, tuple[HashJoin, int]]
     divisible: tuple[Physical, ...]
     limits: Mapping[int, Pipeline]
+    shaped: Mapping[int, ShapedPart[Physical]] = field(default_factory=dict)
     unreached: set[int] = field(default_factory=set)
     too_large: set[int | None] = field(default_factory=set)
 
@@ -171,6 +175,18 @@ def schedule_of(plan: Physical) -> Schedule:
     limits = {id(n): chain for n in order if (chain := pulled_below(n, readers)) is not None}
     places = waiting_places(order, readers)
     return Schedule(plan, tuple(order), readers, places, divisible, limits)
+
+
+def shaped_schedule(plan: Physical, shape: Sequence[Physical], values: Sequence[Value]) -> Schedule:
+    """Return the schedule of a plan that was made for values of slots; `shape` are the nodes with these slots, inputs first."""
+    schedule = schedule_of(plan)
+    pairs = zip(schedule.order, shape, strict=True)
+    shaped = {
+        id(node): ShapedPart(part, values)
+        for node, part in pairs
+        if node is not part and isinstance(node, Pipeline)
+    }
+    return replace(schedule, shaped=shaped)
 
 
 def chains_of(schedule: Schedule, context: Context) -> Chains:

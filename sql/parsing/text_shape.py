@@ -192,7 +192,7 @@ class TextSlots:
     names: list[NamedPiece] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.guards = PlanGuards(self.shape.literals)
+        self.guards = PlanGuards(self.shape.values, [each.type for each in self.shape.literals])
 
     def __deepcopy__(self, memo: object) -> TextSlots:
         return self  # of the nodes of sqlglot, which copies what they carry

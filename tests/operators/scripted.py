@@ -91,7 +91,7 @@ class Attempt:
     def fits(self, kernels: Made) -> bool:
         return self.fake.fits
 
-    def compile(self) -> Made:
+    def compile(self, slotted: p.Pipeline | None) -> Made:
         self.fake.counts["compiled"] += 1
         return Made(compiling(self.fake.compile, self.fake.background), self.feedback)
 

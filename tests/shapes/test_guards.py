@@ -15,7 +15,7 @@ from fuseline.plan.types import BOOLEAN, DOUBLE, INTEGER, VARCHAR, decimal
 
 def slots(*values: object) -> tuple[PlanGuards, list[SlotLiteral]]:
     types = {int: INTEGER, float: DOUBLE, str: VARCHAR, Decimal: decimal(9, 2)}
-    guards = PlanGuards([Literal(v, types[type(v)]) for v in values])  # type: ignore[arg-type]
+    guards = PlanGuards(values, [types[type(v)] for v in values])  # type: ignore[arg-type,index]
     return guards, guards.slots
 
 

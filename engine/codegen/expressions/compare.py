@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ...plan.expr import Literal
 from ...plan.functions import COMPARISONS, SCALAR, STRICT
+from ...plan.shapes.guards import computed
 from ...plan.text.concealed_text import concealed_name
+from ...plan.types import BIGINT
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX
@@ -21,6 +24,18 @@ def compare(name: str, left: Value, right: Value) -> Value:
     if name not in STRICT:
         return _distinct(name, left, right)
     return truth(_ordered(name, left, right), valid)
+
+
+def _code_bound(value: int, sign: str, base: int, step: int, last: int) -> int:
+    floor, exact = (value - base) // step, (value - base) % step == 0
+    if sign in ("<", ">="):
+        bound = floor if exact else floor + 1
+    elif sign in ("<=", ">"):
+        bound = floor
+    else:
+        bound = floor if exact else -1
+    # A bound outside of the codes keeps its meaning when it is moved next to them
+    return min(max(bound, -1), last + 1)
 
 
 def _ordered(name: str, left: Value, right: Value) -> Term:
@@ -54,25 +69,13 @@ def _distinct(name: str, left: Value, right: Value) -> Value:
 
 
 def compare_with_constant(
-    name: str, code: Name, source: Input, value: int, valid: Term | None, kernel: ProgramBuilder
+    name: str, code: Name, source: Input, value: Literal, valid: Term | None, kernel: ProgramBuilder
 ) -> Value:
     """Column <op> value as code <op> constant: base + step * code < value is code < ceil((value - base) / step)."""
-    base, step = source.base, source.step
-    floor, exact = (value - base) // step, (value - base) % step == 0
-    ceiling = floor if exact else floor + 1
     last = (source.codes or 1) - 1
-    sign, bound = {
-        "lt": ("<", ceiling),
-        "ge": (">=", ceiling),
-        "le": ("<=", floor),
-        "gt": (">", floor),
-        "eq": ("==", floor if exact else -1),
-        "ne": ("!=", floor if exact else -1),
-        "is_not_distinct": ("==", floor if exact else -1),
-        "is_distinct": ("!=", floor if exact else -1),
-    }[name]
-    # A bound outside of the codes keeps its meaning when it is moved next to them
-    limited = min(max(bound, -1), last + 1)
+    sign = SIGNS[name if name in STRICT else "eq" if name == "is_not_distinct" else "ne"]
+    described = sign, source.base, source.step, last
+    limited = computed(_code_bound, value, *described, data_type=BIGINT)
     machine = Machine.I64 if last + 1 > I32_MAX else code.type
     wanted = f"{SCALAR[name].sign.upper()} constant, as a code"
     meaning = f"{concealed_name(source.column.name)} {wanted}"

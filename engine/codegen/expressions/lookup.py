@@ -7,6 +7,10 @@ the first two characters of a telephone number, the piece is evaluated on all ro
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -15,7 +19,9 @@ from ...errors import FuselineError
 from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of
 from ...plan.functions import STRICT
 from ...plan.node import transform_up, walk
-from ...plan.types import Kind
+from ...plan.shapes.guards import computed, decided
+from ...plan.shapes.plan_model import computed_over
+from ...plan.types import BOOLEAN, Kind
 from ...storage.columns.encodings import Array
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
@@ -23,6 +29,7 @@ from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
 
 if TYPE_CHECKING:
+    Fold: TypeAlias = Callable[[Expr, Input], pa.Array]
     _Columns: TypeAlias = tuple[Array, Machine, IntegerRange | None, pa.Array | None, Array | None]
 
 LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it becomes a table
@@ -38,14 +45,9 @@ def through_table(expr: Expr, kernel: ProgramBuilder) -> Value | None:
     source = kernel.described(column)
     if source is None or source.codes is None or source.codes > LOOKUP_LIMIT:
         return None
-    try:
-        result = kernel.fold(expr, source)
-        if kernel.validity(source) is None:
-            result = result.slice(0, source.codes)  # without what NULL gives
-    except FuselineError as error:
-        # On a value that may not even occur: the operators decide on the rows that do
-        raise NotFusable(f'{_shown(expr)} fails on a value of "{column.name}": {error}') from error
-    return _value(expr, result, source, kernel)
+    nullable = kernel.validity(source) is not None
+    make = partial(_table, source=source, nullable=nullable, fold=kernel.source.fold)
+    return _value(computed_over(make, expr, expr.type), source, kernel)
 
 
 def beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
@@ -116,17 +118,50 @@ def _is_strict(node: Expr) -> bool:
     return isinstance(node, ColumnRef) and node.type.kind is Kind.VARCHAR
 
 
-def _value(expr: Expr, result: pa.Array, source: Input, kernel: ProgramBuilder) -> Value:
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The values of an expression by code, when they are valid, and what else the kernel is made for."""
+
+    array: Array
+    valid: Array | None
+    form: tuple[Machine, IntegerRange | None, int, pa.Array | None]
+
+
+_ARRAY, _VALID, _FORM = map(attrgetter, ("array", "valid", "form"))
+
+
+def _table(expr: Expr, source: Input, nullable: bool, fold: Fold) -> _Table:
+    try:
+        result = fold(expr, source)
+    except FuselineError as error:
+        # On a value that may not even occur: the operators decide on the rows that do
+        shown = f'{_shown(expr)} fails on a value of "{source.column.name}"'
+        raise NotFusable(f"{shown}: {error}") from error
+    if not nullable:
+        result = result.slice(0, source.codes)  # without what NULL gives
+    array, machine, interval, values, valid = _columns(expr, result)
+    step = 1 if interval is None or values is not None else _step(array, interval)
+    return _Table(array, valid, (machine, interval, step, values))
+
+
+def _has_nulls(table: _Table) -> bool:
+    return table.valid is not None
+
+
+def _value(table: Literal, source: Input, kernel: ProgramBuilder) -> Value:
     index: Term = kernel.code(source)
     valid_row = kernel.validity(source)
     if valid_row is not None:
         assert source.codes is not None
         last = Number(source.codes, index.type)  # the entry that NULL gives
         index = Select(valid_row, index, last, index.type)
-    array, machine, interval, values, valid = _columns(expr, result)
-    step = 1 if interval is None or values is not None else _step(array, interval)
+    machine, interval, step, values = decided(_FORM, table)
+    array = computed(_ARRAY, table, data_type=table.type)
     term: Term = Lookup(kernel.table(array, machine), index, machine)
-    ok = None if valid is None else Lookup(kernel.table(valid, Machine.BOOL), index, Machine.BOOL)
+    ok: Term | None = None
+    if decided(_has_nulls, table):
+        valid = computed(_VALID, table, data_type=BOOLEAN)
+        ok = Lookup(kernel.table(valid, Machine.BOOL), index, Machine.BOOL)
     return Value(term, ok, interval, values, step=step)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Context
 
-from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of, physical
+from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
 from ...plan.temporal.ticks import steps
 from ...plan.text.concealed_text import concealed_name
@@ -36,6 +36,7 @@ from .arithmetic import add, checked, convert, multiply, negate, of_doubles, sub
 from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
+from .constants import compared_constant, literal, whole_constant
 from .lookup import LOOKUP_LIMIT, beforehand, in_one_dictionary, through_table
 from .whole_numbers import quotient, remainder
 
@@ -138,39 +139,6 @@ def load(source: Input, kernel: ProgramBuilder) -> Value:
     return Value(term, valid, interval, step=source.step, code=raw)
 
 
-def constant(given: Literal) -> int | float | None:
-    """The register form of a literal: unscaled decimals, day numbers, microseconds; None for what has none."""
-    found = physical(given.value, given.type)
-    if isinstance(found, float):
-        return found
-    return int(found) if isinstance(found, int) else None
-
-
-def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
-    never: Term = Number(False, Machine.BOOL)
-    if expr.value is None:
-        if expr.type.kind is Kind.BOOLEAN:
-            return Value(never, never)
-        if expr.type.is_float:
-            return Value(Number(0.0, machine_of_float(expr.type)), never)
-        zero = Value(Number(0, Machine.I32), never, IntegerRange(0, 0))
-        return zero if expr.type.fits_register else None
-    value = constant(expr)
-    if value is None:
-        return None
-    if expr.type.kind is Kind.BOOLEAN:
-        return Value(Number(bool(value), Machine.BOOL))
-    meaning = f"{expr.type} constant"
-    if isinstance(value, float):
-        machine = machine_of_float(expr.type)
-        return Value(Name(kernel.parameter(value, machine, meaning), machine))
-    interval = IntegerRange(value, value)
-    machine = machine_of(interval, expr.type)
-    if value in (0, 1):
-        return Value(Number(value, machine), None, interval)
-    return Value(Name(kernel.parameter(value, machine, meaning), machine), None, interval)
-
-
 # Logic
 
 
@@ -217,17 +185,14 @@ def _comparison(name: str, args: tuple[Expr, ...], kernel: ProgramBuilder) -> Va
         return _comparison(MIRRORED[name], (right, left), kernel)
     if isinstance(left, ColumnRef) and isinstance(right, Literal):
         source = kernel.described(left.column)
-        value = constant(right)
-        if (
-            source is not None
-            and source.codes is not None
-            and source.values is None
-            and isinstance(value, int)
-        ):
+        is_coded = source is not None and source.codes is not None and source.values is None
+        value = whole_constant(right) if is_coded else None
+        if source is not None and value is not None:
             raw, valid = kernel.code(source), kernel.validity(source)
             return compare_with_constant(name, raw, source, value, valid, kernel)
     if left.type.kind is not Kind.VARCHAR:
-        return compare(name, translate(left, kernel), translate(right, kernel))
+        other = compared_constant(right, kernel) if isinstance(right, Literal) else None
+        return compare(name, translate(left, kernel), other or translate(right, kernel))
     if len(columns_of(left) | columns_of(right)) < 2:
         return None
     a, b = in_one_dictionary(translate(left, kernel), translate(right, kernel), kernel)

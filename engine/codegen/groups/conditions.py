@@ -24,7 +24,8 @@ from ...plan.functions import COMPARISONS, STRICT
 from ...plan.node import transform_up
 from ...plan.types import Kind
 from ..expressions.arithmetic import convert
-from ..expressions.translate import constant, translate
+from ..expressions.constants import whole_constant
+from ..expressions.translate import translate
 from ..loop import Apply, Function, Let, Machine, Name, Number, Select, Term, names_in
 from ..program import Program
 from ..program_builder import ROW_LIMIT, ProgramBuilder
@@ -113,8 +114,8 @@ def _compared(
     def parts(expr: Expr) -> Parts:
         if isinstance(expr, ColumnRef) and expr.column in wide:
             return elements.parts(wide[expr.column])
-        number = constant(expr) if isinstance(expr, Literal) else None
-        if isinstance(number, int):
+        number = whole_constant(expr) if isinstance(expr, Literal) else None
+        if number is not None:
             return parts_of_constant(number, f"{expr.type} constant", kernel)
         value = translate(expr, kernel)
         if value.interval is None:

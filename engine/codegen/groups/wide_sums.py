@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...plan.expr import Literal
 from ...plan.functions import MIRRORED, SCALAR
+from ...plan.shapes.guards import computed
+from ...plan.types import BIGINT
 from ..expressions.arithmetic import convert
 from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
@@ -35,12 +38,25 @@ def parts_of_value(value: Value) -> Parts:
     return Parts(_shifted(wide), _masked(wide), value.valid)
 
 
-def parts_of_constant(number: int, meaning: str, kernel: ProgramBuilder) -> Parts:
-    """A constant of a query; one that no sum reaches stays one."""
-    number = min(max(number, -LARGEST), LARGEST - 1)
-    high = kernel.parameter(number >> LOW_BITS, Machine.I64, f"{meaning}, above 32 bits")
-    low = kernel.parameter(number & LOW, Machine.I64, f"{meaning}, its 32 bits")
-    return Parts(Name(high, Machine.I64), Name(low, Machine.I64))
+def parts_of_constant(number: Literal, meaning: str, kernel: ProgramBuilder) -> Parts:
+    """A constant of a query."""
+    high, low = (computed(part, number, data_type=BIGINT) for part in (_high, _low))
+    first = kernel.parameter(high, Machine.I64, f"{meaning}, above 32 bits")
+    last = kernel.parameter(low, Machine.I64, f"{meaning}, its 32 bits")
+    return Parts(Name(first, Machine.I64), Name(last, Machine.I64))
+
+
+def _high(number: int) -> int:
+    return _reachable(number) >> LOW_BITS
+
+
+def _low(number: int) -> int:
+    return _reachable(number) & LOW
+
+
+def _reachable(number: int) -> int:
+    """Return a number, or what no sum reaches either for one that none reaches."""
+    return min(max(number, -LARGEST), LARGEST - 1)
 
 
 def compare_parts(name: str, left: Parts, right: Parts) -> Value:

@@ -76,16 +76,19 @@ def _is_same(a: Value, b: Value) -> bool:
 
 
 class PlanGuards:
-    """What is noted of the slots of one text, from the first look at its literals until its plan is there."""
+    """What is noted of the slots of one text, from the first look at its literals until its plan is there, or what is made of that.
 
-    def __init__(self, literals: Sequence[Literal]) -> None:
-        self._present: list[Value] = [literal.value for literal in literals]
+    `types` are those of the literals that `slots` has.
+    """
+
+    def __init__(self, values: Sequence[Value], types: Sequence[DataType] = ()) -> None:
+        self._present = list(values)
         self._exact: dict[int, None] = {}
         self._computed: dict[_Question, int] = {}
         self._decided: dict[_Question, object] = {}
         self._lock = threading.RLock()
         self._closed = False
-        self.slots = [SlotLiteral.of(self, n, each.type) for n, each in enumerate(literals)]
+        self.slots = [SlotLiteral.of(self, n, each) for n, each in enumerate(types)]
 
     @property
     def values(self) -> list[Value]:
@@ -120,7 +123,7 @@ class PlanGuards:
                 self._decided[question] = question.answer(self._present)
             return cast("T", self._decided[question])
 
-    def compute(self, ask: Callable[..., Value], args: tuple[object, ...]) -> int | None:
+    def compute(self, ask: Callable[..., object], args: tuple[object, ...]) -> int | None:
         """Return the number of the slot that a function's value is; None for NULL and BOOLEAN, which rules look at."""
         self._check_open()
         question = _Question(ask, tuple(map(_argument, args)))
@@ -209,6 +212,18 @@ def _hash(self: SlotLiteral) -> int:
     return hash((SlotLiteral, self.type))
 
 
+@dataclass(frozen=True, slots=True)
+class SlotValue:
+    """The place of a slot's value in what is made of a plan, where no literal stands but its value alone."""
+
+    number: int
+
+
+def bare_value(given: Literal) -> object:
+    """Return the value of a constant for what is made of a plan: `PlanModel` puts it there, where it is a slot."""
+    return SlotValue(given.number) if isinstance(given, SlotLiteral) else given.value
+
+
 SlotLiteral.__hash__ = _hash  # type: ignore[method-assign, assignment]  # after `Node` has given it one
 
 
@@ -248,16 +263,16 @@ def decided(ask: Callable[..., T], *args: object) -> T:
 
 
 def computed(
-    ask: Callable[..., Value], *args: object, data_type: DataType, span: Span | None = None
+    ask: Callable[..., object], *args: object, data_type: DataType, span: Span | None = None
 ) -> Literal:
     """Return the literal that a function makes of the values of literals, and of constants: of a slot it is a slot.
 
-    As for `decided`; `ask` raises what it raises, then and for the values of other texts, which are planned anew.
+    What is made of plans may have values that SQL has not, as arrays.  As for `decided`; `ask` raises what it raises, then and for the values of other texts, which are planned anew.
     """
     guards, given = _guards(args)
     if guards is None:
-        return Literal(ask(*given), data_type, span)
+        return Literal(cast("Value", ask(*given)), data_type, span)
     number = guards.compute(ask, given)
     if number is None:
-        return Literal(guards.decide(ask, given), data_type, span)
+        return Literal(cast("Value", guards.decide(ask, given)), data_type, span)
     return SlotLiteral.of(guards, number, data_type, span)

@@ -10,13 +10,17 @@ from typing import Generic, TypeVar, cast
 from ...errors import Span
 from ..expr import Column, Expr, Literal, Value
 from ..types import DataType
-from .guards import SlotLiteral, decided
+from .guards import PlanGuards, SlotLiteral, SlotValue, computed, decided
 
 T = TypeVar("T")
 Parts = list[object]
-Values = Sequence[Value] | Mapping[int, Value]  # by the number of a slot
+Values = (
+    Sequence[Value] | Mapping[int, Value] | PlanGuards
+)  # by the number of a slot, or slots of these
 Make = Callable[[Parts, Values], object]
 _PLAIN = frozenset([str, int, float, bool, type(None), Column, DataType, Span])
+_ROOT = __name__.partition(".plan.")[0]
+_ROOMS = (f"{_ROOT}.plan.", f"{_ROOT}.codegen.", f"{_ROOT}.operators.")
 _WHOLE = (Column, DataType, str, int, float, bytes, bool, type(None))
 
 
@@ -31,8 +35,9 @@ class PlanModel(Generic[T]):
         self._steps: list[Make] = []
         self._places: dict[int, int | None] = {}
         self._kept: list[object] = []  # so that identities stay those of these
-        self._plan = plan
         self._root = self._visit(plan)
+        self._plan = plan if self._root is None else None
+        del self._places, self._kept
 
     @property
     def has_slots(self) -> bool:
@@ -41,7 +46,7 @@ class PlanModel(Generic[T]):
     def plan(self, values: Values) -> T:
         """Return the plan with these values of its slots."""
         if self._root is None:
-            return self._plan
+            return cast("T", self._plan)
         parts: Parts = []
         for make in self._steps:
             parts.append(make(parts, values))
@@ -60,6 +65,8 @@ class PlanModel(Generic[T]):
         if isinstance(part, SlotLiteral):
             self.slots[part.number] = part
             return self._add(_literal(part))
+        if isinstance(part, SlotValue):
+            return self._add(_value(part.number))
         if isinstance(part, Literal):
             return None
         if isinstance(part, tuple | list | frozenset):
@@ -132,25 +139,55 @@ class PlanModel(Generic[T]):
 
 def _literal(slot: SlotLiteral) -> Make:
     number, data_type, span = slot.number, slot.type, slot.span
-    return lambda _, values: Literal(values[number], data_type, span)
+
+    def make(_: Parts, values: Values) -> Literal:
+        if isinstance(values, PlanGuards):
+            return SlotLiteral.of(values, number, data_type, span)
+        return Literal(values[number], data_type, span)
+
+    return make
+
+
+def _value(number: int) -> Make:
+    def make(_: Parts, values: Values) -> Value:
+        assert not isinstance(values, PlanGuards)
+        return values[number]
+
+    return make
 
 
 @cache
 def _field_names(kind: type) -> tuple[str, ...]:
-    """Return the fields of a class of plans; none of another, whose objects no plan makes anew."""
-    is_of_plans = kind.__module__.startswith(__name__.partition(".plan.")[0] + ".plan.")
+    """Return the fields of a class of plans or of what is made of them; none of another, whose objects nobody makes anew."""
+    is_of_plans = kind.__module__.startswith(_ROOMS)
     fields = dataclasses.fields(kind) if is_of_plans and dataclasses.is_dataclass(kind) else ()
     return tuple(field.name for field in fields)
 
 
 def decided_over(ask: Callable[[Expr], T], expr: Expr) -> T:
     """Return what a function says of an expression, with a guard that it says the same for other values of its slots."""
+    again = _AskAgain(ask, expr)
+    return decided(again, *again.slots) if again.slots else ask(expr)
+
+
+def computed_over(ask: Callable[[Expr], object], expr: Expr, data_type: DataType) -> Literal:
+    """Return the literal that a function makes of an expression: of one that has slots it is a slot."""
+    again = _AskAgain(ask, expr)
+    return computed(again, *again.slots, data_type=data_type)
+
+
+class _AskAgain(Generic[T]):
+    """A function of an expression as one of the values of its slots."""
+
+    def __init__(self, ask: Callable[[Expr], T], expr: Expr) -> None:
+        self._ask, self._model = ask, PlanModel(expr)
+        self.slots = tuple(self._model.slots.values())
+
+    def __call__(self, *values: Value) -> T:
+        return self._ask(self._model.plan(dict(zip(self._model.slots, values, strict=True))))
+
+
+def at_present(expr: Expr) -> Expr:
+    """Return an expression with the values that its slots have in the text at hand, for who checks in another way what others have."""
     model = PlanModel(expr)
-    if not model.has_slots:
-        return ask(expr)
-    numbers = tuple(model.slots)
-
-    def ask_again(*values: Value) -> T:
-        return ask(model.plan(dict(zip(numbers, values, strict=True))))
-
-    return decided(ask_again, *model.slots.values())
+    return model.plan({number: slot.hint for number, slot in model.slots.items()})

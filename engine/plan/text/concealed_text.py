@@ -32,7 +32,7 @@ def concealed_name(name: str) -> str:
 
 
 def _literal(literal: Literal) -> str:
-    return "null" if literal.value is None else CONSTANT
+    return "null" if literal.is_null else CONSTANT
 
 
 class _Concealed(PlanTree):

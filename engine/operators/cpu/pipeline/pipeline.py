@@ -62,8 +62,8 @@ class Attempt:
         self._leaves = self._found({use.made for use in kernels.uses})
         return self._leaves.fits(kernels.uses, kernels.rows)
 
-    def compile(self) -> PreparedPipeline:
-        steps, context = self._node.steps, self._context
+    def compile(self, slotted: p.Pipeline | None) -> PreparedPipeline:
+        steps, context = (slotted or self._node).steps, self._context
         self._leaves = leaves = self._found(steps.columns_read)
         made = _stages(steps, leaves, context)
         kernels = launch.compiled(made, partial(concealed_tree, steps.body), context)

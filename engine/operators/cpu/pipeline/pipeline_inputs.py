@@ -14,6 +14,7 @@ from ....codegen.row_sources import input_of
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
+from ....plan.shapes.plan_model import at_present
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
 from ..functions.expressions import evaluate
@@ -79,10 +80,11 @@ class Leaves:
         return input_of(column, self.encoded(leaf, column))
 
     def derived(self, leaf: p.Physical, expr: Expr) -> Input:
-        made = self._derived.get((id(leaf), expr)) or new_column(str(expr), expr.type)
+        made = self._derived.get((id(leaf), expr)) or new_column("derived", expr.type)
         return input_of(made, self._evaluated(leaf, made, expr))
 
-    def fold(self, expr: Expr, source: Input) -> pa.Array:
+    @staticmethod
+    def fold(expr: Expr, source: Input) -> pa.Array:
         """Evaluate an expression on each value of a column, in the order of its codes, and on NULL last."""
         values = to_physical(domain(source), source.column.type)
         return evaluate(expr, Table({source.column.id: values}, len(values)))
@@ -133,13 +135,14 @@ class Leaves:
     def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
         held = self._read.get((id(leaf), made))
         if held is None:
+            now = at_present(expr)  # other texts find out whether theirs fits
 
             def evaluated() -> EncodedColumn:
-                (column,) = columns_of(expr)
+                (column,) = columns_of(now)
                 (values,) = self.plain(leaf, [column])
-                return derived(expr, column, values, self._context)
+                return derived(now, column, values, self._context)
 
-            held = self._context.derived(leaf, self.rows(leaf), expr, evaluated)
+            held = self._context.derived(leaf, self.rows(leaf), now, evaluated)
             self._read[id(leaf), made] = held
             self._derived[id(leaf), expr] = made
             self._exprs[id(leaf), made] = expr

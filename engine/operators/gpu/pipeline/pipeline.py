@@ -54,8 +54,8 @@ class Attempt:
     def fits(self, kernels: CompiledPipeline) -> bool:
         return self._relations.find(kernels.known)
 
-    def compile(self) -> CompiledPipeline:
-        node = self._node
+    def compile(self, slotted: p.Pipeline | None) -> CompiledPipeline:
+        node = slotted or self._node
         return generated(node, self._relations, self._context, self._feedback, _estimate(node))
 
     def load(self, kernels: CompiledPipeline) -> None:

@@ -21,6 +21,7 @@ from ....codegen.row_sources import TRUTH, TRUTHS, RowSource, input_of
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
+from ....plan.shapes.plan_model import at_present
 from ....plan.types import BOOLEAN
 from ....storage.columns.cache import CacheKey, plain_key
 from ....storage.columns.encodings import EncodedColumn
@@ -266,7 +267,8 @@ class Relations:
         self._add(Read(leaf, made, source, expr), encoded)
         return source
 
-    def fold(self, expr: Expr, source: Input) -> pa.Array:
+    @staticmethod
+    def fold(expr: Expr, source: Input) -> pa.Array:
         values = to_device(domain(source), source.column.type)
         result = evaluate(expr, Table({source.column.id: values}, values.size()))
         if expr.type.is_decimal and not expr.type.is_wide_decimal:
@@ -365,11 +367,13 @@ class Relations:
         self.columns[read.key] = encoded
 
     def _evaluated(self, leaf: p.Physical, expr: Expr) -> EncodedColumn:
-        def made() -> EncodedColumn:
-            (column,) = columns_of(expr)
-            return derived(expr, column, self.leaf(leaf).held(column), self.context)
+        now = at_present(expr)  # other texts find out whether theirs fits
 
-        return self.context.derived(leaf, self.rows(leaf), expr, made)
+        def made() -> EncodedColumn:
+            (column,) = columns_of(now)
+            return derived(now, column, self.leaf(leaf).held(column), self.context)
+
+        return self.context.derived(leaf, self.rows(leaf), now, made)
 
 
 @cache
