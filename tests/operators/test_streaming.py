@@ -89,10 +89,15 @@ def check(connect, path, query):
         whole, chunks = run(connection, path, query)
         assert not any(chunks)
     order = [(name, "ascending") for name in whole.column_names]
+    streamed, whole = streamed.sort_by(order), whole.sort_by(order)
     exact = [f.name for f in whole.schema if not pa.types.is_floating(f.type)]
-    averages = [f"a{i}" for i, a in enumerate(AGGREGATES) if a.startswith("avg") and "(f)" not in a]
-    compared = [n for n in whole.column_names if n in exact or n in averages]
-    assert streamed.sort_by(order).select(compared).equals(whole.sort_by(order).select(compared))
+    assert streamed.select(exact).equals(whole.select(exact))
+    for place, call in enumerate(AGGREGATES):
+        name = f"a{place}"
+        if call.startswith("avg") and "(f)" not in call and name in whole.column_names:
+            # Of exact sums, divided once: by the host with more bits than a GPU has
+            pairs = zip(streamed[name].to_pylist(), whole[name].to_pylist(), strict=True)
+            assert all(a == b or a == pytest.approx(b, rel=4e-16, abs=0) for a, b in pairs), call
 
 
 @pytest.mark.parametrize("keys", ["k", "g", "k, g", "n", "b"])
