@@ -139,17 +139,17 @@ def test_columns_arrive_as_they_were(kind: str, connection: Any, files: Any) -> 
 
 
 def test_rows_come_in_rounds(cluster: Any, connection: Any, files: Any) -> None:
-    def bound(nbytes: int) -> None:
+    def bound(share: int) -> None:
         from fuseline.operators.gpu.exchange import device_exchange
 
-        device_exchange.ROUND_BYTES = nbytes
+        device_exchange.ROUND_SHARE = share
 
-    cluster.run(bound, 1 << 16)
+    cluster.run(bound, 1 << 20)  # some 64 kB of it
     try:
         for query in MOVED.values():
             check(query, connection, files)
     finally:
-        cluster.run(bound, 1 << 30)
+        cluster.run(bound, 32)
 
 
 def test_rows_go_the_chosen_way(cluster: Any, files: Any) -> None:

@@ -19,13 +19,13 @@ from ...exchange_rounds import Arrived, ExchangeRounds, Packed, Space, exchange_
 from ...host_memory import let_go
 from ..columns import empty
 from ..memory.buffers import copy
-from ..memory.device import is_out_of_memory
+from ..memory.device import device_memory, is_out_of_memory
 from ..table import Table, check_rows, device_type
 from .device_parts import DeviceParts, Ends, Stretch, device_parts
 
 T = TypeVar("T")
 
-ROUND_BYTES = 1 << 30  # that a worker packs at a time
+ROUND_SHARE = 32  # of the device's memory, that a worker packs at a time
 
 
 def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> Table | None:
@@ -48,7 +48,7 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
         if parts is None:
             return table
         if node.kind == "pick":
-            return _together(_own(parts, peers.rank), node.columns, parts.rows)
+            return _together(_own(parts, peers.rank), node.columns, parts, peers.rank)
         sender = _Sender(parts, peers.rank) if peers.linked else None
     state = context.rounds.setdefault(node.number, ExchangeRounds())
 
@@ -70,11 +70,11 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
         del context.rounds[node.number]
         return None
     assert sender is not None
-    rows = sender.parts.rows
     pieces: list[plc.Table] = []
     for rank, arrived in enumerate(state.arrived):
         pieces += _own(sender.parts, rank) if rank == peers.rank else map(_unpacked, arrived)
-    made = _with_room(lambda: _together(pieces, node.columns, rows), context)
+    cut = sender.parts
+    made = _with_room(lambda: _together(pieces, node.columns, cut, peers.rank), context)
     # Else the buffers could go, and others be written over them, before they are read
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     del context.rounds[node.number]
@@ -90,38 +90,44 @@ class _Sender:
     rounds: int = field(init=False)
 
     def __post_init__(self) -> None:
-        rows, of_workers = self.parts
-        count = sum(
-            end - begin
-            for rank, stretches in enumerate(of_workers)
-            for begin, end in stretches
+        nbytes = sum(
+            _bytes_of(stretch)
+            for rank, stretches in enumerate(self.parts)
+            for stretch in stretches
             if rank != self.own
         )
-        size = sum(column.device_buffer_size() for column in rows.columns())
-        nbytes = count * size // max(1, rows.num_rows())
-        self.rounds = max(1, -(-nbytes // ROUND_BYTES))
+        _, total = device_memory()
+        self.rounds = max(1, -(-nbytes // max(1, total // ROUND_SHARE)))
 
     def pack(self, number: int) -> Sequence[Packed | None]:
-        made: dict[tuple[Stretch, ...], Packed | None] = {}  # what several get is packed once
+        made: dict[tuple[tuple[int, int, int], ...], Packed] = {}  # what several get is packed once
         found: list[Packed | None] = []
-        for rank, stretches in enumerate(self.parts.of_workers):
-            share = tuple(self._share(stretch, number) for stretch in stretches)
-            share = tuple((begin, end) for begin, end in share if begin < end)
-            if rank == self.own or not share:
+        for rank, stretches in enumerate(self.parts):
+            shares = [self._share(stretch, number) for stretch in stretches]
+            shares = [share for share in shares if share.begin < share.end]
+            if rank == self.own or not shares:
                 found.append(None)
                 continue
-            if share not in made:
-                made[share] = _packed(_sliced(self.parts.rows, share))
-            found.append(made[share])
+            key = tuple((id(rows), begin, end) for rows, begin, end in shares)
+            if key not in made:
+                made[key] = _packed([_sliced(share) for share in shares])
+            found.append(made[key])
         return found
 
     def _share(self, stretch: Stretch, number: int) -> Stretch:
-        begin, end = stretch
+        rows, begin, end = stretch
         count = end - begin
-        return (
+        return Stretch(
+            rows,
             begin + count * number // self.rounds,
             begin + count * (number + 1) // self.rounds,
         )
+
+
+def _bytes_of(stretch: Stretch) -> int:
+    rows, begin, end = stretch
+    size = sum(column.device_buffer_size() for column in rows.columns())
+    return (end - begin) * size // max(1, rows.num_rows())
 
 
 def _packed(pieces: Sequence[plc.Table]) -> Packed:
@@ -138,24 +144,24 @@ def _unpacked(arrived: Arrived) -> plc.Table:
 
 def _own(parts: DeviceParts, rank: int) -> list[plc.Table]:
     """Return the rows that stay."""
-    return _sliced(parts.rows, parts.of_workers[rank])
+    return [_sliced(stretch) for stretch in parts[rank] if stretch.begin < stretch.end]
 
 
-def _sliced(rows: plc.Table, stretches: Sequence[Stretch]) -> list[plc.Table]:
-    bounds = [bound for stretch in stretches if stretch[0] < stretch[1] for bound in stretch]
-    if bounds == [0, rows.num_rows()]:
-        return [rows]
-    return plc.copying.slice(rows, bounds) if bounds else []
+def _sliced(stretch: Stretch) -> plc.Table:
+    rows, begin, end = stretch
+    return rows if stretch.is_whole else plc.copying.slice(rows, [begin, end])[0]
 
 
-def _together(pieces: Sequence[plc.Table], columns: Sequence[Column], whole: plc.Table) -> Table:
-    """Return rows one after the other, in memory of their own unless they are all rows of a `whole` table."""
+def _together(
+    pieces: Sequence[plc.Table], columns: Sequence[Column], parts: DeviceParts, own: int
+) -> Table:
+    """Return rows one after the other, in memory of their own unless they are all rows of one table that this worker has."""
     filled = [piece for piece in pieces if piece.num_rows()]
     count = check_rows(sum(piece.num_rows() for piece in filled), "An exchange")
     if not filled:
         return Table({c.id: empty(device_type(c.type)) for c in columns}, 0)
-    is_whole = len(filled) == 1 and filled[0] is whole
-    rows = whole if is_whole else plc.concatenate.concatenate(filled)
+    is_own = len(filled) == 1 and any(filled[0] is held.rows for held in parts[own])
+    rows = filled[0] if is_own else plc.concatenate.concatenate(filled)
     return Table({c.id: held for c, held in zip(columns, rows.columns(), strict=True)}, count)
 
 

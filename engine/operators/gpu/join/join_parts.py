@@ -101,13 +101,13 @@ def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table
     return Table(held, count)
 
 
-def part_numbers(keys: Sequence[plc.Column]) -> plc.Column:
+def part_numbers(keys: Sequence[plc.Column], data_type: plc.DataType = INT32) -> plc.Column:
     """Return the part of each row: the same for keys that are equal in SQL, 0 where one of them is NULL."""
     hashes = plc.hashing.murmurhash3_x86_32(plc.Table([as_key(key) for key in keys]))
-    numbers = cast(binary(hashes, scalar(PARTS, UINT32), Op.MOD, UINT32), INT32)
+    numbers = cast(binary(hashes, scalar(PARTS, UINT32), Op.MOD, UINT32), data_type)
     for key in keys:
         if key.null_count():
-            numbers = select(plc.unary.is_valid(key), numbers, scalar(0, INT32))
+            numbers = select(plc.unary.is_valid(key), numbers, scalar(0, data_type))
     return numbers
 
 
