@@ -114,6 +114,14 @@ class Cluster:
             raise self._unheard(f"cannot be reached: {error}") from error
         return sorted(answer["workers"])
 
+    def bring_back(self, there: int) -> None:
+        """Have workers started that Dask has given up: those of a local cluster that died twice within a while.
+
+        `there` are the workers that the scheduler has.
+        """
+        if self.own is not None and there < len(self.own.worker_spec):
+            self.own.scale(len(self.own.worker_spec))  # which starts those that are missing
+
     async def _identity(self) -> Any:
         if self.client.scheduler is None:
             raise OSError("the client has given up")

@@ -15,11 +15,12 @@ from distributed.actor import Actor
 from ..errors import ClusterError
 from ..settings import Settings
 from .clusters import Cluster
-from .links import link_workers
+from .links import AGAIN_SECONDS, LINK_SECONDS, link_workers
 from .session import WorkerSession
 from .versions import description
 
-START_SECONDS = 60.0  # for a worker to load the engine
+START_SECONDS = 60.0  # for a worker to load the engine, as long as it is there
+JOINED_SECONDS = 15.0  # for a worker that is there to be one of a team, whatever its thread does
 LEAVE_SECONDS = 5.0  # for workers to come back from a query that was stopped
 LOOK_SECONDS = 0.02  # between two looks at the stop
 ALIVE_SECONDS = 0.2  # between two looks at who is there
@@ -99,7 +100,10 @@ class Members:
             return False
         self._looked = now
         there = self.cluster.there(self.grace)
-        return there is not None and there - set(self._silent) != set(self._addresses())
+        if there is None:
+            return False
+        self.cluster.bring_back(len(there))
+        return there - set(self._silent) != set(self._addresses())
 
     def gather(self, check: Callable[[], None] = lambda: None) -> None:
         """Make a team of the workers that are there, waiting a while for those that are lost; raises `ClusterError` if there is none."""
@@ -129,21 +133,26 @@ class Members:
             member.actor.join(name, number, rank, addresses) for rank, member in enumerate(members)
         ]
         for member, call in zip(members, calls, strict=True):
-            member.room, member.turn = self.cluster.begun(call).result(timeout=START_SECONDS)
+            member.room, member.turn = self.cluster.begun(call).result(timeout=JOINED_SECONDS)
             member.plans.clear()
         if self.device == "gpu" or self.settings.exchange == "nccl":
-            self.not_linked = link_workers(members, self.settings.exchange, self.cluster)
+            seconds = AGAIN_SECONDS if self.team.members else LINK_SECONDS
+            self.not_linked = link_workers(members, self.settings.exchange, self.cluster, seconds)
         self.team = Team(number, members)
         self._is_broken = False
 
     def _awaited(self, check: Callable[[], None]) -> list[str]:
         """The addresses of the workers that are there and speak, when they are as many as there were, or the time is over."""
-        end = time.monotonic() + self.grace
+        begun = asked = time.monotonic()
         while True:
             check()
             there = [a for a in self.cluster.addresses(self.grace) if a not in self._silent]
-            if len(there) >= self._wanted or time.monotonic() > end:
+            now = time.monotonic()
+            if len(there) >= self._wanted or now > begun + self.grace:
                 return there
+            if now - asked > JOIN_SECONDS:
+                asked = now
+                self.cluster.bring_back(len(there))
             time.sleep(LOOK_SECONDS)
 
     def _newcomers(self, addresses: Sequence[str]) -> list[Member]:
