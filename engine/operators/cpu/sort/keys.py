@@ -28,6 +28,7 @@ from ..table import (
 )
 from .number_rows import Numbers, has_few_values, number_rows
 from .text_order import leading_words, mostly_distinct, numbered, sorted_rows
+from .whole_doubles import whole_doubles
 
 Ints = npt.NDArray[np.int64]
 
@@ -141,7 +142,7 @@ def group_numbers(arrays: Sequence[pa.Array]) -> Numbers:
     words = Words((), np.zeros(length, np.int64), 1)
     for array in arrays:
         if not is_plain_string(array):
-            for image in [dictionary_image(array)[0]] if is_string(array) else images(array):
+            for image in [dictionary_image(array)[0]] if is_string(array) else _numbers_of(array):
                 words = words.with_image(image)
     # Plain strings last: where the other keys tell rows apart already, hashing them is saved.
     for array in filter(is_plain_string, arrays):
@@ -154,6 +155,14 @@ def group_numbers(arrays: Sequence[pa.Array]) -> Numbers:
     if not words.full and words.size <= max(SMALL_DOMAIN, GROUP_SLOTS * length):
         return Numbers(words.packed, words.size)
     return number_rows([*words.full, words.packed])
+
+
+def _numbers_of(array: pa.Array) -> list[Image]:
+    """Return the images of an array that is compared with no other one."""
+    valid = validity(array)
+    if pa.types.is_floating(array.type) and (whole := whole_doubles(to_numpy(array), valid)):
+        return [Image(whole.values, valid, whole.low, whole.high)]
+    return images(array)
 
 
 @dataclass(frozen=True)
