@@ -15,7 +15,13 @@ from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
 from .composed.enum_values import ENUM_VALUES
 from .composed.json_calls import JSON_CALLS
-from .composed.nested_values import NESTED_VALUES, list_aggregate, named_aggregate
+from .composed.nested_values import (
+    NESTED_VALUES,
+    list_aggregate,
+    listed_constants,
+    named_aggregate,
+    struct_pack,
+)
 from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
 from .expr import Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
@@ -166,17 +172,30 @@ def _text(expr: Expr, what: str) -> str:
     raise InvalidQuery(f"{what} has to be a constant string.", expr.span)
 
 
+def _parts(names: Sequence[Expr], moment: Expr, span: Span | None) -> Expr:
+    """date_part(['year', 'day'], x) -> {'year': year(x), 'day': day(x)}, NULL where x is."""
+    if not names:
+        raise InvalidQuery("date_part takes at least one part.", span)
+    values = [_part([name, moment], span) for name in names]
+    found = struct_pack([_text(name, "The part of date_part") for name in names], values, span)
+    missing = infer.call("is_null", [moment], span)
+    return infer.case([missing], [Literal(None, found.type)], found, span)
+
+
 def _part(args: Sequence[Expr], span: Span | None) -> Expr:
     """date_part('year', x) -> year(x); where an argument is a constant NULL, as of no part yet: a DOUBLE."""
     if is_null_constant(args[0]):
         return Literal(None, DOUBLE, span)
+    names = listed_constants(args[0])
+    if names is not None:
+        return _parts(names, args[1], span)
     name = _text(args[0], "The part of date_part").lower()
     if name == "yearweek":
         found = _yearweek(args[1:], span)
         return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
     if name in OFFSETS:
         return ZONED_FUNCTIONS[name][0](args[1:], span)
-    known = PARTS.get(name)
+    known = name if name == "julian" else PARTS.get(name)
     if known is None:
         hint = nearest(name, [*PARTS, "yearweek"])
         raise UnknownName(f'Dates have no part "{name}".{hint}', args[0].span or span)

@@ -84,7 +84,7 @@ def _written(column: Column, copy: CopyTo) -> Expr:
     value, kind = ColumnRef(column), column.type.kind
     if copy.format == "json" and (column.type.is_nested or column.type == JSON):
         return infer.call("to_json", [value_of(value)])
-    if column.type.is_nested and copy.format != "parquet":
+    if column.type.is_nested and copy.format not in ("parquet", "csv"):
         raise Unsupported(
             f'The column "{column.name}" is a {column.type}, which {copy.format} files are not written with: write Parquet, or cast it to VARCHAR.'
         )

@@ -8,10 +8,11 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
-from fuseline.plan import infer
+from fuseline.plan import derived, infer
 from fuseline.plan.coercion import compared_pair
-from fuseline.plan.composed.nested_values import row_value, values_of_row
+from fuseline.plan.composed.nested_values import list_value, row_value, values_of_row
 from fuseline.plan.expr import (
+    AggregateCall,
     ColumnRef,
     Exists,
     Expr,
@@ -21,13 +22,15 @@ from fuseline.plan.expr import (
     new_column,
 )
 from fuseline.plan.functions import EQUALITIES, NEGATED, SCALAR, STRICT
-from fuseline.plan.logical import Logical, Project
+from fuseline.plan.logical import Aggregate, Logical, Project
 from fuseline.plan.types import BOOLEAN, DataType, Kind
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .scope import Scope
 
+# Words that sqlglot takes for the names of functions where a list is behind them
+_QUANTIFIERS: dict[str, OneOf["any", "all"]] = {"any": "any", "some": "any", "all": "all"}
 _COLLATIONS = {
     "nocase": "lower",
     "noaccent": "strip_accents",
@@ -41,6 +44,19 @@ def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> Expr:
     plan = scope.bind_query(node)
     _check_width(plan, 1, node)
     return ScalarSubquery(plan, plan.columns[0].type, span_of(node))
+
+
+def bind_array(query: exp.Query | exp.Values, scope: Scope, place: Span | None) -> Expr:
+    """ARRAY(SELECT ...) -> (SELECT coalesce(list(x), []) FROM (SELECT ...) AS t(x))."""
+    plan = scope.bind_query(query)
+    _check_width(plan, 1, query)
+    listed = infer.aggregate("list", [ColumnRef(plan.columns[0])])
+    assert isinstance(listed, AggregateCall)
+    found = new_column("list", listed.type)
+    value = infer.call("coalesce", [ColumnRef(found), list_value((), None)], place)
+    column = new_column("array", value.type)
+    grouped = Aggregate(plan, (), ((found, listed),))
+    return ScalarSubquery(Project(grouped, ((column, value),)), value.type, place)
 
 
 def bind_exists(node: exp.Expr, scope: Scope) -> Expr:
@@ -64,7 +80,10 @@ def bind_in(node: exp.Expr, scope: Scope) -> Expr:
         query = values[0]
     if query is not None:
         return _quantified("eq", "any", node.this, query, scope, span_of(node))
-    if node.args.get("field") is not None or node.args.get("unnest") is not None:
+    if node.args.get("field") is not None:
+        inside, sought = scope.bind(node.args["field"]), scope.bind(node.this)
+        return derived.function("contains", [inside, sought], span_of(node))
+    if node.args.get("unnest") is not None:
         raise Unsupported("IN takes values in parentheses or a subquery.", span_of(node))
     operand = node.this
     if isinstance(operand, exp.Tuple) and all(_are_rows(operand, v) for v in values):
@@ -83,6 +102,9 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
         use(right)
         quantifier: OneOf["any", "all"] = "any" if isinstance(right, exp.Any) else "all"
         return _quantified(name, quantifier, left, right.this, scope, place)
+    if isinstance(right, exp.Anonymous) and (found := _QUANTIFIERS.get(right.name.lower())):
+        use(right)
+        return _quantified(name, found, left, right.expressions[0], scope, place)
     if _are_rows(left, right):
         return _compare_rows(name, left, right, scope, place)
     first, second = bind_compared([left, right], scope)
@@ -199,7 +221,8 @@ def _quantified(
 ) -> Expr:
     """Compare a value or row with the rows of a subquery, both sides cast to the types that they share."""
     if not isinstance(query, exp.Query | exp.Values | exp.Subquery):
-        raise Unsupported("ANY and ALL take a subquery; for a list of values use IN.", place)
+        elements = exp.alias_(exp.Explode(this=query), "element", copy=False)
+        query = exp.Select(expressions=[elements])
     plan = scope.bind_query(query)
     operands = [scope.bind(left)]
     if operands[0].type.is_tuple and len(plan.columns) > 1:

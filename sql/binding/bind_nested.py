@@ -16,6 +16,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_expr_call import call_span
+from .bind_expr_subquery import bind_array
 from .bind_lambda import bind_comprehension
 from .scope import Scope
 
@@ -40,8 +41,8 @@ def _list(node: exp.Expr, scope: Scope) -> Expr:
     items = [_comprehension(item) for item in node.expressions]
     if len(items) == 1 and isinstance(items[0], exp.Comprehension):
         return bind_comprehension(items[0], scope, span_of(node))
-    if len(items) == 1 and isinstance(items[0], exp.Query):
-        raise Unsupported("ARRAY(SELECT ...) is not supported.", span_of(node))
+    if len(items) == 1 and isinstance(items[0], exp.Query | exp.Values):
+        return bind_array(items[0], scope, span_of(node))
     return list_value([scope.bind(item) for item in items], span_of(node))
 
 

@@ -33,10 +33,11 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
-from ..parsing.parse import Written, parse
+from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.text_shape import TextSlots
 from ..parsing.unread import Tree, use
+from ..parsing.written_items import Written
 from .binding_catalog import BindingCatalog, CallerVariables
 from .named_queries import BoundQuery, NamedQueries
 from .parameters import Parameters
@@ -234,7 +235,9 @@ class Scope:
         """Return s.a.b where s is a column, and not a table."""
         for count in range(len(names) - 1, 0, -1):
             found = self._find(names[:count], span)
-            if found is not None and (found.type.kind is Kind.STRUCT or found.type == JSON):
+            if found is not None and (
+                found.type.kind in (Kind.STRUCT, Kind.MAP) or found.type == JSON
+            ):
                 return reduce(lambda s, name: field_of(s, name, span), names[count:], found)
         return None
 

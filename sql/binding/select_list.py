@@ -11,8 +11,8 @@ from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupporte
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.types import Kind
 from fuseline.sql.names.reader import quoted
-from fuseline.sql.parsing.parse import written
 from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.written_items import written
 
 from ..names import result_name
 from ..names.unpacked import without_columns

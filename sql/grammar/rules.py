@@ -94,7 +94,7 @@ unary       <- ('-' / '+' / '@' / '~')* atom suffix*
 signed      <- ('-' / '+')* atom suffix*
 suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
-             / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' paren
+             / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' (paren / '[' (listed (',' listed)* ','?)? ']')
 listed      <- unpacked / expr
 map         <- 'map'? '{' (field (',' field)* ','?)? '}'
 slice       <- ':' ('-' ':' / expr)? (':' expr?)?

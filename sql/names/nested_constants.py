@@ -9,6 +9,8 @@ def nested_constant(reader: Reader) -> str:
     """Read [a, b] as list_value(a, b), or {'x': a} as struct_pack(x := a); [a for b in c] as list_apply(c, lambda)."""
     if reader.accept("map"):
         return _map(reader)
+    if reader.accept("array"):
+        return f"(ARRAY[{nested_constant(reader).removeprefix('list_value(')[:-1]}])"
     opening = reader.take().text
     closing, item, name = (
         ("]", reader.shown, "list_value")

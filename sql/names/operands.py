@@ -17,7 +17,7 @@ from fuseline.sql.names.reader import (
 
 from .nested_constants import lambda_argument, nested_constant
 from .over import RENAMED, window
-from .queries import is_query, order_item, query
+from .queries import array, exists, is_query, order_item, query
 from .reader import Reader, Shown, Unreadable
 
 _CONSTANTS = {"null": "NULL", "true": "true", "false": "false"}
@@ -75,7 +75,7 @@ def _first(reader: Reader) -> Shown:
         return Shown(_parameter(reader) if kind == "parameter" else f"X{reader.take().text[1:]}")
     if word == "(":
         return _parentheses(reader)
-    if word in ("[", "{") or (word == "map" and reader.peek(1) == "{"):
+    if word in ("[", "{") or word + reader.peek(1) in ("map{", "array["):
         return Shown(nested_constant(reader))
     if kind not in ("word", "quoted"):
         raise Unreadable(word)
@@ -92,11 +92,6 @@ def _word(reader: Reader, word: str) -> Shown:
         return Shown(_cast(reader))
     if word == "interval" and (reader.kind(1) in (*_STRINGS, "number") or reader.peek(1) == "("):
         return Shown(_interval(reader))
-    if word == "exists" and reader.peek(1) == "(":
-        reader.place += 2
-        found = query(reader)
-        reader.expect(")")
-        return Shown(f"EXISTS({found})")
     if _is_typed_constant(reader):
         written = type_text(reader)
         return Shown(f"CAST({constant_text(reader.take())} AS {written})")
@@ -397,4 +392,4 @@ def _overlay(reader: Reader) -> str | None:
     return f'"overlay"({", ".join([value, other, *numbers])})'
 
 
-_SPECIAL_CALLS = {"extract": _extract, "substring": _substring, "position": _position, "trim": _trim, "overlay": _overlay}  # fmt: skip
+_SPECIAL_CALLS = {"exists": exists, "array": array, "extract": _extract, "substring": _substring, "position": _position, "trim": _trim, "overlay": _overlay}  # fmt: skip

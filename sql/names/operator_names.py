@@ -102,12 +102,20 @@ class OperatorReader(Reader):
             if self.peek() in ("any", "some", "all") and self.peek(1) == "(":
                 every = self.take().lower == "all"
                 # DuckDB makes NOT ANY of the opposite of ALL.
-                shown = f"({left.text} {_OPPOSITE[symbol] if every else symbol} ANY{self._query()})"
+                shown = (
+                    f"({left.text} {_OPPOSITE[symbol] if every else symbol} ANY{self._listed()})"
+                )
                 left = Shown(f"(NOT {shown})" if every else shown)
             else:
                 side = self._negation if self.peek() == "not" else self._memberships
                 left = Shown(f"({left.text} {symbol} {side().text})")
         return left
+
+    def _listed(self) -> str:
+        """Read the query behind ANY, or the list, which is one of its elements."""
+        if is_query(self, 1):
+            return self._query()
+        return f"(SELECT unnest({', '.join(self.in_parentheses(self.shown))}))"
 
     def _query(self) -> str:
         self.expect("(")
@@ -159,7 +167,7 @@ class OperatorReader(Reader):
                 return f"({left} = ANY{self._query()})"
             self.place, self.parameter = before
         if self.peek() != "(":
-            raise Unreadable("a list or column")
+            return f"contains({self._others().text}, {left})"
         return f"({left} IN ({', '.join(self.in_parentheses(self.shown))}))"
 
     def _like(self, left: str, symbol: str, negated: bool) -> str:

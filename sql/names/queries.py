@@ -210,3 +210,20 @@ def order_item(reader: Reader) -> str:
     elif reader.accept("nulls", "last"):
         shown += " NULLS LAST"
     return shown
+
+
+def exists(reader: Reader) -> str:
+    """Read what is behind `EXISTS (`."""
+    return f"EXISTS({query(reader)})"
+
+
+def array(reader: Reader) -> str | None:
+    """Read a query behind `ARRAY (`; one that is ordered DuckDB shows with names of its own."""
+    if not is_query(reader):
+        return None
+    found, made = query(reader), "array_agg(#1)"
+    if " ORDER BY " in found:
+        raise Unreadable("a query without an order")
+    return (
+        f"(SELECT CASE  WHEN (({made} IS NULL)) THEN (list_value()) ELSE {made} END FROM ({found}))"
+    )

@@ -10,13 +10,11 @@ package sqlglotc, cannot be extended so: it is refused by name.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import logging
 import re
 import sys
 import traceback
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import sqlglot.errors
@@ -36,6 +34,7 @@ from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
+from fuseline.sql.parsing.written_items import written_as
 from fuseline.sql.parsing.wrong_calls import wrong_arguments
 
 if TYPE_CHECKING:
@@ -67,15 +66,6 @@ _BEHIND_PIVOT = (
     *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
     *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """An item as written, where it begins in its statement, and the number of the first `?` in it."""
-
-    text: str
-    start: int
-    first_parameter: int
 
 
 class Parser(DuckDBParser):
@@ -167,6 +157,11 @@ class Parser(DuckDBParser):
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         return self._parse_csv(self._parse_item), None
 
+    def _parse_returning(self) -> exp.Returning | None:
+        if not self._match(TokenType.RETURNING):
+            return None
+        return self.expression(exp.Returning(expressions=self._parse_csv(self._parse_item)))
+
     def _parse_item(self) -> exp.Expr | None:
         return self._parse_noted(self._parse_expression)
 
@@ -176,7 +171,7 @@ class Parser(DuckDBParser):
         item = parse()
         tokens = self._tokens[first : self._index]
         if item is not None and tokens and not isinstance(item, exp.Alias):
-            item.meta["written"] = _written(self.sql, tokens)
+            item.meta["written"] = written_as(self.sql, tokens)
         return item
 
     def _parse_field(
@@ -214,6 +209,12 @@ class Parser(DuckDBParser):
             return pivot
         query = self.expression(exp.Subquery(this=pivot))
         return self._parse_query_modifiers(self._parse_set_operations(query)) or query
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        if self._curr.token_type is not TokenType.L_BRACKET:
+            return super()._parse_in(this, alias)
+        # x IN [a, b] looks into a list, whose NULLs are values, and sqlglot takes it for x IN (a, b)
+        return self.expression(exp.In(this=this, field=self._parse_bitwise()))
 
     def _parse_ddl_select(self) -> exp.Expr | None:
         if self._match_set(_PIVOTS):
@@ -275,23 +276,6 @@ class Parser(DuckDBParser):
 
     def combine(self, symbol: str, left: exp.Expr | None, right: exp.Expr | None) -> exp.Expr:
         return self.expression(_BINARY[symbol](this=left, expression=right))
-
-
-def _written(sql: str, tokens: Sequence[Token]) -> Written:
-    # Tokens of typed constants change places before they are parsed.
-    start, end = min(t.start for t in tokens), max(t.end for t in tokens) + 1
-    numbers = (
-        int(number.text)
-        for sign, number in itertools.pairwise(tokens)
-        if sign.token_type is TokenType.PARAMETER and sql[sign.start] == "?"
-    )
-    return Written(sql[start:end], start, next(numbers, 1))
-
-
-def written(item: exp.Expr) -> Written | None:
-    """Return how an item of a SELECT list is written."""
-    found = item.meta.get("written")
-    return found if isinstance(found, Written) else None
 
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string

@@ -33,6 +33,13 @@ def list_value(args: Sequence[Expr], span: Span | None) -> Expr:
     return Call("list_value", tuple(values), list_of(values[0].type if values else NULL), span)
 
 
+def listed_constants(value: Expr) -> Sequence[Expr] | None:
+    """Return the elements of a list that is written as constants, None for another expression."""
+    listed = isinstance(value, Call) and value.function == "list_value"
+    constant = listed and all(isinstance(element, Literal) for element in value.children)
+    return value.children if constant else None
+
+
 def struct_pack(names: Sequence[str], args: Sequence[Expr], span: Span | None) -> Expr:
     """Return {'name': value, ...}."""
     try:
@@ -56,9 +63,11 @@ def values_of_row(row: Expr) -> list[Expr] | None:
 
 
 def field(struct: Expr, name: str, span: Span | None) -> Expr:
-    """Return s.name, whatever its case; of a struct that is NULL, NULL, and of JSON what it has by that key."""
+    """Return s.name, whatever its case; of a struct that is NULL, NULL, and of JSON or a MAP what it has by that key."""
     if struct.type == JSON:
         return Call("json_extract", (struct, Literal(f"$.{quoted_key(name)}", VARCHAR)), JSON, span)
+    if struct.type.kind is Kind.MAP:
+        return infer.call("map_extract_value", [struct, Literal(name, VARCHAR)], span)
     if struct.type.kind is not Kind.STRUCT:
         raise TypeMismatch(f'{struct.type} has no field "{name}": a STRUCT has fields.', span)
     if struct.type.is_tuple:
