@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuseline.operators.cpu.memory import chunks
-from fuseline.operators.cpu.sort import ordering
+from fuseline.operators.cpu.sort import ordering, word_order
 from tests.limits import SetLimits
 
 ROWS = 5000
@@ -52,3 +52,29 @@ def test_one_key(name: str) -> None:
 def test_several_keys(first: str, second: str) -> None:
     parts = [VALUES[first], VALUES[second], VALUES["few"][::-1]]
     np.testing.assert_array_equal(ordering.lexicographic(parts), np.lexsort(parts[::-1]))
+
+
+WIDE = {
+    "far apart": RANDOM.integers(ENDS.min, ENDS.max, ROWS, endpoint=True),
+    "in few bits at the end": (1 << 61) + RANDOM.integers(0, 50, ROWS),
+    "in few bits at the start": RANDOM.integers(0, 50, ROWS) << 57,
+    "of two places": RANDOM.integers(0, 40, ROWS) + (RANDOM.integers(0, 40, ROWS) << 55),
+    "doubles": RANDOM.random(ROWS).view(np.int64),
+    "one": np.full(ROWS, ENDS.min),
+}
+
+
+@pytest.mark.parametrize("first", WIDE)
+@pytest.mark.parametrize("second", WIDE)
+def test_words_of_more_bits_than_fit_one_integer_are_sorted_by_some_bits_at_a_time(
+    first: str, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_order, "_better_merged", lambda codes: False)
+    words = [WIDE[first], WIDE[second], VALUES["few"]]
+    np.testing.assert_array_equal(word_order.order_by_words(words), np.lexsort(words[::-1]))
+
+
+def test_rows_that_seem_sorted_or_tie_are_merged() -> None:
+    assert word_order._better_merged(np.arange(ROWS))
+    assert word_order._better_merged(VALUES["few"])
+    assert not word_order._better_merged(VALUES["random"])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ....storage.columns.encodings import Array
 from ..memory.chunks import CHUNK_ROWS, each, each_chunk
 from ..table import Indices
+from .word_order import order_by_words
 
 Ints = npt.NDArray[np.int64]
 
@@ -62,7 +63,7 @@ def _argsorted(values: Ints) -> Indices:
         found = sorted_with_rows(values - low)
         if found is not None:
             return found[1]
-    return np.argsort(values, kind="stable")
+    return order_by_words([values])
 
 
 def lexicographic(parts: Sequence[Ints]) -> Indices:
@@ -70,7 +71,7 @@ def lexicographic(parts: Sequence[Ints]) -> Indices:
     leading, *others = parts
     count = len(leading)
     if count <= MOST_AT_ONCE:
-        return np.lexsort(parts[::-1]) if others else _argsorted(leading)
+        return order_by_words(parts) if others else _argsorted(leading)
     if not others and bool((leading[1:] >= leading[:-1]).all()):
         return np.arange(count)
     if not others and count <= MOST_PACKED:
@@ -85,7 +86,7 @@ def lexicographic(parts: Sequence[Ints]) -> Indices:
         here = rows[bucket]
         values = leading[here]
         if len(values) and values.min() < values.max():
-            order = np.lexsort([p[here] for p in parts[::-1]]) if others else _argsorted(values)
+            order = order_by_words([p[here] for p in parts]) if others else _argsorted(values)
             rows[bucket] = here[order]
         elif others:
             alike.append(bucket)
