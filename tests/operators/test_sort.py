@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuseline.operators.cpu.sort.sort import SortColumn, first_rows, sorted_order
 from fuseline.plan import physical as p
 from tests.compare import assert_same_as_duckdb
 from tests.limits import SetLimits
@@ -116,3 +117,26 @@ def test_the_first_rows_by_the_bound_of_a_sample(
     )
     query = f"select n, v from ({rows}) as t order by {order}, n limit 15 offset 2"
     assert_same_as_duckdb(query, fuse=("never",))
+
+
+WIDE = [-(2**63), 2**63 - 1, 0, None]
+TIES = {
+    "one value": pa.array([7] * 3000),
+    "few": pa.array([i * 7 % 3 for i in range(3000)]),
+    "wide with NULL": pa.array([WIDE[i * i % 4] for i in range(3000)], pa.int64()),
+    "floats": pa.array([float(i * i % 5) for i in range(3000)]),
+    "texts": pa.array([f"the same first bytes {i % 4}" for i in range(3000)]),
+    "each its own": pa.array([i * 1009 % 3000 for i in range(3000)]),
+}
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("second", TIES)
+@pytest.mark.parametrize("first", TIES)
+def test_where_many_tie_in_a_key_the_next_one_chooses(
+    first: str, second: str, descending: bool, limits: SetLimits
+) -> None:
+    limits(FEW_CANDIDATES=20)
+    arrays = [TIES[first], TIES[second], TIES["few"]]
+    keys = [SortColumn(array, descending, nulls_first=not descending) for array in arrays]
+    assert first_rows(keys, 37).tolist() == sorted_order(keys)[:37].tolist()

@@ -14,11 +14,19 @@ from .. import table as tables
 from ..memory.ask_memory import BYTES_A_CODE, ask_order, row_bytes
 from ..memory.chunks import each_chunk
 from ..table import Indices, Table
-from .keys import PACKED_LIMIT, Image, Ints, leading_image, ordered_images
+from .keys import (
+    PACKED_LIMIT,
+    Image,
+    Ints,
+    is_plain_string,
+    leading_image,
+    ordered_images,
+)
 from .ordering import lexicographic, stable_order
 
 SAMPLED_ROWS = 1 << 16
 LEAST_SAMPLED = 4  # values of a sample for each row that is asked for
+FEW_CANDIDATES = 1 << 14  # rows that are sorted by all keys at once
 
 Digit = tuple[Ints, int]  # values 0..size-1; a size beyond PACKED_LIMIT: any int64
 
@@ -61,19 +69,43 @@ def order_of(parts: Sequence[Digit]) -> Indices:
 
 
 def first_rows(keys: Sequence[SortColumn], count: int) -> Indices:
-    """Return the first `count` of `sorted_order`, sorting only rows that the first key lets in."""
+    """Return the first `count` of `sorted_order`, sorting only rows that the leading keys let in."""
     length = len(keys[0].array)
     if count == 0:
         return np.zeros(0, np.int64)
     if count > length // 4:
         return sorted_order(keys)[:count]
-    leading, _ = packed_digits(_directed(leading_image(keys[0].array), keys[0]))[0]
-    candidates = _reaching(leading, count)
-    among = [
-        SortColumn(tables.take_array(k.array, candidates), k.descending, k.nulls_first)
-        for k in keys
-    ]
-    return candidates[sorted_order(among)[:count]]
+    candidates = _candidates(keys, count)
+    return candidates[sorted_order(_among(keys, candidates))[:count]]
+
+
+def _candidates(keys: Sequence[SortColumn], count: int) -> Indices:
+    """Return rows, ascending, among which are the first `count`.
+
+    Where many tie in the first key, as groups of one row do in their counts, the next key chooses among these: ten of a million such groups by
+    count and key take a third of the time of a sort by all keys.
+    """
+    leading, is_whole = _leading(keys[0])
+    rows = _reaching(leading, count)
+    if len(rows) <= max(FEW_CANDIDATES, 2 * count) or len(keys) == 1 or not is_whole:
+        return rows
+    values = leading[rows]
+    last = values.max()
+    before, tied = rows[values < last], rows[values == last]
+    chosen = tied[_candidates(_among(keys[1:], tied), count - len(before))]
+    return np.sort(np.concatenate([before, chosen]))
+
+
+def _among(keys: Sequence[SortColumn], rows: Indices) -> list[SortColumn]:
+    return [SortColumn(tables.take_array(k.array, rows), k.descending, k.nulls_first) for k in keys]
+
+
+def _leading(key: SortColumn) -> tuple[Ints, bool]:
+    """Return integers in the order of a key, and whether those of different values differ."""
+    if is_plain_string(key.array):
+        return packed_digits(_directed(leading_image(key.array), key))[0][0], False
+    (values, _), *others = packed_digits(directed_digits(key))
+    return values, not others
 
 
 def _reaching(values: Ints, count: int) -> Indices:
