@@ -34,7 +34,7 @@ select id, p from t qualify row_number() over (partition by p order by id) <= 2 
 
 @pytest.fixture(autouse=True)
 def always(limits: SetLimits) -> None:
-    limits(LEAST_CUT=0)
+    limits(LEAST_CUT=0, LEAST_SUBSET=0)
 
 
 @pytest.mark.parametrize("query", [*CUT, *WHOLE])

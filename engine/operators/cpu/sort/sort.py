@@ -85,7 +85,7 @@ def _candidates(keys: Sequence[SortColumn], count: int) -> Indices:
     Where many tie in the first key, as groups of one row do in their counts, the next key chooses among these: ten of a million such groups by
     count and key take a third of the time of a sort by all keys.
     """
-    leading, is_whole = _leading(keys[0])
+    leading, is_whole = leading_digit(keys[0])
     rows = _reaching(leading, count)
     if len(rows) <= max(FEW_CANDIDATES, 2 * count) or len(keys) == 1 or not is_whole:
         return rows
@@ -100,7 +100,7 @@ def _among(keys: Sequence[SortColumn], rows: Indices) -> list[SortColumn]:
     return [SortColumn(tables.take_array(k.array, rows), k.descending, k.nulls_first) for k in keys]
 
 
-def _leading(key: SortColumn) -> tuple[Ints, bool]:
+def leading_digit(key: SortColumn) -> tuple[Ints, bool]:
     """Return integers in the order of a key, and whether those of different values differ."""
     if is_plain_string(key.array):
         return packed_digits(_directed(leading_image(key.array), key))[0][0], False

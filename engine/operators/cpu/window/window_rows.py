@@ -14,13 +14,17 @@ from ..table import Table
 from .frame_aggregates import aggregate_frames
 from .places import HostRows, places_of
 from .positions import position
+from .ranked_rows import rows_up_to_rank
 
 
 def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
     ask_window(node, table, context)
-    places = places_of(table, node.partition, node.order)
     most = rank_to_cut_at(node, table.num_rows)
+    if most is not None:
+        among = rows_up_to_rank(table, node.partition, node.order, most)
+        table = table if among is None else tables.take(table, among)
+    places = places_of(table, node.partition, node.order)
     if most is not None:
         table = tables.take(table, places.up_to_rank(most))
         places = places_of(table, node.partition, node.order)
