@@ -90,9 +90,10 @@ class QueryPeers:
     ) -> list[pa.RecordBatch] | None:
         """Exchange few rows over the link; None where they are many for one of the workers."""
         if number not in self._told:
-            message = _message_of(parts, self.rank)
-            kind = ROWS if len(message) <= MOST_TOLD else BY_HOST
-            self._tell(number, kind + message if kind == ROWS else kind, ())
+            given = {id(part): part for part in parts if part is not None}
+            size = sum(batch.nbytes for part in given.values() for batch in part)
+            few = size <= MOST_TOLD
+            self._tell(number, ROWS + _message_of(parts, self.rank) if few else BY_HOST, ())
         told = self._told[number]
         if any(said.message[:1] == BY_HOST for said in told):
             self.owes = True
