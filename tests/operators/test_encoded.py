@@ -108,6 +108,24 @@ def test_a_column_without_an_encoding_keeps_its_hits(connection):
         assert connection.execute(query).fetchall() == [(hits,)]
 
 
+def test_a_column_without_an_encoding_is_tried_once(tmp_path, monkeypatch):
+    """New texts, whose kernels are generated anew, do not go through all of its rows again."""
+    encoded = import_module("fuseline.operators.cpu.scan.encoded")
+    tried, encode = [], encoded.encode
+    monkeypatch.setattr(encoded, "encode", lambda *given: tried.append(1) or encode(*given))
+    with fuseline.connect(device="cpu", fuse="always") as opened:
+        opened.register("t", DATA)
+        for text in (
+            "n > 5",
+            "n > 5 and tiny > 3",
+            f"{LONG} like '%9'",
+            f"{LONG} like '%7' and n < 9",
+        ):
+            found = opened.sql(f"select {LONG}, n from t where {text}").to_arrow()
+            assert found.num_rows
+    assert len(tried) == len({"n", LONG, "tiny"})
+
+
 def test_operators_get_columns_that_only_kernels_have_read(connection, no_reading):
     connection.table("t").cache()
     connection.set_option("fuse", "never")

@@ -11,7 +11,14 @@ from typing import Any
 from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....storage.columns.cache import TableScan, kernel_key, part_of, plain_key, row_groups
+from ....storage.columns.cache import (
+    NO_ENCODING,
+    TableScan,
+    kernel_key,
+    part_of,
+    plain_key,
+    row_groups,
+)
 from ....storage.columns.encode import encode, with_order
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
@@ -32,18 +39,18 @@ class EncodedScan:
 
     def __init__(self, scan: TableScan, wanted: Collection[Column], context: Context) -> None:
         self._context = context
-        self._refused: set[str] = set()
         self.scan = scan
         first = part_of(scan, [(c, s) for c, s in _pairs(scan) if c in wanted])
-        self._found = _cached(first, context)
+        self._found, self._refused = _cached(first, context)
         count = len(set(first.sources))
-        if isinstance(scan, p.ParquetScan) and row_groups(scan) and len(self._found) < count:
+        known = len(self._found) + len(self._refused)
+        if isinstance(scan, p.ParquetScan) and row_groups(scan) and known < count:
             every = dataclasses.replace(scan, selection=None)
-            whole = _cached(part_of(every, _pairs(first)), context)
-            if len(whole) == count:
-                self.scan, self._found = every, whole
+            whole, refused = _cached(part_of(every, _pairs(first)), context)
+            if len(whole) + len(refused) == count:
+                self.scan, self._found, self._refused = every, whole, refused
         self.loading = 0.0
-        self._load([pair for pair in _pairs(first) if pair[1] not in self._found])
+        self._load([pair for pair in _pairs(first) if not self._is_known(pair[1])])
 
     @property
     def rows(self) -> int:
@@ -52,9 +59,9 @@ class EncodedScan:
     def __getitem__(self, column: Column) -> EncodedColumn:
         """Return a column; raises `NotFusable` for one that has no encoding."""
         source = self.source(column)
-        if source not in self._found and source not in self._refused:
-            self._found |= _cached(part_of(self.scan, [(column, source)]), self._context)
-            if source not in self._found:
+        if not self._is_known(source):
+            self._look_for(column, source)
+            if not self._is_known(source):
                 self._load([(column, source)])
         if source in self._refused:
             raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
@@ -63,9 +70,17 @@ class EncodedScan:
     def held(self, column: Column) -> EncodedColumn | None:
         """Return a column if it is encoded already."""
         source = self.source(column)
-        if source not in self._found:
-            self._found |= _cached(part_of(self.scan, [(column, source)]), self._context)
+        if not self._is_known(source):
+            self._look_for(column, source)
         return self._found.get(source)
+
+    def _is_known(self, source: str) -> bool:
+        return source in self._found or source in self._refused
+
+    def _look_for(self, column: Column, source: str) -> None:
+        found, refused = _cached(part_of(self.scan, [(column, source)]), self._context)
+        self._found |= found
+        self._refused |= refused
 
     def plain(self, columns: Collection[Column]) -> TableScan:
         """Return the scan of some columns as they are, of the same rows as the encoded ones."""
@@ -86,8 +101,10 @@ class EncodedScan:
 
 def encode_columns(scan: TableScan, context: Context) -> None:
     """Bring all columns of a scan into the cache: encoded, and as they are where they have no encoding."""
-    found = _cached(scan, context)
-    for _ in _encode(scan, [pair for pair in _pairs(scan) if pair[1] not in found], context):
+    found, refused = _cached(scan, context)
+    plain = {s for s in refused if context.cache.get(plain_key(scan, s, DEVICE)) is not None}
+    missing = [pair for pair in _pairs(scan) if pair[1] not in found and pair[1] not in plain]
+    for _ in _encode(scan, missing, context):
         context.check()
 
 
@@ -106,6 +123,7 @@ def _encode(
             encoded = encode(array, column.type, context.threads)
             if encoded is None:
                 refused.append(source)
+                context.cache.put(kernel_key(scan, source, DEVICE), NO_ENCODING, 0)
                 key = plain_key(scan, source, DEVICE)
                 if not context.cache.holds(key):
                     context.cache.put(key, array, array.nbytes)
@@ -130,10 +148,14 @@ def row_count(scan: TableScan) -> int:
     return sum(table.group_rows[part.file][group] for part in parts for group in part.groups)
 
 
-def _cached(scan: TableScan, context: Context) -> dict[str, EncodedColumn]:
-    found = {}
+def _cached(scan: TableScan, context: Context) -> tuple[dict[str, EncodedColumn], set[str]]:
+    """Return the columns of a scan that the cache has encoded, and those of which it knows that they have no encoding."""
+    found: dict[str, EncodedColumn] = {}
+    refused = set()
     for source in dict.fromkeys(scan.sources):
         held = context.cache.get(kernel_key(scan, source, DEVICE))
-        if held is not None:
+        if held is NO_ENCODING:
+            refused.add(source)
+        elif held is not None:
             found[source] = held
-    return found
+    return found, refused
