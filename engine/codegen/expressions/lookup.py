@@ -27,6 +27,7 @@ from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
+from .text_tests import tested_text
 
 if TYPE_CHECKING:
     Fold: TypeAlias = Callable[[Expr, Input], pa.Array]
@@ -131,6 +132,10 @@ _ARRAY, _VALID, _FORM = map(attrgetter, ("array", "valid", "form"))
 
 
 def _table(expr: Expr, source: Input, nullable: bool, fold: Fold) -> _Table:
+    if source.values is not None and len(source.values) == source.codes:
+        known = tested_text(expr, source.values)
+        if known is not None:
+            return _truths(known, nullable)
     try:
         result = fold(expr, source)
     except FuselineError as error:
@@ -142,6 +147,17 @@ def _table(expr: Expr, source: Input, nullable: bool, fold: Fold) -> _Table:
     array, machine, interval, values, valid = _columns(expr, result)
     step = 1 if interval is None or values is not None else _step(array, interval)
     return _Table(array, valid, (machine, interval, step, values))
+
+
+def _truths(known: pa.Array, nullable: bool) -> _Table:
+    """Return the table of a condition that is NULL for NULL alone, which comes last."""
+    import numpy as np
+
+    found = np.asarray(known)
+    form = Machine.BOOL, None, 1, None
+    if not nullable:
+        return _Table(found, None, form)
+    return _Table(np.append(found, False), np.append(np.ones(len(found), np.bool_), False), form)
 
 
 def _has_nulls(table: _Table) -> bool:

@@ -35,7 +35,11 @@ class _Question:
     args: tuple[object, ...]
 
     def answer(self, values: Sequence[Value]) -> object:
-        return self.ask(*(values[a.number] if type(a) is _Slot else a for a in self.args))
+        given = list(self.args)
+        for place, arg in enumerate(given):
+            if type(arg) is _Slot:
+                given[place] = values[arg.number]
+        return self.ask(*given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,12 @@ class GuardedValues:
             for number in range(len(given), len(found)):
                 if type(found[number]) is not type(present[number]):
                     return None
-            if not all(_is_same(found[n], present[n]) for n in self.exact):
-                return None
-            if not all(q.answer(found) == outcome for q, outcome in self.decided):
-                return None
+            for number in self.exact:
+                if not _is_same(found[number], present[number]):
+                    return None
+            for question, outcome in self.decided:
+                if question.answer(found) != outcome:
+                    return None
         except (
             Exception
         ):  # which ended planning with the values before, or would have: it is asked anew
