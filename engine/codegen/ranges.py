@@ -50,6 +50,17 @@ class IntegerRange:
         corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
         return IntegerRange(min(corners), max(corners))
 
+    def is_within(self, other: IntegerRange) -> bool:
+        return other.low <= self.low and self.high <= other.high
+
+    def widened(self) -> IntegerRange:
+        """Return an interval of a few times the size, in which values for other constants of a query are likely to lie."""
+        unit = 1 << (self.high - self.low).bit_length()
+        low = 0 if 0 <= self.low <= 2 * unit else self.low // unit * unit
+        high = (self.high // unit + 1) * unit - 1
+        most = I32_MAX if self.fits_i32 else I64_MAX
+        return IntegerRange(max(low, -most - 1), min(high, most))
+
     def union(self, other: IntegerRange) -> IntegerRange:
         return IntegerRange(min(self.low, other.low), max(self.high, other.high))
 

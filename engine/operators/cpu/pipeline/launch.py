@@ -34,15 +34,10 @@ class Kernels:
     paths: tuple[Path, ...]
 
     @cached_property
-    def rows(self) -> int:
-        """The rows that all of them go through, and the slots of hashed indexes that are looked at again."""
-        programs = self.stages.programs
-        looked = sum(
-            m.index.slots
-            for m in programs
-            if m.index is not None and m.index.unique and m.index.form is Buckets
-        )
-        return looked + sum(made.relations[0].rows for made in programs)
+    def checked(self) -> int:
+        """The slots of hashed indexes that are looked at again."""
+        indexes = (made.index for made in self.stages.programs)
+        return sum(i.slots for i in indexes if i is not None and i.unique and i.form is Buckets)
 
     @property
     def are_stored(self) -> bool:
@@ -95,7 +90,7 @@ def run(kernels: Kernels, leaves: Leaves, context: Context) -> Launched:
     memory: dict[str, Array] = {}
     for function, made in builds:
         context.check()
-        columns, rows = arguments(made, leaves), made.relations[0].rows
+        columns, rows = arguments(made, leaves), leaves.count(made.relations[0].leaf)
         if build(function, made, columns, rows, memory, context.threads, context.deterministic):
             return Launched(doubt=CLOSE)
         index = made.index
@@ -122,7 +117,7 @@ def _main(
     leaves: Leaves,
     context: Context,
 ) -> Launched:
-    columns, rows = arguments(made, leaves), made.relations[0].rows
+    columns, rows = arguments(made, leaves), leaves.count(made.relations[0].leaf)
     if made.accumulators:
         outcome = host_kernels.run(
             function, made, columns, rows, context.threads, context.deterministic, memory

@@ -15,7 +15,7 @@ from ....plan.expr import Column
 from ....plan.pipeline_steps import PipelineSteps
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Feedback, Origin, PipelineReceipt
-from ...pipeline_backend import Done, Retry, Void, compiling, of_every_run
+from ...pipeline_backend import Done, Retry, Void, compiling, of_every_run, of_one_run
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
 from ..table import Table
@@ -51,8 +51,8 @@ class Attempt:
         self._feedback = feedback
         self._leaves: Leaves  # as soon as it is known which columns will be read
 
-    def _found(self, wanted: Collection[Column]) -> Leaves:
-        return Leaves(self._inputs, wanted, self._feedback.repeating, self._context)
+    def _found(self, wanted: Collection[Column], widens: bool = False) -> Leaves:
+        return Leaves(self._inputs, wanted, self._feedback.repeating, self._context, widens)
 
     @property
     def loading(self) -> float:
@@ -64,7 +64,7 @@ class Attempt:
 
     def compile(self, slotted: p.Pipeline | None) -> PreparedPipeline:
         steps, context = (slotted or self._node).steps, self._context
-        self._leaves = leaves = self._found(steps.columns_read)
+        self._leaves = leaves = self._found(steps.columns_read, slotted is not None)
         made = _stages(steps, leaves, context)
         kernels = launch.compiled(made, partial(concealed_tree, steps.body), context)
         rows = tuple((chain.source, leaves.rows(chain.source)) for chain in steps.chains)
@@ -84,12 +84,14 @@ class Attempt:
         node, leaves, context = self._node, self._leaves, self._context
         stages = kernels.kernels.stages
         ask_kernels(node, stages, context)
-        context.progress.expect(kernels.kernels.rows, kernels.receipt.bytes, counts_rows=True)
+        rows = [leaves.count(made.relations[0].leaf) for made in stages.programs]
+        receipt = self._receipt(kernels, rows)
+        expected = kernels.kernels.checked + sum(rows)
+        context.progress.expect(expected, receipt.bytes, counts_rows=True)
         done = launch.run(kernels.kernels, leaves, context)
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
-        receipt = kernels.receipt
         context.bytes_read += receipt.bytes
 
         def facts() -> PipelineReceipt:
@@ -103,6 +105,14 @@ class Attempt:
         if node.steps.condition is not None:
             table = filter_rows(node.steps.condition, (table,), context)
         return Done(table, facts)
+
+    def _receipt(self, kernels: PreparedPipeline, rows: list[int]) -> PipelineReceipt:
+        """Return what is known before a run through so many rows: kernels may be made for more stored ones than there are."""
+        if not any(isinstance(leaf, p.Stored) for leaf, _ in kernels.rows):
+            return kernels.receipt
+        size = sum(self._leaves.encoded(use.leaf, use.made).nbytes for use in kernels.uses)
+        *built, gone_through = rows
+        return replace(of_one_run(kernels.receipt, built), rows=gone_through, bytes=size)
 
 
 def _stages(steps: PipelineSteps, leaves: Leaves, context: Context) -> Stages:

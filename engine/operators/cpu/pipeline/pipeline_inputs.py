@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,9 @@ from .derived_columns import derived
 from .stored import stored_column
 
 ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
+# Stored rows: kernels know whether there are none, or one; those for more serve fewer, too, as long as their memory is not much too large
+FEWEST_ALIKE = 2
+MOST_TIMES_WIDER = 64
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Leaves:
     """The leaves of a pipeline's body: a `codegen.row_sources.LeafColumns`, and the arrays behind its answers.
 
     `wanted` are columns that kernels will probably read, which are loaded together; `repeating` the build sides of which an
-    earlier run found that their keys repeat.
+    earlier run found that their keys repeat.  `widens`: what is said of stored rows holds for others too, as constants leave them.
     """
 
     def __init__(
@@ -56,8 +59,10 @@ class Leaves:
         wanted: Collection[Column],
         repeating: Collection[int],
         context: Context,
+        widens: bool = False,
     ) -> None:
         self._inputs = inputs
+        self._widens = widens
         self._wanted = wanted
         self._repeating = repeating
         self._context = context
@@ -72,12 +77,24 @@ class Leaves:
         return sum(scan.loading for scan in self._scans.values())
 
     def rows(self, leaf: p.Physical) -> int:
+        """Return how many rows a leaf has, or at most has where those are stored."""
+        rows = self.count(leaf)
+        return widened_count(rows) if self._widens and isinstance(leaf, p.Stored) else rows
+
+    def count(self, leaf: p.Physical) -> int:
+        """Return how many rows a leaf has."""
         if isinstance(leaf, p.Stored):
             return self._inputs[leaf.number].num_rows
         return self._scan(leaf).rows
 
     def column(self, leaf: p.Physical, column: Column) -> Input:
-        return input_of(column, self.encoded(leaf, column))
+        return self._described(leaf, column, self.encoded(leaf, column))
+
+    def _described(self, leaf: p.Physical, column: Column, encoded: EncodedColumn) -> Input:
+        found = input_of(column, encoded)
+        if self._widens and found.raw is not None and isinstance(leaf, p.Stored):
+            return replace(found, raw=found.raw.widened())
+        return found
 
     def derived(self, leaf: p.Physical, expr: Expr) -> Input:
         made = self._derived.get((id(leaf), expr)) or new_column("derived", expr.type)
@@ -106,7 +123,7 @@ class Leaves:
     def use(self, leaf: p.Physical, made: Column) -> Use:
         """Return what a later run has to know of a column that was read."""
         column, expr = self._read[id(leaf), made], self._exprs.get((id(leaf), made))
-        return Use(leaf, made, expr, input_of(made, column), weakref.ref(column))
+        return Use(leaf, made, expr, self._described(leaf, made, column), weakref.ref(column))
 
     def in_order(self, leaf: p.Physical, column: Column) -> bool:
         """Whether rows seem to come in the order of one of the leaf's columns, from a look at some."""
@@ -121,16 +138,22 @@ class Leaves:
 
     def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
         """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
-        return all(self.rows(leaf) == count for leaf, count in rows) and all(
+        return all(self._has(leaf, count) for leaf, count in rows) and all(
             self._is_same(use) for use in uses
         )
+
+    def _has(self, leaf: p.Physical, count: int) -> bool:
+        rows = self.count(leaf)
+        if not isinstance(leaf, p.Stored) or rows < FEWEST_ALIKE:
+            return rows == count
+        return rows <= count <= MOST_TIMES_WIDER * rows
 
     def _is_same(self, use: Use) -> bool:
         if use.expr is not None:
             now = self._evaluated(use.leaf, use.made, use.expr)
         else:
             now = self.encoded(use.leaf, use.made)
-        return use.column() is now or input_of(use.made, now) == use.described
+        return use.column() is now or _serves(use.described, input_of(use.made, now))
 
     def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
         held = self._read.get((id(leaf), made))
@@ -142,7 +165,7 @@ class Leaves:
                 (values,) = self.plain(leaf, [column])
                 return derived(now, column, values, self._context)
 
-            held = self._context.derived(leaf, self.rows(leaf), now, evaluated)
+            held = self._context.derived(leaf, self.count(leaf), now, evaluated)
             self._read[id(leaf), made] = held
             self._derived[id(leaf), expr] = made
             self._exprs[id(leaf), made] = expr
@@ -189,3 +212,15 @@ class Leaves:
         if held is None:
             held = self._scans[id(leaf)] = EncodedScan(leaf, self._wanted, self._context)
         return held
+
+
+def widened_count(rows: int) -> int:
+    """Return a number of rows that kernels can be made for so that they serve others: the next power of four."""
+    return rows if rows < FEWEST_ALIKE else 4 ** ((rows - 1).bit_length() + 1 >> 1)
+
+
+def _serves(described: Input, now: Input) -> bool:
+    """Whether what the generator was told of a column holds for what it is now."""
+    if described.raw is None or now.raw is None or not now.raw.is_within(described.raw):
+        return described == now
+    return described == replace(now, raw=described.raw)
