@@ -60,7 +60,7 @@ def _better_merged(codes: Ints) -> bool:
     """Whether the rows seem sorted already, or most of them to tie: merging takes less of the one, and bits help little with the other."""
     head, spread = codes[:SAMPLED], np.sort(codes[:: max(1, len(codes) // SAMPLED)])
     different = np.count_nonzero(spread[1:] != spread[:-1])
-    return bool((head[1:] >= head[:-1]).all()) or different < len(spread) // 2
+    return bool((head[1:] >= head[:-1]).all() or different < len(spread) // 2)
 
 
 class _Remaining:
