@@ -6,6 +6,12 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError
+from fuseline.operators.cpu.functions import expressions, expressions_prepare
+from fuseline.operators.cpu.table import Table
+from fuseline.plan.expr import Call, Column, ColumnRef, Literal
+from fuseline.plan.types import VARCHAR
+from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 from tests.operators.evaluated import assert_expressions, error_of, evaluated
 
 LINES = [None, "", "a", "ab", "abc", "aXbXc", "ABC", "a%c", "a_c", "a\\c", "a\nb", "é", "aé", "Éa", "special requests",
@@ -98,3 +104,40 @@ def test_patterns_over_a_dictionary() -> None:
     assert evaluated(["s like '%b%'"], table)["c0"].to_pylist() == [
         None if line is None else "b" in line for line in LINES * 3
     ]
+
+
+OFTEN = [LINES[i * i % len(LINES)] for i in range(700)]
+SEARCHES = [
+    "regexp_replace(s, '([a-z])', '<\\1>')", "regexp_extract(s, 'b(.)', 1)", "length(regexp_replace(s, 'b', 'xx', 'g'))",
+    "regexp_matches(s, 'b.') and n > 3", "regexp_extract_all(s, '[a-z]')", "string_split_regex(s, 'b')",
+    "case when n % 2 = 0 then regexp_replace(s, 'b', '') else s end", "regexp_replace(s || n, 'b', '')",
+    "length(s)", "s",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("chunk", [7, 1 << 17])
+def test_a_value_of_several_rows_is_searched_once(
+    chunk: int, limits: SetLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more values than a chunk has rows, threads search some each."""
+    limits(LEAST_NUMBERED=0)
+    for module in (expressions, expressions_prepare):
+        monkeypatch.setattr(module, "CHUNK_ROWS", chunk)
+    table = pa.table({"s": OFTEN, "n": range(len(OFTEN))})
+    exprs = [f"{text} as x{i}" for i, text in enumerate(SEARCHES)]
+    assert_same_as_duckdb(f"select {', '.join(exprs)} from t", {"t": table}, fuse=("never",))
+
+
+def test_texts_of_which_each_row_has_its_own_stay_as_they_are(limits: SetLimits) -> None:
+    limits(LEAST_NUMBERED=0)
+    column = Column(1, "s", VARCHAR)
+    search = Call(
+        "regexp_replace",
+        (ColumnRef(column), Literal("a", VARCHAR), Literal("", VARCHAR)),
+        VARCHAR,
+    )
+    for values, numbered in ((map(str, range(5000)), False), (["a", "b"] * 2500, True)):
+        made = expressions_prepare.with_texts_numbered(
+            [search], Table({column.id: pa.array(values, pa.string())}, 5000)
+        )
+        assert pa.types.is_dictionary(made[column].type) is numbered

@@ -30,6 +30,7 @@ _OPTIONS = {
     "regexp_extract_all": 3,
     "string_split_regex": 2,
 }
+REGULAR_EXPRESSIONS = frozenset(_OPTIONS)
 _GROUP = 2  # of regexp_extract
 LARGEST_GROUP = 9
 _NO_GROUP = -1

@@ -27,7 +27,7 @@ from .. import table as tables
 from ..memory.chunks import CHUNK_ROWS
 from ..table import Table
 from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, true_rows, value
-from .expressions_prepare import PreparedExpressions, prepare
+from .expressions_prepare import PreparedExpressions, prepare, with_texts_numbered
 from .vectors import Array, Mask, Vector, dtype_of
 
 SPARSE = 8  # row numbers are returned when less than one row in so many is selected
@@ -54,7 +54,17 @@ def evaluate_all(
     How long text becomes nobody knows before: `ask` is called with the bytes of that made so far and of what it becomes
     when it is put together, after each chunk.
     """
-    plan = prepare(exprs, table)
+    return _evaluated(exprs, with_texts_numbered(exprs, table), threads, ask)
+
+
+def _evaluated(
+    exprs: Sequence[Expr],
+    table: Table,
+    threads: int | None,
+    ask: Callable[[int], None] = lambda nbytes: None,
+) -> list[pa.Array]:
+    """Return the values of several expressions over columns as they lie."""
+    plan = prepare(exprs, table, lambda expr, entries: _evaluated((expr,), entries, threads)[0])
     open_roots = [i for i, root in enumerate(plan.roots) if _finished(root, table) is None]
     columns = [_Column(exprs[i], table.num_rows) for i in open_roots]
     texts = [column for column in columns if column.is_text]

@@ -14,12 +14,18 @@ import pyarrow as pa
 
 from .... import stopping
 from ....errors import FuselineError
-from ....plan.expr import Column, ColumnRef, Expr, Literal
+from ....plan.expr import Call, Column, ColumnRef, Expr, Literal
+from ....plan.functions.constant_arguments import REGULAR_EXPRESSIONS
 from ....plan.node import walk
 from .. import table as tables
-from ..table import Table
+from ..memory.chunks import CHUNK_ROWS
+from ..sort.keys import is_plain_string
+from ..sort.text_order import mostly_distinct, numbered
+from ..table import Table, to_numpy
 from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, value
 from .vectors import Vector, constant
+
+LEAST_NUMBERED = 1 << 16  # rows
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,13 @@ class PreparedExpressions:
     maker: object = field(repr=False)  # holds the objects, so that ids stay theirs
 
 
-def prepare(exprs: Sequence[Expr], table: Table) -> PreparedExpressions:
-    maker = _Maker(table)
+def prepare(
+    exprs: Sequence[Expr],
+    table: Table,
+    over: Callable[[Expr, Table], pa.Array] | None = None,
+) -> PreparedExpressions:
+    """Prepare expressions over a table; `over` evaluates one for many entries of a dictionary."""
+    maker = _Maker(table, over)
     roots = tuple(maker.made(expr) for expr in exprs)
     uses = Counter(id(node) for root in roots for node in walk(root) if node.children)
     return PreparedExpressions(roots, frozenset(n for n, count in uses.items() if count > 1), maker)
@@ -41,8 +52,9 @@ def prepare(exprs: Sequence[Expr], table: Table) -> PreparedExpressions:
 class _Maker:
     """Rebuilds expressions; `objects` maps what a node is to the one object for it."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, over: Callable[[Expr, Table], pa.Array] | None) -> None:
         self.table = table
+        self.over = over
         self.objects: dict[object, Expr] = {}
 
     def made(self, expr: Expr) -> Expr:
@@ -99,10 +111,39 @@ class _Maker:
         entries = self.table.arrays[column.id].dictionary
         entries = tables.concat_arrays([entries, pa.nulls(1, entries.type)])
         count = len(entries)
-        vector = value(expr, Chunk(Table({column.id: entries}, count), 0, count))
-        return DictionaryLookup(
-            column, Vector.from_arrow(vector.to_arrow(count), expr.type), expr.type
-        )
+        alone = Table({column.id: entries}, count)
+        if self.over is not None and count > CHUNK_ROWS:
+            made = self.over(expr, alone)
+        else:
+            made = value(expr, Chunk(alone, 0, count)).to_arrow(count)
+        return DictionaryLookup(column, Vector.from_arrow(made, expr.type), expr.type)
+
+
+def with_texts_numbered(exprs: Sequence[Expr], table: Table) -> Table:
+    """Return the table with the texts that regular expressions read as dictionaries where a value has several rows.
+
+    An expression takes 1.6 us a text, to number it 0.2 us: the hosts of a million addresses, of which every sixth is different, take two
+    cores 0.4 s and not 0.9 s. `LEAST_NUMBERED` = inf switches it off.
+    """
+    if table.num_rows < LEAST_NUMBERED:
+        return table
+    arrays = dict(table.arrays)
+    for column in {c for expr in exprs for node in walk(expr) for c in _searched(node)}:
+        array = arrays[column.id]
+        if is_plain_string(array) and not mostly_distinct(array):
+            codes, values = numbered(array)
+            missing = None if array.null_count == 0 else to_numpy(array.is_null())
+            indices = pa.array(codes.astype(np.int32), mask=missing)
+            arrays[column.id] = pa.DictionaryArray.from_arrays(indices, values)
+    return Table(arrays, table.num_rows)
+
+
+def _searched(node: object) -> set[Column]:
+    """The column of texts that a call of a regular expression reads, where it reads no other."""
+    if not isinstance(node, Call) or node.function not in REGULAR_EXPRESSIONS:
+        return set()
+    columns = {part.column for part in walk(node) if isinstance(part, ColumnRef)}
+    return columns if len(columns) == 1 else set()
 
 
 def _label(expr: Expr) -> tuple[object, ...]:
