@@ -48,6 +48,7 @@ def _check_halves(value: object, text: str, start: int, end: int) -> None:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=real_number)
+_PLAIN_DECODER = json.JSONDecoder()  # of what is kept as text, keys that stand twice too
 
 
 @dataclass
@@ -57,10 +58,15 @@ class _Text:
     path: str
     chunks: Iterator[str]
     most: int  # characters that one value may have
+    as_text: bool = False  # values are the texts that they have in the file
     text: str = ""
     at: int = 0
     line: int = 1
     counted: int = 0  # characters of which the ends of lines are in `line`
+
+    @property
+    def decoder(self) -> json.JSONDecoder:
+        return _PLAIN_DECODER if self.as_text else _DECODER
 
     def more(self) -> bool:
         """Read on, at least as much as is there; tells whether there was more."""
@@ -96,9 +102,11 @@ class _Text:
         while True:
             error: Exception | None = None
             try:
-                value, end = _DECODER.raw_decode(self.text, self.at)
+                value, end = self.decoder.raw_decode(self.text, self.at)
                 size = end - self.at
                 _check_halves(value, self.text, self.at, end)
+                if self.as_text:
+                    value = self.text[self.at : end]
                 # Behind a number that ends with the text more digits may follow
                 if end < len(self.text) or not self.more():
                     self.at += size
@@ -125,13 +133,15 @@ class _Text:
         return FileError(f'The file "{self.path}" is no JSON at line {line}: {what}.')
 
 
-def records(path: str, identity: FileIdentity, options: Options) -> Iterator[Record]:
-    """Yield lines and values of a file; raises `FileError` where it is no JSON."""
-    form = options.get("format", "auto")
+def records(
+    path: str, identity: FileIdentity, options: Options, as_text: bool = False
+) -> Iterator[Record]:
+    """Yield lines and values of a file, or the texts of values; raises `FileError` where it is no JSON."""
+    form = "array" if options.get("array") else options.get("format", "auto")
     with _chunks(path, identity, options) as chunks:
         most = options.get("maximum_object_size", MAXIMUM_OBJECT_SIZE)
         assert isinstance(most, int)
-        text = _Text(path, chunks, most)
+        text = _Text(path, chunks, most, as_text)
         first = text.next_character()
         if form == "array" and first not in ("[", ""):
             raise FileError(f"The file \"{path}\" is no array of JSON: leave out format = 'array'.")
@@ -173,7 +183,7 @@ def _array(text: _Text, options: Options, may_be_lists: bool) -> Iterator[Record
 
 def _is_followed(text: _Text) -> bool:
     try:
-        end = _DECODER.raw_decode(text.text, text.at)[1]
+        end = text.decoder.raw_decode(text.text, text.at)[1]
     except (ValueError, RecursionError):
         return False
     return bool(text.text[end:].strip())
@@ -187,8 +197,9 @@ def _lines(text: _Text, lenient: bool) -> Iterator[Record]:
         line = text.lines()
         piece = text.text[text.at : end if end >= 0 else len(text.text)]
         try:
-            value = _DECODER.decode(piece)
+            value = text.decoder.decode(piece)
             _check_halves(value, piece, 0, len(piece))
+            value = piece.strip() if text.as_text else value
         except (ValueError, RecursionError) as error:
             if not lenient:
                 raise FileError(

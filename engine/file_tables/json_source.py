@@ -11,17 +11,19 @@ import pyarrow as pa
 from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
 from ..plan.composed.json_calls import type_of_text
 from ..plan.distinct_names import distinct_names
-from ..plan.types import DATE, JSON, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
+from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_fields import Options
 from .json_records import MALFORMED, Record, records
-from .json_types import Shape, is_map, type_of_shape
+from .json_types import LEAST_APPEARANCE, MOST_FIELDS, Guessing, Shape, is_map, type_of_shape
 from .json_values import BadRecord, BadValue, ValueReader
+from .path_columns import PathColumn, path_columns
 from .text_types import NOT_KEPT, Conversion
 
 SAMPLED_VALUES = 20_480  # as DuckDB's
+SAMPLED_FILES = 32
 ROWS_AT_A_TIME = 4096
 VALUE_COLUMN = "json"  # of values that are no objects
 
@@ -45,27 +47,22 @@ class JsonSource:
     rules: AccessRules
     parts: tuple[tuple[str, FileIdentity], ...]
     columns: tuple[JsonColumn, ...]  # also those of types that queries do not have
-    constant: str | None  # the name of the column of paths
+    of_paths: tuple[PathColumn, ...]  # a folder's value stands for that of a column with its name
 
     @classmethod
     def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> JsonSource:
         """Find the files and look at their first values; raises `FileError` and `AccessDenied`."""
         parts = tuple((f.path, f.identity) for f in find_files(patterns, rules))
         columns = _columns(_sampled(parts, options), parts[0][0], options)
-        wanted = options.get("filename")
-        constant = "filename" if wanted is True else wanted if isinstance(wanted, str) else None
-        if constant and constant.lower() in (c.name.lower() for c in columns):
-            raise InvalidQuery(
-                f'The files have a column "{constant}" already: give filename another name.'
-            )
-        if not constant and all(c.type.kind is Kind.OTHER for c in columns):
+        of_paths = path_columns([path for path, _ in parts], options, [c.name for c in columns])
+        if not of_paths and all(c.type.kind is Kind.OTHER for c in columns):
             name, kind = columns[0].name, columns[0].type
             records_said = ", records = false" if columns[0].key is None else ""
             raise Unsupported(
                 f'The values of the file "{parts[0][0]}" are {kind}, which queries do not read: '
                 f"give columns = {{'{name}': 'VARCHAR'}}{records_said}, or the keys of its objects with their types."
             )
-        return cls(parts[0][0], tuple(patterns), options, rules, parts, columns, constant)
+        return cls(parts[0][0], tuple(patterns), options, rules, parts, columns, of_paths)
 
     @property
     def files(self) -> tuple[FileIdentity, ...]:
@@ -73,12 +70,18 @@ class JsonSource:
 
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:
-        constant = [(self.constant, VARCHAR)] if self.constant else []
-        return (*((c.name, c.type) for c in self._kept), *constant)
+        return tuple((column.name, column.type) for column in self._shown)
 
     @property
     def unsupported(self) -> Mapping[str, DataType]:
         return {c.name: c.type for c in self.columns if c.type.kind is Kind.OTHER}
+
+    @property
+    def _shown(self) -> list[JsonColumn | PathColumn]:
+        """The columns of the table in their order."""
+        instead = {column.name.lower(): column for column in self.of_paths}
+        found = [instead.pop(column.name.lower(), column) for column in self._kept]
+        return [*found, *instead.values()]
 
     @property
     def _kept(self) -> list[JsonColumn]:
@@ -89,22 +92,24 @@ class JsonSource:
 
     def tables(self) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
-        reader = self._reader()
-        for path, identity in self.parts:
+        for number, (path, identity) in enumerate(self.parts):
+            reader = self._reader(number)
             rows = records(path, identity, self.options)
             while batch := list(islice(rows, ROWS_AT_A_TIME)):
                 try:
                     arrays = self._arrays(reader, batch)
                 except BadValue as error:
                     raise self._refused(reader, batch, path) from error
-                if self.constant:
-                    arrays.append(pa.repeat(path, len(batch)))
-                yield pa.table(arrays, schema=schema)
+                found = dict(zip((c.name for c in self._kept), arrays, strict=True))
+                found |= {c.name: c.array(number, len(batch)) for c in self.of_paths}
+                yield pa.table([found[name] for name in schema.names], schema=schema)
 
-    def _reader(self) -> ValueReader:
-        forms = {conversion.type: conversion for conversion in _formats(self.options)}
-        lenient = bool(self.options.get("ignore_errors"))
-        return ValueReader(lenient, "columns" not in self.options, forms)
+    def _reader(self, number: int) -> ValueReader:
+        """Return what reads the values of a file; keys that no sampled file has are an error in these alone."""
+        forms = {conversion.type: conversion for conversion in _guessing(self.options).formats}
+        most = _sampled_files(self.options)
+        is_sampled = "columns" not in self.options and (most is None or number < most)
+        return ValueReader(bool(self.options.get("ignore_errors")), is_sampled, forms)
 
     def _arrays(self, reader: ValueReader, batch: Sequence[Record]) -> list[pa.Array]:
         values = [None if value is MALFORMED else value for _, value in batch]
@@ -147,7 +152,7 @@ def _sampled(parts: Sequence[tuple[str, FileIdentity]], options: Options) -> Sha
     size = options.get("sample_size", SAMPLED_VALUES)
     most = size if isinstance(size, int) and size >= 0 else None
     shape = Shape()
-    for path, identity in parts:
+    for path, identity in parts[: _sampled_files(options)]:
         left = None if most is None else most - (0 if options.get("union_by_name") else shape.count)
         for _, value in islice(records(path, identity, options), left):
             shape.add(None if value is MALFORMED else value)
@@ -173,17 +178,17 @@ def _columns(shape: Shape, path: str, options: Options) -> tuple[JsonColumn, ...
             JsonColumn(name, _asked_type(kind), None if alone else name)
             for name, kind in known.items()
         )
-    forms = _formats(options)
+    guessing = _guessing(options)
     depth = options.get("maximum_depth", -1)
     assert isinstance(depth, int)
     most = None if depth < 0 else depth
-    if not is_record or most == 0 or is_map(shape):
-        kind = type_of_shape(shape, forms, most) if shape.count else JSON
+    if not is_record or most == 0 or is_map(shape, guessing):
+        kind = type_of_shape(shape, guessing, most) if shape.count else JSON
         return (JsonColumn(VALUE_COLUMN, kind, None),)
     names = distinct_names(list(shape.fields))
     below = None if most is None else most - 1
     return tuple(
-        JsonColumn(name, type_of_shape(part, forms, below), key)
+        JsonColumn(name, type_of_shape(part, guessing, below), key)
         for name, (key, part) in zip(names, shape.fields.items(), strict=True)
     )
 
@@ -195,6 +200,22 @@ def _asked_type(asked: str | DataType) -> DataType:
     return found
 
 
-def _formats(options: Options) -> list[Conversion]:
+def _guessing(options: Options) -> Guessing:
     given = ((DATE, options.get("dateformat")), (TIMESTAMP, options.get("timestampformat")))
-    return [Conversion(kind, str(form)) for kind, form in given if form]
+    most = options.get("map_inference_threshold", MOST_FIELDS)
+    least = options.get("field_appearance_threshold", LEAST_APPEARANCE)
+    assert isinstance(most, int)
+    assert isinstance(least, float)
+    return Guessing(
+        tuple(Conversion(kind, str(form)) for kind, form in given if form),
+        None if most < 0 else most,
+        least,
+        bool(options.get("convert_strings_to_integers")),
+    )
+
+
+def _sampled_files(options: Options) -> int | None:
+    """Return how many files tell columns and types, None for all."""
+    most = options.get("maximum_sample_files", SAMPLED_FILES)
+    assert isinstance(most, int)
+    return None if most < 0 or options.get("union_by_name") else most

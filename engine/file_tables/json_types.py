@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -49,6 +49,18 @@ _FORMS = tuple(
     )
 )
 _SMALLEST, _LARGEST, _UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+# Texts that are a whole number and nothing else: no zeros before it, and no sign but a minus
+_WHOLE = re.compile(r"\s*-?(?!0[0-9])[0-9][0-9a-fA-FxXbB]*\s*")
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """How types are found out: by formats of DATE and TIMESTAMP, by what makes a MAP of objects, and whether texts may be whole numbers."""
+
+    formats: tuple[Conversion, ...] = ()
+    most_fields: int | None = MOST_FIELDS  # None: no object is a MAP for what it holds
+    least_appearance: float = LEAST_APPEARANCE
+    whole_texts: bool = False
 
 
 @dataclass
@@ -116,11 +128,8 @@ def _size(value: int) -> str:
     return "positive" if value <= _LARGEST else "large" if value <= _UNSIGNED else "double"
 
 
-def type_of_shape(shape: Shape, conversions: Sequence[Conversion], depth: int | None) -> DataType:
-    """Return the type of values, of the kind OTHER where it is one that queries do not have.
-
-    `conversions` are the formats of DATE and TIMESTAMP that the user gives; below `depth` values are JSON.
-    """
+def type_of_shape(shape: Shape, guessing: Guessing, depth: int | None) -> DataType:
+    """Return the type of values, of the kind OTHER where it is one that queries do not have; below `depth` values are JSON."""
     if depth == 0:
         return JSON
     kinds, below = shape.kinds, None if depth is None else depth - 1
@@ -133,28 +142,24 @@ def type_of_shape(shape: Shape, conversions: Sequence[Conversion], depth: int | 
             return DOUBLE
         return BIGINT if kinds in ({"positive"}, {"negative"}) else HUGEINT
     if kinds == {"text"}:
-        return _type_of_texts(shape.texts, conversions)
+        return _type_of_texts(shape.texts, guessing)
     if kinds == {"list"}:
         assert shape.elements is not None
         child = JSON
         if shape.elements.count:
-            child = type_of_shape(shape.elements, conversions, below)
+            child = type_of_shape(shape.elements, guessing, below)
         return _other(f"{child}[]") if child.kind is Kind.OTHER else list_of(child)
-    return _type_of_objects(shape, conversions, below) if kinds == {"object"} else JSON
+    return _type_of_objects(shape, guessing, below) if kinds == {"object"} else JSON
 
 
-def _type_of_objects(
-    shape: Shape, conversions: Sequence[Conversion], depth: int | None
-) -> DataType:
-    if is_map(shape):
+def _type_of_objects(shape: Shape, guessing: Guessing, depth: int | None) -> DataType:
+    if is_map(shape, guessing):
         values = Shape()
         for part in shape.fields.values():
             values.join(part)
-        kind = type_of_shape(values, conversions, depth) if values.kinds else JSON
+        kind = type_of_shape(values, guessing, depth) if values.kinds else JSON
         return kind if kind.kind is Kind.OTHER else map_of(VARCHAR, kind)
-    fields = [
-        (name, type_of_shape(part, conversions, depth)) for name, part in shape.fields.items()
-    ]
+    fields = [(name, type_of_shape(part, guessing, depth)) for name, part in shape.fields.items()]
     wrong = [kind for _, kind in fields if kind.kind is Kind.OTHER]
     if wrong:
         return _other(f"STRUCT with {str(wrong[0]).removeprefix('STRUCT with ')}")
@@ -164,27 +169,34 @@ def _type_of_objects(
         return _other("STRUCT with two fields of a name")
 
 
-def is_map(shape: Shape) -> bool:
+def is_map(shape: Shape, guessing: Guessing) -> bool:
     """Whether objects have so many or so rare fields that DuckDB makes a MAP of them."""
     fields = shape.fields.values()
     if not fields or "" in shape.fields:
         return True
+    if guessing.most_fields is None:
+        return False
     known = max(shape.count - shape.nulls, 1)
-    if sum(part.count / known for part in fields) / len(fields) < LEAST_APPEARANCE:
+    if sum(part.count / known for part in fields) / len(fields) < guessing.least_appearance:
         return True
-    return len(fields) >= MOST_FIELDS and len({k for part in fields for k in part.kinds}) <= 1
+    return (
+        len(fields) >= guessing.most_fields and len({k for part in fields for k in part.kinds}) <= 1
+    )
 
 
-def _type_of_texts(texts: set[str], conversions: Sequence[Conversion]) -> DataType:
+def _type_of_texts(texts: set[str], guessing: Guessing) -> DataType:
     values = pa.array(sorted(texts), pa.string())
-    given = {conversion.type: conversion for conversion in conversions}
+    whole = guessing.whole_texts and all(map(_WHOLE.fullmatch, texts))
+    if whole and fits(values, Conversion(BIGINT)):
+        return BIGINT
+    given = {conversion.type: conversion for conversion in guessing.formats}
     for kind, pattern in _FORMS:
         if kind in given:
             if fits(values, given[kind]):
                 return kind
         elif all(map(pattern.fullmatch, texts)) and fits(values, Conversion(kind)):
             return kind
-    if not conversions and all(map(_OTHER_DAY.fullmatch, texts)):
+    if not guessing.formats and all(map(_OTHER_DAY.fullmatch, texts)):
         return _other("DATE or TIMESTAMP in a form that dateformat or timestampformat has to tell")
     return UUID if all(map(_UUID.fullmatch, texts)) else VARCHAR
 

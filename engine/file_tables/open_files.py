@@ -11,6 +11,7 @@ from .arrow_source import ArrowSource
 from .converted_table import UnreadTable
 from .csv_sniffed import SniffedSource
 from .csv_source import CsvSource
+from .json_objects_source import JsonObjectsSource
 from .json_source import JsonSource
 from .whole_file_source import WholeFileSource
 
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
     from ..running import QueryRunner
 
 _SOURCES: dict[
-    str, type[CsvSource | SniffedSource | JsonSource | ArrowSource | WholeFileSource]
+    str,
+    type[
+        CsvSource | SniffedSource | JsonSource | JsonObjectsSource | ArrowSource | WholeFileSource
+    ],
 ] = {
     "csv": CsvSource,
     "sniffed": SniffedSource,
     "json": JsonSource,
+    "json_objects": JsonObjectsSource,
     "arrow": ArrowSource,
     "other": WholeFileSource,
 }
@@ -38,7 +43,7 @@ def open_files(
     """Return a table of files, whose columns are found out and whose rows are not read yet; raises `FileError`."""
     if not runner.converts_files:
         raise Unsupported(
-            f"A cluster does not read {form.upper()} files: write them as Parquet first, with COPY on a connection without cluster=."
+            f"A cluster does not read {form.partition('_')[0].upper()} files: write them as Parquet first, with COPY on a connection without cluster=."
         )
 
     return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, runner)

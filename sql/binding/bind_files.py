@@ -34,7 +34,7 @@ def file_function(name: str, function: exp.Expr, around: Scope) -> CatalogTable 
     if form is None:
         return None
     paths: list[str] = []
-    options = dict(SAID_BY_NAME.get(name.lower(), {}))
+    said, options = SAID_BY_NAME.get(name.lower(), {}), dict[str, object]()
     path_first = [function.this] if isinstance(function, exp.ReadCSV) else []
     for argument in (*path_first, *function.expressions):
         if isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg):
@@ -56,7 +56,7 @@ def file_function(name: str, function: exp.Expr, around: Scope) -> CatalogTable 
         paths.extend(str(path) for path in several)
     if not paths:
         raise InvalidQuery(f"{name.lower()} needs a path.", span_of(function))
-    return _opened(form, paths, options, around, function)
+    return _opened(form, paths, {**said, **options}, around, function)
 
 
 def _opened(

@@ -84,6 +84,10 @@ def _copy_from(
         form, given = copy_options(options, piece, scope, format_of(path.text), COPY_FROM_OPTIONS)
         if form in ("csv", "json"):
             given["columns"] = dict(columns)
+        if form != "arrow":
+            given["hive_partitioning"] = (
+                False  # the columns are the table's, whatever folders are called
+            )
         file = scope.session.catalog.read_files(form, [path.text], given)
         rows = _scan(file, path.text)
         if len(rows.columns) != len(columns):

@@ -70,7 +70,7 @@ def test_files_of_several_blocks(form, text, connection):
         ('{"a":1}', "columns = {'a': 'INTERVAL'}", r"INTERVAL"),
         ('{"a":1}', "auto_detect = false", r"needs columns"),
         ('{"filename":1}', "filename = true", r"already"),
-        ('{"a":1}', "map_inference_threshold = 5", r"map_inference_threshold of read_json is not supported"),
+        ('{"a":1}', "file_row_number = true", r"file_row_number of read_json is not supported"),
         ('{"a":1}', "foo = 5", r'no option "foo"'),
     ],
 )  # fmt: skip

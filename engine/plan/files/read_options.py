@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from .write_options import (
     Check,
@@ -10,6 +11,7 @@ from .write_options import (
     number,
     one_byte,
     one_of,
+    only,
     positive,
     switch,
     text,
@@ -82,6 +84,20 @@ def at_least(least: int) -> Callable[[object], int]:
         return found
 
     return check
+
+
+def share(value: object) -> float:
+    found = float(str(value)) if isinstance(value, int | float | Decimal) else -1.0
+    if isinstance(value, bool) or not 0 <= found <= 1:
+        raise ValueError("a number from 0 to 1")
+    return found
+
+
+def positive_or_all(value: object) -> int:
+    found = number(value)
+    if found != -1 and found < 1:
+        raise ValueError("a positive whole number, or -1 for all")
+    return found
 
 
 _CSV: dict[str, Check] = {
@@ -157,29 +173,42 @@ def records(value: object) -> str:
     return "auto" if value == "auto" else str(switch(value)).lower()
 
 
-_JSON: dict[str, Check] = {
-    "auto_detect": switch,
-    "columns": names_and_types,
+# Of what reads values as they are, and of what finds out their types
+_JSON_OBJECTS: dict[str, Check] = {
     "compression": one_of("auto", "none", "gzip", "zstd", uncompressed="none", gz="gzip"),
-    "dateformat": text,
     "filename": column_name,
     "format": JSON_FORMATS,
+    "hive_partitioning": switch,
+    "hive_types": names_and_types,
+    "hive_types_autocast": switch,
     "ignore_errors": switch,
-    "maximum_depth": at_least(-1),
     "maximum_object_size": positive,
+    "union_by_name": switch,
+}
+_JSON: dict[str, Check] = {
+    **_JSON_OBJECTS,
+    "auto_detect": switch,
+    "case_insensitive_keys": only(False),
+    "columns": names_and_types,
+    "convert_strings_to_integers": switch,
+    "dateformat": text,
+    "field_appearance_threshold": share,
+    "geojson": only(False),
+    "map_inference_threshold": at_least(-1),
+    "maximum_depth": at_least(-1),
+    "maximum_sample_files": positive_or_all,
     "records": records,
     "sample_size": at_least(-1),
     "timestampformat": text,
-    "union_by_name": switch,
 }
+_JSON_REFUSED = frozenset(["allow_empty", "column_statistics", "file_row_number", "schema"])
 JSON_OPTIONS = OptionTable(
     "read_json",
     _JSON,
     {"date_format": "dateformat", "timestamp_format": "timestampformat"},
-    frozenset(
-        ["convert_strings_to_integers", "field_appearance_threshold", "hive_partitioning", "hive_types", "hive_types_autocast", "map_inference_threshold", "maximum_sample_files"]
-    ),
-)  # fmt: skip
+    _JSON_REFUSED,
+)
+JSON_OBJECTS_OPTIONS = OptionTable("read_json_objects", _JSON_OBJECTS, {}, _JSON_REFUSED)
 ARROW_OPTIONS = OptionTable(
     "read_arrow", {"filename": column_name}, {}, frozenset(["union_by_name"])
 )
@@ -194,6 +223,9 @@ TABLE_FUNCTIONS = {
     "read_json_auto": "json",
     "read_ndjson": "json",
     "read_ndjson_auto": "json",
+    "read_json_objects": "json_objects",
+    "read_json_objects_auto": "json_objects",
+    "read_ndjson_objects": "json_objects",
     "read_arrow": "arrow",
     "read_ipc": "arrow",
     "read_feather": "arrow",
@@ -206,6 +238,7 @@ TABLE_FUNCTIONS = {
 SAID_BY_NAME: dict[str, dict[str, object]] = {
     "read_ndjson": {"format": "newline_delimited"},
     "read_ndjson_auto": {"format": "newline_delimited"},
+    "read_ndjson_objects": {"format": "newline_delimited"},
     "read_text": {"content": "text"},
 }
 _ENDINGS = {
@@ -250,6 +283,7 @@ READ_OPTIONS = {
         "sniff_csv", CSV_OPTIONS.checks, CSV_OPTIONS.others, CSV_OPTIONS.refused
     ),
     "json": JSON_OPTIONS,
+    "json_objects": JSON_OBJECTS_OPTIONS,
     "arrow": ARROW_OPTIONS,
     "other": WHOLE_FILE_OPTIONS,
 }
@@ -266,7 +300,7 @@ COPY_FROM_OPTIONS = {
     ),
     "json": OptionTable(
         "COPY FROM (FORMAT json)",
-        {name: check for name, check in _JSON.items() if name not in _OF_TABLE},
+        {name: check for name, check in _JSON.items() if name not in _OF_TABLE} | {"array": switch},
         JSON_OPTIONS.others,
         JSON_OPTIONS.refused,
     ),
