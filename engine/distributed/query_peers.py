@@ -19,8 +19,8 @@ from ..observe.profile import Meeting
 from ..operators.context import MovedBytes, PeerMessage, PlacedBytes
 from .meetings import Meetings, packed_rows, unpacked_rows
 
-# What a message over the link begins with: it is one, or rows; there are too many, which go by the host; the worker has failed
-WORDS, ROWS, BY_HOST, FAILED = b"W", b"R", b"H", b"F"
+# What a message over the link begins with: it is one, or rows; there are too many for it; the worker has failed
+WORDS, ROWS, MANY, FAILED = b"W", b"R", b"M", b"F"
 MOST_TOLD = 1 << 20  # bytes of rows that workers tell each other over the link
 
 
@@ -76,33 +76,34 @@ class QueryPeers:
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
     ) -> list[pa.RecordBatch]:
         if self.has_link:
-            found = self._exchange_told(number, parts)
+            found = self.exchange_few(number, parts)
             if found is not None:
                 return found
+            self.owes = True
         begun = time.perf_counter()
         by_host = self._meetings.exchange(self._query, self._check, number, parts)
         self.owes = False
         self._note(number, begun, by_host.sent, by_host.received)
         return by_host.batches
 
-    def _exchange_told(
-        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
+    def exchange_few(
+        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None] | None
     ) -> list[pa.RecordBatch] | None:
-        """Exchange few rows over the link; None where they are many for one of the workers."""
         if number not in self._told:
-            given = {id(part): part for part in parts if part is not None}
-            size = sum(batch.nbytes for part in given.values() for batch in part)
-            few = size <= MOST_TOLD
-            self._tell(number, ROWS + _message_of(parts, self.rank) if few else BY_HOST, ())
-        told = self._told[number]
-        if any(said.message[:1] == BY_HOST for said in told):
-            self.owes = True
+            known = [part for part in parts or () if part is not None]
+            given = {id(part): part for part in known}.values()
+            size = sum(batch.nbytes for part in given for batch in part)
+            is_few = parts is not None and size <= MOST_TOLD
+            told = ROWS + _message_of(parts or (), self.rank) if is_few else MANY
+            self._tell(number, told, ())
+        told_by = self._told[number]
+        if parts is None or any(said.message[:1] == MANY for said in told_by):
             return None
         mine = parts[self.rank]
         if mine is None:
             return []
         found: list[pa.RecordBatch] = []
-        for rank, said in enumerate(told):
+        for rank, said in enumerate(told_by):
             found += mine if rank == self.rank else _rows_for(self.rank, said.message[1:])
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median as middle
 
-from ..operators.exchange_rounds import HEADERS
+from ..operators.exchange_rounds import FEW_ROWS, HEADERS
 from .profile import WorkerReceipt
 
 
@@ -41,6 +41,8 @@ def _named(number: int) -> str:
     """An exchange by its number; that of its samples has the complement, those of its headers a multiple besides."""
     if number >= HEADERS:
         return f"{number % HEADERS}'s header"
+    if number <= FEW_ROWS:
+        return f"{FEW_ROWS - number}'s few rows"
     return str(number) if number >= 0 else f"{~number}'s samples"
 
 

@@ -20,6 +20,9 @@ from .context import MovedBytes, Peers, PlacedBytes
 
 # Times the round, beside the number of the exchange: the number of a header's meeting
 HEADERS = 1 << 20
+FEW_ROWS = (
+    -HEADERS
+)  # less the number of the exchange: the number of the meeting in which all may have few rows
 SLOT_ALIGNMENT = 256  # of what lies beside a header, as of an allocation
 MOST_BESIDE = (
     240 << 10

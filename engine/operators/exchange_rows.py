@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..plan import physical as p
 from ..plan.exchange import Exchange
 from ..plan.expr import Column
+from ..plan.types import to_arrow
 from .context import Context, Peers
 from .cut_sorted_rows import ends_of_stretches, sort_columns
 from .heavy_keys import batches_of, heavy_parts
@@ -94,6 +95,25 @@ def _parts(node: Exchange, table: T, backend: Parting[T], context: Context) -> P
 
 def _whole(backend: Parting[T], table: T, columns: tuple[Column, ...]) -> pa.RecordBatch:
     return backend.piece_of(table, [0, backend.num_rows(table)], columns).rows
+
+
+def parts_of_few(node: Exchange, rows: pa.Table, peers: Peers) -> Parts:
+    """What each worker gets of few rows, which all go to the first or to each."""
+    arrays = [column.combine_chunks() for column in rows.columns]
+    names = [str(column.id) for column in node.columns]
+    return _sent(node, pa.RecordBatch.from_arrays(arrays, names), peers)
+
+
+def few_together(
+    batches: Sequence[pa.RecordBatch], columns: Sequence[Column]
+) -> tuple[dict[Column, pa.Array], int]:
+    """Return few rows of all workers by their columns, and how many there are."""
+    arrays = {
+        column: pa.chunked_array([b.column(i) for b in batches], to_arrow(column.type))
+        for i, column in enumerate(columns)
+    }
+    count = sum(batch.num_rows for batch in batches)
+    return {column: array.combine_chunks() for column, array in arrays.items()}, count
 
 
 def ends_of_parts(workers: int) -> list[int]:

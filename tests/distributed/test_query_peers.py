@@ -6,6 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,12 @@ import pytest
 
 from fuseline import errors
 from fuseline.operators.context import MovedBytes, PeerMessage, PlacedBytes
+from fuseline.operators.exchange_rounds import FEW_ROWS
+from fuseline.operators.exchange_rows import few_together, parts_of_few
+from fuseline.plan.exchange import Exchange
+from fuseline.plan.expr import new_column
+from fuseline.plan.physical import Stored
+from fuseline.plan.types import BIGINT, BOOLEAN, VARCHAR, decimal
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 from fuseline.distributed import query_peers
@@ -196,3 +203,47 @@ def test_who_fails_before_it_gives_what_is_waited_for_says_so_by_the_host() -> N
     assert found == ["ended"] * WORKERS
     assert [link.times for link in links] == [1] * WORKERS
     assert board.failed == ["no room"]
+
+
+KINDS = pa.schema(
+    [("a", pa.int64()), ("a", pa.string()), ("d", pa.decimal128(38, 2)), ("t", pa.bool_())]
+)
+
+
+@pytest.mark.parametrize("kind", ["gather", "broadcast"])
+@pytest.mark.parametrize("of_first", [False, True])
+def test_few_rows_of_all_are_put_together(kind: Any, of_first: bool) -> None:
+    columns = tuple(new_column("a", t) for t in (BIGINT, VARCHAR, decimal(38, 2), BOOLEAN))
+    node = Exchange(Stored(0, columns), kind, 3, of_first=of_first)
+
+    def rows_of(rank: int) -> pa.Table:
+        values = [[rank, None], [f"é{rank}", None], [Decimal(rank) / 4, None], [None, rank > 1]]
+        rows = pa.Table.from_arrays(
+            [pa.array(v, f.type) for v, f in zip(values, KINDS, strict=True)], schema=KINDS
+        )
+        return rows.slice(0, rank)
+
+    def work(peers: QueryPeers) -> tuple[pa.Table, int]:
+        parts = parts_of_few(node, rows_of(peers.rank), peers)
+        for _ in range(2):
+            found = peers.exchange_few(FEW_ROWS - 3, parts)
+        assert found is not None
+        arrays, count = few_together(found, columns)
+        assert list(arrays) == list(columns)
+        return pa.Table.from_arrays(list(arrays.values()), schema=KINDS), count
+
+    _, links, found = run(work)
+    assert [link.times for link in links] == [1] * WORKERS
+    all_rows = pa.concat_tables([rows_of(rank) for rank in range(WORKERS)])
+    for rank, (rows, count) in enumerate(found):
+        gets = not of_first and (kind == "broadcast" or rank == 0)
+        assert rows.equals(all_rows if gets else all_rows.slice(0, 0))
+        assert count == rows.num_rows
+
+
+def test_few_rows_go_another_way_where_one_has_many() -> None:
+    def work(peers: QueryPeers) -> tuple[object, bool]:
+        parts = None if peers.rank == 2 else [_rows(peers.rank)] * WORKERS
+        return peers.exchange_few(FEW_ROWS, parts), peers.owes
+
+    assert run(work)[2] == [(None, False)] * WORKERS

@@ -1,6 +1,7 @@
 """An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
 
-libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.
+libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
+the first worker, or to each, go by the host in one meeting: an aggregate of a few groups lies there, and is put together there.
 """
 
 from __future__ import annotations
@@ -14,17 +15,30 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.exchange import Exchange
 from ....plan.expr import Column
-from ...context import Context
-from ...exchange_rounds import Arrived, ExchangeRounds, Packed, Space, exchange_in_rounds
+from ...context import Context, Peers
+from ...exchange_rounds import (
+    FEW_ROWS,
+    Arrived,
+    ExchangeRounds,
+    Packed,
+    Space,
+    exchange_in_rounds,
+)
+from ...exchange_rows import few_together, parts_of_few
 from ...host_memory import let_go
 from ..columns import empty
+from ..memory import to_host
 from ..memory.buffers import copy
 from ..memory.device import device_memory, is_out_of_memory
+from ..memory.upload import on_host
 from ..table import Table, check_rows, device_type
 from .device_parts import DeviceParts, Ends, Stretch, device_parts
 
 T = TypeVar("T")
 
+MOST_FEW = (
+    1 << 12
+)  # rows that a worker gives by the host, which is one meeting too many where another has more
 ROUND_SHARE = 32  # of the device's memory, that a worker packs at a time
 
 
@@ -37,6 +51,9 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
     assert peers is not None
     if node.kind != "pick" and not peers.has_link:
         return None
+    few = _few_exchanged(node, table, peers, context)
+    if few is not None:
+        return few
     try:
         parts = _with_room(lambda: device_parts(node, table, ends_of, context), context)
     except MemoryError:
@@ -79,6 +96,16 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     del context.rounds[node.number]
     return made
+
+
+def _few_exchanged(node: Exchange, table: Table, peers: Peers, context: Context) -> Table | None:
+    """Exchange few rows by the host, where a kernel's result lies and where operators over few rows run; None where a worker has many."""
+    if node.kind not in ("gather", "broadcast"):
+        return None
+    held = _with_room(lambda: to_host.on_host(table, node.columns, MOST_FEW), context)
+    parts = None if held is None else parts_of_few(node, held.to_arrow(node.columns), peers)
+    found = peers.exchange_few(FEW_ROWS - node.number, parts)
+    return None if found is None else on_host(*few_together(found, node.columns))
 
 
 @dataclass
