@@ -17,9 +17,11 @@ from ....codegen.cpu.host_indexes import build
 from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
-from ....storage.columns.encodings import Array, EncodedColumn
+from ....plan.expr import Column
+from ....plan.physical import Physical
+from ....storage.columns.encodings import Array
 from ...context import Context, Origin, latest
-from .pipeline_inputs import Leaves, Use
+from .pipeline_inputs import Leaves
 
 CLOSE = "a value was close to 64 bits"
 MANY = 1 << 31  # rows of a group from which on sums may not be exact
@@ -68,20 +70,22 @@ def fetch(kernels: Kernels) -> tuple[None, Origin]:
     return None, latest(at_once(host_kernels.HostFunction.fetch, kernels.functions, missing))
 
 
-def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
-    """Return the columns that the kernels read, each once."""
+def columns_read(stages: Stages) -> list[tuple[Physical, Column]]:
+    """Return the columns that the kernels read of leaves, each once."""
     read = {(id(leaf), c): (leaf, c) for made in stages.programs for leaf, c in made.read}
-    return tuple(leaves.use(leaf, column) for leaf, column in read.values())
+    return list(read.values())
 
 
 def arguments(made: Program, leaves: Leaves) -> list[Array]:
     """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
-    return [b for leaf, column in made.read for b in _buffers(leaves.encoded(leaf, column))]
-
-
-def _buffers(column: EncodedColumn) -> list[Array]:
-    codes = column.codes.view(np.uint8) if column.codes.dtype == np.bool_ else column.codes
-    return [codes] if column.validity is None else [codes, column.validity]
+    arrays: list[Array] = []
+    for leaf, column in made.read:
+        encoded = leaves.columns[id(leaf), column.id]
+        codes = encoded.codes
+        arrays.append(codes.view(np.uint8) if codes.dtype == np.bool_ else codes)
+        if encoded.validity is not None:
+            arrays.append(encoded.validity)
+    return arrays
 
 
 def run(kernels: Kernels, leaves: Leaves, context: Context) -> Launched:

@@ -21,7 +21,7 @@ from ..rows import filter_rows
 from ..table import Table
 from . import launch
 from .finish import finished, selected_rows
-from .pipeline_inputs import Leaves, Use
+from .pipeline_inputs import KnownInputs, Leaves
 
 # Where rows come in the order of a key, each thread touches its own stretch of groups
 ROWS_A_GROUP_IN_ORDER = 1
@@ -30,12 +30,11 @@ LARGEST_IN_ORDER = 1 << 24
 UNFUSED_FIRST_ROWS = 10_000_000
 
 
-@dataclass(frozen=True)
+@dataclass
 class PreparedPipeline:
     """Kernels made for these very columns of leaves with so many rows; other columns, after a file has changed, need others."""
 
-    uses: tuple[Use, ...]
-    rows: tuple[tuple[p.Physical, int], ...]
+    known: KnownInputs
     kernels: launch.Kernels
     codes: Future[tuple[None, Origin]]
     receipt: PipelineReceipt
@@ -59,8 +58,14 @@ class Attempt:
         return self._leaves.loading
 
     def fits(self, kernels: PreparedPipeline) -> bool:
-        self._leaves = self._found({use.made for use in kernels.uses})
-        return self._leaves.fits(kernels.uses, kernels.rows)
+        known = kernels.known
+        self._leaves = leaves = self._found(known.wanted)
+        if leaves.find(known):
+            return leaves.fits(known.other_uses, known.other_rows)
+        if not leaves.fits(known.uses, known.rows):
+            return False
+        kernels.known = leaves.renewed(known)
+        return True
 
     def compile(self, slotted: p.Pipeline | None) -> PreparedPipeline:
         steps, context = (slotted or self._node).steps, self._context
@@ -71,10 +76,10 @@ class Attempt:
         few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
         in_background = context.fuse == "auto" and few and not kernels.are_stored
         codes = compiling(partial(launch.fetch, kernels), in_background)
-        uses = launch.uses(made, leaves)
-        size = sum(leaves.encoded(use.leaf, use.made).nbytes for use in uses)
+        known = leaves.known(launch.columns_read(made), [leaf for leaf, _ in rows])
+        size = sum(column.nbytes for column in leaves.columns_of(known))
         receipt = of_every_run(made, kernels.paths, made.indexes, size, operations(made.main))
-        return PreparedPipeline(uses, rows, kernels, codes, receipt)
+        return PreparedPipeline(known, kernels, codes, receipt)
 
     def load(self, kernels: PreparedPipeline) -> None:
         for function in kernels.kernels.functions:
@@ -108,9 +113,9 @@ class Attempt:
 
     def _receipt(self, kernels: PreparedPipeline, rows: list[int]) -> PipelineReceipt:
         """Return what is known before a run through so many rows: kernels may be made for more stored ones than there are."""
-        if not any(isinstance(leaf, p.Stored) for leaf, _ in kernels.rows):
+        if not kernels.known.reads_stored_rows:
             return kernels.receipt
-        size = sum(self._leaves.encoded(use.leaf, use.made).nbytes for use in kernels.uses)
+        size = sum(column.nbytes for column in self._leaves.columns_of(kernels.known))
         *built, gone_through = rows
         return replace(of_one_run(kernels.receipt, built), rows=gone_through, bytes=size)
 

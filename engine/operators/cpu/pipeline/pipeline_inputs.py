@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import at_present
+from ....storage.columns.cache import CacheKey, TableScan, kernel_key
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
 from ..functions.expressions import evaluate
 from ..memory.chunks import each
 from ..rows import values_scan
-from ..scan.encoded import EncodedScan
-from ..scan.scan import memory_scan, parquet_scan
+from ..scan.encoded import EncodedScan, encoded_scan
+from ..scan.scan import DEVICE, memory_scan, parquet_scan
 from ..table import Indices, Table, physical_type, take_array, to_physical
 from .derived_columns import derived
 from .stored import stored_column
@@ -30,6 +32,7 @@ ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
 # Stored rows: kernels know whether there are none, or one; those for more serve fewer, too, as long as their memory is not much too large
 FEWEST_ALIKE = 2
 MOST_TIMES_WIDER = 64
+Key = tuple[int, int]  # identity of a leaf, and the number of its column
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,78 @@ class Use:
     expr: Expr | None
     described: Input
     column: weakref.ref[EncodedColumn]
+
+
+@dataclass(frozen=True)
+class KnownScan:
+    """A scan as an earlier run has read it, its rows, and what was read of it: by names in its table, and by keys in the cache."""
+
+    scan: TableScan
+    rows: int
+    reads: tuple[tuple[str, Key], ...]
+    cached: tuple[tuple[CacheKey, weakref.ref[EncodedColumn]], ...]
+
+    @classmethod
+    def of(cls, leaf: p.Physical, scan: TableScan, rows: int, uses: Collection[Use]) -> KnownScan:
+        own = [use for use in uses if use.leaf is leaf and use.expr is None]
+        names = [scan.sources[scan.made.index(use.made)] for use in own]
+        keys = [(id(leaf), use.made.id) for use in own]
+        cached = [kernel_key(scan, name, DEVICE) for name in names]
+        columns = [use.column for use in own]
+        reads, held = zip(names, keys, strict=True), zip(cached, columns, strict=True)
+        return cls(scan, rows, tuple(reads), tuple(held))
+
+
+@dataclass(frozen=True)
+class KnownInputs:
+    """What kernels were made for, for the next run, which mostly finds the same columns in the cache.
+
+    `leaves` are those of the body, each with its scan as it was read, None of what is no scan, and the rows that it has at most.
+    """
+
+    uses: tuple[Use, ...]
+    leaves: tuple[tuple[p.Physical, TableScan | None, int], ...]
+
+    @cached_property
+    def wanted(self) -> frozenset[Column]:
+        return frozenset([use.made for use in self.uses])
+
+    @cached_property
+    def scans(self) -> Mapping[int, KnownScan]:
+        """The scans by the identity of their leaves."""
+        return {
+            id(leaf): KnownScan.of(leaf, scan, rows, self.uses)
+            for leaf, scan, rows in self.leaves
+            if scan is not None
+        }
+
+    @cached_property
+    def cached(self) -> list[tuple[CacheKey, weakref.ref[EncodedColumn]]]:
+        """The columns of all scans by their keys in the cache."""
+        return [pair for scan in self.scans.values() for pair in scan.cached]
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """What a run calls these columns."""
+        return [key for scan in self.scans.values() for _, key in scan.reads]
+
+    @cached_property
+    def rows(self) -> list[tuple[p.Physical, int]]:
+        return [(leaf, rows) for leaf, _, rows in self.leaves]
+
+    @cached_property
+    def other_uses(self) -> list[Use]:
+        """What has to be compared even where all scans' columns are the same: columns of stored rows, and derived ones."""
+        scans = self.scans
+        return [use for use in self.uses if use.expr is not None or id(use.leaf) not in scans]
+
+    @cached_property
+    def reads_stored_rows(self) -> bool:
+        return any(isinstance(leaf, p.Stored) for leaf, _, _ in self.leaves)
+
+    @cached_property
+    def other_rows(self) -> list[tuple[p.Physical, int]]:
+        return [(leaf, rows) for leaf, scan, rows in self.leaves if scan is None]
 
 
 class Leaves:
@@ -67,9 +142,12 @@ class Leaves:
         self._repeating = repeating
         self._context = context
         self._scans: dict[int, EncodedScan] = {}
+        self._known: Mapping[
+            int, KnownScan
+        ] = {}  # of an earlier run, all of whose columns are in the cache
         self._derived: dict[tuple[int, Expr], Column] = {}
-        self._exprs: dict[tuple[int, Column], Expr] = {}
-        self._read: dict[tuple[int, Column], EncodedColumn] = {}
+        self._exprs: dict[Key, Expr] = {}
+        self.columns: dict[Key, EncodedColumn] = {}  # that were asked for
 
     @property
     def loading(self) -> float:
@@ -85,7 +163,8 @@ class Leaves:
         """Return how many rows a leaf has."""
         if isinstance(leaf, p.Stored):
             return self._inputs[leaf.number].num_rows
-        return self._scan(leaf).rows
+        known = self._known.get(id(leaf))
+        return self._scan(leaf).rows if known is None else known.rows
 
     def column(self, leaf: p.Physical, column: Column) -> Input:
         return self._described(leaf, column, self.encoded(leaf, column))
@@ -111,19 +190,45 @@ class Leaves:
 
     def encoded(self, leaf: p.Physical, column: Column) -> EncodedColumn:
         """Return a leaf's column, or one that `derived` made; raises `NotFusable` for one that has no encoding."""
-        held = self._read.get((id(leaf), column))
+        held = self.columns.get((id(leaf), column.id))
         if held is None:
             if isinstance(leaf, p.Stored):
                 held = stored_column(self._inputs[leaf.number], column, self._context.threads)
             else:
                 held = self._scan(leaf)[column]
-            self._read[id(leaf), column] = held
+            self.columns[id(leaf), column.id] = held
         return held
 
     def use(self, leaf: p.Physical, made: Column) -> Use:
         """Return what a later run has to know of a column that was read."""
-        column, expr = self._read[id(leaf), made], self._exprs.get((id(leaf), made))
+        key = id(leaf), made.id
+        column, expr = self.columns[key], self._exprs.get(key)
         return Use(leaf, made, expr, self._described(leaf, made, column), weakref.ref(column))
+
+    def known(
+        self, read: Collection[tuple[p.Physical, Column]], leaves: Collection[p.Physical]
+    ) -> KnownInputs:
+        """Return what a later run has to know of the columns that kernels read, and of all leaves of the body."""
+        rows = [(leaf, self.rows(leaf)) for leaf in leaves]  # which has looked at all scans
+        uses = tuple([self.use(leaf, column) for leaf, column in read])
+        return KnownInputs(uses, tuple([(leaf, self._as_read(leaf), n) for leaf, n in rows]))
+
+    def renewed(self, known: KnownInputs) -> KnownInputs:
+        """Return the same of columns that were loaded anew since."""
+        uses = [
+            replace(use, column=weakref.ref(self.columns[id(use.leaf), use.made.id]))
+            for use in known.uses
+        ]
+        leaves = [(leaf, self._as_read(leaf), rows) for leaf, rows in known.rows]
+        return KnownInputs(tuple(uses), tuple(leaves))
+
+    def columns_of(self, known: KnownInputs) -> list[EncodedColumn]:
+        """Return the columns that kernels read."""
+        return [self.columns[id(use.leaf), use.made.id] for use in known.uses]
+
+    def _as_read(self, leaf: p.Physical) -> TableScan | None:
+        scan = self._scans.get(id(leaf))
+        return None if scan is None else scan.scan
 
     def in_order(self, leaf: p.Physical, column: Column) -> bool:
         """Whether rows seem to come in the order of one of the leaf's columns, from a look at some."""
@@ -136,11 +241,22 @@ class Leaves:
         seen = codes[:: max(1, len(codes) // ROWS_SEEN)]
         return bool((seen[1:] >= seen[:-1]).all())
 
+    def find(self, known: KnownInputs) -> bool:
+        """Look in the cache for the very columns of scans that an earlier run has read; say whether they are all there."""
+        wanted = [(key, ref()) for key, ref in known.cached]
+        if not self._context.cache.holds_these(wanted):
+            return False
+        found = [column for _, column in wanted if column is not None]
+        self.columns.update(zip(known.keys, found, strict=True))
+        self._known = known.scans
+        return True
+
     def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
         """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
-        return all(self._has(leaf, count) for leaf, count in rows) and all(
-            self._is_same(use) for use in uses
-        )
+        for leaf, count in rows:
+            if not self._has(leaf, count):
+                return False
+        return all(map(self._is_same, uses))
 
     def _has(self, leaf: p.Physical, count: int) -> bool:
         rows = self.count(leaf)
@@ -156,7 +272,8 @@ class Leaves:
         return use.column() is now or _serves(use.described, input_of(use.made, now))
 
     def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
-        held = self._read.get((id(leaf), made))
+        key = id(leaf), made.id
+        held = self.columns.get(key)
         if held is None:
             now = at_present(expr)  # other texts find out whether theirs fits
 
@@ -166,9 +283,9 @@ class Leaves:
                 return derived(now, column, values, self._context)
 
             held = self._context.derived(leaf, self.count(leaf), now, evaluated)
-            self._read[id(leaf), made] = held
+            self.columns[key] = held
             self._derived[id(leaf), expr] = made
-            self._exprs[id(leaf), made] = expr
+            self._exprs[key] = expr
         return held
 
     def gathered(
@@ -210,7 +327,13 @@ class Leaves:
         assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
         held = self._scans.get(id(leaf))
         if held is None:
-            held = self._scans[id(leaf)] = EncodedScan(leaf, self._wanted, self._context)
+            known = self._known.get(id(leaf))
+            if known is None:
+                held = encoded_scan(leaf, self._wanted, self._context)
+            else:
+                there = {source: self.columns[key] for source, key in known.reads}
+                held = EncodedScan(known.scan, there, set(), self._context)
+            self._scans[id(leaf)] = held
         return held
 
 

@@ -33,24 +33,15 @@ Encoded = tuple[dict[str, EncodedColumn], list[str]]
 class EncodedScan:
     """A scan's columns encoded, from the cache where they are there; `loading` are the seconds in which others were loaded.
 
-    `wanted` are loaded together at first, others when they are asked for.  Where the cache has all rows of those columns, they
-    serve for a selection of row groups too, which filters narrow down again: `scan` is of all rows then.
+    Those that are `found` are there at first, those that are `refused` have no encoding; others are looked for and loaded when they
+    are asked for.
     """
 
-    def __init__(self, scan: TableScan, wanted: Collection[Column], context: Context) -> None:
-        self._context = context
-        self.scan = scan
-        first = part_of(scan, [(c, s) for c, s in _pairs(scan) if c in wanted])
-        self._found, self._refused = _cached(first, context)
-        count = len(set(first.sources))
-        known = len(self._found) + len(self._refused)
-        if isinstance(scan, p.ParquetScan) and row_groups(scan) and known < count:
-            every = dataclasses.replace(scan, selection=None)
-            whole, refused = _cached(part_of(every, _pairs(first)), context)
-            if len(whole) + len(refused) == count:
-                self.scan, self._found, self._refused = every, whole, refused
+    def __init__(
+        self, scan: TableScan, found: dict[str, EncodedColumn], refused: set[str], context: Context
+    ) -> None:
+        self.scan, self._found, self._refused, self._context = scan, found, refused, context
         self.loading = 0.0
-        self._load([pair for pair in _pairs(first) if not self._is_known(pair[1])])
 
     @property
     def rows(self) -> int:
@@ -62,7 +53,7 @@ class EncodedScan:
         if not self._is_known(source):
             self._look_for(column, source)
             if not self._is_known(source):
-                self._load([(column, source)])
+                self.load([(column, source)])
         if source in self._refused:
             raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
         return self._found[source]
@@ -89,7 +80,8 @@ class EncodedScan:
     def source(self, column: Column) -> str:
         return self.scan.sources[self.scan.made.index(column)]
 
-    def _load(self, missing: Sequence[tuple[Column, str]]) -> None:
+    def load(self, missing: Sequence[tuple[Column, str]]) -> None:
+        """Bring columns into the cache."""
         if not missing:
             return
         start = time.perf_counter()
@@ -97,6 +89,25 @@ class EncodedScan:
             self._found |= made
             self._refused.update(refused)
         self.loading += time.perf_counter() - start
+
+
+def encoded_scan(scan: TableScan, wanted: Collection[Column], context: Context) -> EncodedScan:
+    """Return a scan's columns, those that are `wanted` loaded together.
+
+    Where the cache has all rows of these, they serve for a selection of row groups too, which filters narrow down again: the scan is
+    of all rows then.
+    """
+    first = part_of(scan, [(c, s) for c, s in _pairs(scan) if c in wanted])
+    found, refused = _cached(first, context)
+    count = len(set(first.sources))
+    if isinstance(scan, p.ParquetScan) and row_groups(scan) and len(found) + len(refused) < count:
+        every = dataclasses.replace(scan, selection=None)
+        whole, none = _cached(part_of(every, _pairs(first)), context)
+        if len(whole) + len(none) == count:
+            scan, found, refused = every, whole, none
+    made = EncodedScan(scan, found, refused, context)
+    made.load([(c, s) for c, s in _pairs(first) if s not in found and s not in refused])
+    return made
 
 
 def encode_columns(scan: TableScan, context: Context) -> None:
