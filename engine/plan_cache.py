@@ -72,7 +72,7 @@ class CachedPlan:
 
     def look_at_functions(self) -> None:
         """Have the query planned anew if the code of a Python function, or a value that it reads, is no longer what it was."""
-        if self.functions and (now := images_of(self.functions)) != self.images:
+        if (now := images_of(self.functions)) != self.images:
             self.images, self.schedule = now, None
 
     def _read(self, plan: Logical) -> None:

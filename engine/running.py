@@ -92,8 +92,8 @@ class QueryRunner(RunsHere):
         """Run a plan; where `key` is prepared already, that is run."""
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
-        executed = partial(self._executed, prepared, timed, start)
-        return retried_deeply(lambda: self._run(prepared, executed))
+        work = partial(self._executed, prepared, timed, start)
+        return retried_deeply(partial(self._run, prepared, work))
 
     def read(self, plan: Logical, key: object) -> Reading:
         """Run a plan, as far as there is room for its rows, and return what gives them one table after the other."""
@@ -132,12 +132,15 @@ class QueryRunner(RunsHere):
     def _begun(self, plan: Logical, key: object, in_parts: bool) -> Result | Reading:
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
-        begun = partial(self._reading, prepared, start, in_parts)
-        return retried_deeply(lambda: self._run(prepared, begun))
+        work = partial(self._reading, prepared, start, in_parts)
+        return retried_deeply(partial(self._run, prepared, work))
 
     def _run(self, prepared: CachedPlan, work: Callable[[Stop], T]) -> T:
         self.catalog.check_transaction()
+        outer = current()
         try:
+            if outer is not None and outer in self._running:  # stopped together with what asks
+                return self._counted(partial(self._answered, prepared, work, outer), outer)
             with self.stoppable() as stop:
                 return self._counted(partial(self._answered, prepared, work, stop), stop)
         except FuselineError as error:
@@ -157,10 +160,10 @@ class QueryRunner(RunsHere):
                 answer = with_bar(work, progress, self.settings.progress_bar_time / 1e3)
             else:
                 answer = work()
-            if isinstance(answer, Reading) and not answer.is_made:
-                outer = progress
-            else:
+            if isinstance(answer, Result) or not isinstance(answer, Reading) or answer.is_made:
                 progress.end()
+            else:
+                outer = progress
             return answer
         finally:
             stop.progress = outer
@@ -270,14 +273,14 @@ class QueryRunner(RunsHere):
         """Plan a query for the files as they are now, where that is to be done, and run it."""
         schedule, options = self._asked(prepared, timed, start)
         result = execute(schedule, self.backends, self._context(stop), options)
-        self._show(schedule, result.profile)
+        if self.settings.debug > 0:
+            self._show(schedule, result.profile)
         return result
 
     def _show(self, schedule: Schedule, profile: Profile) -> None:
-        if self.settings.debug > 0:
-            from .observe.trace import show_run
+        from .observe.trace import show_run
 
-            show_run(schedule.plan, profile, self.settings.debug)
+        show_run(schedule.plan, profile, self.settings.debug)
 
     def _ended_after(
         self, answer: Stream, schedule: Schedule, progress: Progress, prepared: CachedPlan
@@ -298,7 +301,8 @@ class QueryRunner(RunsHere):
         context = self._context(stop)
         answer = stream(schedule, self.backends, context, options)
         if isinstance(answer, Result):
-            self._show(schedule, answer.profile)
+            if self.settings.debug > 0:
+                self._show(schedule, answer.profile)
             if not in_parts:
                 return answer
             answer = stream_of(answer, schedule.plan, context)
@@ -332,8 +336,10 @@ class QueryRunner(RunsHere):
         """Return the physical plan under the settings of now, and whether it was known."""
         self._refresh(prepared)
         settings = self.settings
-        prepared.look_at_functions()
-        if prepared.settings == settings and (schedule := prepared.schedule) is not None:
+        if prepared.functions:
+            prepared.look_at_functions()
+        same = prepared.settings is settings or prepared.settings == settings
+        if same and (schedule := prepared.schedule) is not None:
             return schedule, True
         observer = _observer(settings.debug)
         schedule = self.plans.scheduled(prepared, partial(self._plan, observer=observer), settings)

@@ -46,6 +46,11 @@ class Stages:
     def main(self) -> Program:
         return self.programs[-1]
 
+    @cached_property
+    def index_values(self) -> int:
+        """How many values the arrays of all indexes have."""
+        return sum(buffer.length for index in self.indexes for buffer in index.buffers)
+
     def made_for(self, memory: SharedMemory) -> Stages:
         """Return the same kernels for a CUDA device with so much shared memory."""
         if self.main.shared_memory == memory:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from math import prod
-from typing import TypeVar
+from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from ..plan.expr import AggregateCall, Column, Expr
 from ..plan.physical import Physical
+from ..storage.columns.encodings import Array
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
 from .indexes.layers import Buffer, Index
@@ -110,6 +111,11 @@ class Program:
         return tuple((self.relations[n].leaf, stored[n][alias]) for n, alias in named)
 
     @cached_property
+    def constants(self) -> tuple[int | float | Array, ...]:
+        """What its kernel takes behind columns and buffers: numbers and tables, in the order of its parameters."""
+        return *(p.value for p in self.parameters), *(t.array for t in self.tables)
+
+    @cached_property
     def slots(self) -> tuple[tuple[str, int], ...]:
         """For each accumulator the array that holds it (`out_i` for int64, `out_f` for float64) and its row there."""
         counts = {"out_i": 0, "out_f": 0}
@@ -135,14 +141,18 @@ class Program:
         )
 
 
+_UNKNOWN = object()
+
+
 def once(make: Callable[[Program], Found]) -> Callable[[Program], Found]:
     """Have a function of a program look at each program once, however many ask: the answer is kept as long as the program is."""
     found: WeakKeyDictionary[Program, Found] = WeakKeyDictionary()
 
     @wraps(make)
     def remembered(program: Program) -> Found:
-        if program not in found:
-            found[program] = make(program)
-        return found[program]
+        known = found.get(program, _UNKNOWN)
+        if known is _UNKNOWN:
+            known = found[program] = make(program)
+        return cast("Found", known)
 
     return remembered

@@ -7,7 +7,6 @@ pipeline that was made for one run with that run.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -303,8 +302,8 @@ class Context:
     bytes_read: int = 0
     receipts: dict[int, Callable[[], PipelineReceipt]] = field(default_factory=dict)
     remarks: dict[int, str] = field(default_factory=dict)
-    host_values: Counter[str] = field(default_factory=Counter)
-    spilled: Counter[str] = field(default_factory=Counter)
+    host_values: dict[str, int] = field(default_factory=dict)
+    spilled: dict[str, int] = field(default_factory=dict)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
     progress: Progress = field(default_factory=Progress)

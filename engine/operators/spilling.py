@@ -280,7 +280,9 @@ def _remark(
     places: Counter[str] = Counter()
     for spool in spools:
         places += spool.places
-    workspace.context.spilled.update(places)
+    spilled = workspace.context.spilled
+    for place, nbytes in places.items():
+        spilled[place] = spilled.get(place, 0) + nbytes
     text = f"in {groups} part{'s' * (groups > 1)}, {_spilled_text(places)}"
     workspace.context.remarks[id(node)] = text
 

@@ -135,7 +135,7 @@ def load_columns(
 def _run_node(node: Physical, run: Run) -> None:
     backend = run.backends[node.device]
     counted = run.context.host_values
-    before = counted.copy() if counted else NOTHING
+    before = dict(counted) if counted else NOTHING
     start = time.perf_counter()
     children = run.chains.inputs(node)
     try:
@@ -147,7 +147,7 @@ def _run_node(node: Physical, run: Run) -> None:
         raise
     seconds = time.perf_counter() - start
     size = backend.num_bytes(table)
-    run.host_values[id(node)] = counted - before if counted else NOTHING
+    run.host_values[id(node)] = _since(before, counted) if counted else NOTHING
     run.measured[id(node)] = (seconds, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
     for child in children:
@@ -155,6 +155,12 @@ def _run_node(node: Physical, run: Run) -> None:
         if run.readers[id(child)] == 0:
             run.held.drop(child)
     run.held.add(node, table, size)
+
+
+def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, int]:
+    """Return what was counted after `before`, by function."""
+    added = {what: count - before.get(what, 0) for what, count in counted.items()}
+    return {what: count for what, count in added.items() if count}
 
 
 def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTable:

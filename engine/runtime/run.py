@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NOTHING: Counter[str] = Counter()
+NOTHING: Mapping[str, int] = {}
 NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
 
 

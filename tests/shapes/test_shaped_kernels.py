@@ -149,7 +149,7 @@ def test_receipts_tell_the_rows_that_there_are(connection: Any) -> None:
     assert built == [31, 38, 36]
 
 
-MOST = 2.5  # times the calls of a repeated text; where kernels are generated anew it is 6 to 10
+MOST = 2.3  # times the calls of a repeated text; where kernels are generated anew it is 6 to 10
 
 
 def test_new_constants_take_few_calls(tpch_tables: dict[str, Path]) -> None:

@@ -113,7 +113,7 @@ class _Array:
 
 def _words(arguments: Iterable[Any], types: Sequence[_Array | None]) -> list[int | float]:
     words: list[int | float] = []
-    add = words.append
+    add, is_quick = words.append, address is _quick_address
     for argument, kind in zip(arguments, types, strict=False):
         if kind is None:
             add(argument)
@@ -122,7 +122,8 @@ def _words(arguments: Iterable[Any], types: Sequence[_Array | None]) -> list[int
         fits = flags.f_contiguous if kind.columns else flags.c_contiguous
         if argument.dtype is not kind.dtype or not fits:
             kind.check(argument)
-        add(address(argument))
+        # Without a call where that can be: a query has tens of them
+        add(_word_at(id(argument) + _DATA).value if is_quick else address(argument))
         if kind.two:
             words += argument.shape
         else:

@@ -78,6 +78,8 @@ class HostFunction:
 
     def load(self) -> Origin:
         """Make the kernel ready; return where its machine code came from."""
+        if self._kernel is not None:
+            return "memory"
         origin = self.fetch()
         with self._lock:
             if self._kernel is None:
@@ -91,7 +93,7 @@ class HostFunction:
 
     def over(self, arguments: Sequence[Argument]) -> Callable[..., int]:
         """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
-        return self._ready().over(arguments)
+        return (self._kernel or self._ready()).over(arguments)
 
     def _ready(self) -> NativeKernel:
         if self._kernel is None:
@@ -134,18 +136,10 @@ def _function(file: KernelFile) -> HostFunction:
         return _functions[file.path]
 
 
-def scalars(program: Program) -> list[int | float]:
-    return [p.value for p in program.parameters]
-
-
-def tables(program: Program) -> list[np.ndarray]:
-    return [t.array for t in program.tables]
-
-
 def _arguments(program: Program, columns: Sequence[np.ndarray], memory: Memory) -> list[Argument]:
     """What a kernel takes between its range of rows and its results."""
     buffers = [memory[b.name] for b in program.buffers]
-    return [*columns, *buffers, *scalars(program), *tables(program)]
+    return [*columns, *buffers, *program.constants]
 
 
 def run(
@@ -301,7 +295,8 @@ def each_range(work: Callable[[tuple[int, int]], Result], rows: int, threads: in
 def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
     """Where ranges of rows begin and end: at multiples of 8, so that no two share a byte of a bitmap."""
     parts = rows // DETERMINISTIC_ROWS if deterministic else min(threads, rows // ROWS_A_RANGE)
-    parts = max(parts, 1)
+    if parts <= 1:
+        return [0, rows]
     return [rows * i // parts // 8 * 8 for i in range(parts)] + [rows]
 
 
@@ -314,23 +309,27 @@ def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
 def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:
     """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
     integers, floats, wide = _identities(program)
-    return _filled(integers, groups, wide), _filled(floats, groups, wide)
+    return _filled(*integers, groups, wide), _filled(*floats, groups, wide)
+
+
+Identities = tuple[np.ndarray, bool]  # of accumulators, and whether any is not 0
 
 
 @once
-def _identities(program: Program) -> tuple[np.ndarray, np.ndarray, bool]:
+def _identities(program: Program) -> tuple[Identities, Identities, bool]:
     """What accumulators begin with, and whether those of a group lie side by side."""
     integers = [a.identity for a in program.accumulators if a.machine is Machine.I64] or [0]
     floats = [a.identity for a in program.accumulators if a.machine is Machine.F64] or [0.0]
     wide = emit_cpu.is_wide(program)
-    return np.array(integers, np.int64), np.array(floats, np.float64), wide
+    starts = np.array(integers, np.int64), np.array(floats, np.float64)
+    return (starts[0], any(integers)), (starts[1], any(floats)), wide
 
 
-def _filled(identities: np.ndarray, groups: int, wide: bool) -> np.ndarray:
+def _filled(identities: np.ndarray, any_set: bool, groups: int, wide: bool) -> np.ndarray:
     shape = (groups, len(identities)) if wide else (len(identities), groups)
     made = np.zeros(shape, identities.dtype)  # memory that is not touched costs nothing
     filled = made.T if wide else made
-    if identities.any():
+    if any_set:
         filled[:] = identities[:, None]
     return filled
 

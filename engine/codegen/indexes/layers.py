@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from ..ranges import I32_MAX
@@ -49,7 +50,7 @@ class Buffer:
     sized: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Index:
     """The index of build side `number`, over `rows` rows of its relation; its arrays are called after `name`.
 
@@ -96,7 +97,7 @@ class Index:
         *before, last = (layer.shown for layer in self.layers)
         return f"{last} behind {' and '.join(reversed(before))}" if before else last
 
-    @property
+    @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """The arrays that kernels take, in this order, for the build and for each probe: those of a Bloom filter come last."""
         layers = sorted(self.layers, key=lambda layer: isinstance(layer, BloomFilter))

@@ -6,7 +6,6 @@ Imports no GPU library, so that `device` can.  Both are given by `prepare`; this
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,7 @@ class _Given:
 class _Thread(threading.local):
     """Where the operator that runs on a thread counts its values."""
 
-    counts: Counter[str] | None = None
+    counts: dict[str, int] | None = None
 
 
 _thread = _Thread()
@@ -50,7 +49,7 @@ def operator() -> Operator | None:
     return _Given.operator
 
 
-def count_in(counts: Counter[str] | None) -> Counter[str] | None:
+def count_in(counts: dict[str, int] | None) -> dict[str, int] | None:
     """Add the values that the host computes from now on for this thread to `counts`, by function; return where they went before."""
     before, _thread.counts = _thread.counts, counts
     return before
@@ -60,6 +59,7 @@ def evaluate(what: str, expr: Expr, column: Column, values: pa.Table) -> pa.Arra
     """Return `expr` of the one column's values; `what` is the name under which they are counted."""
     if _Given.evaluator is None:
         raise RuntimeError(f"{what} needs the host for some values: call prepare(host=...) first.")
-    if _thread.counts is not None:
-        _thread.counts[what] += values.num_rows
+    counts = _thread.counts
+    if counts is not None:
+        counts[what] = counts.get(what, 0) + values.num_rows
     return _Given.evaluator(expr, column, values)

@@ -85,19 +85,20 @@ def are_paths_of(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool
 
 def are_unchanged(files: Sequence[FileIdentity]) -> bool:
     """Whether files are as they were, which each query asks about each of its tables."""
-    remote = [file for file in files if isinstance(file, RemoteFile)]
-    if remote:
-        local = [file for file in files if not isinstance(file, RemoteFile)]
-        return are_unchanged(local) and RemoteAccess().are_unchanged(remote)
+    remote: list[RemoteFile] = []
     try:
-        for path, size, written, changed_at, inode in files:
+        for file in files:
+            if isinstance(file, RemoteFile):
+                remote.append(file)
+                continue
+            path, size, written, changed_at, inode = file
             found = os.stat(path)  # noqa: PTH116
             now = found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
             if now != (size, written, changed_at, inode):
                 return False
     except OSError:
         return False
-    return True
+    return not remote or RemoteAccess().are_unchanged(remote)
 
 
 def _find(pattern: str, rules: AccessRules) -> list[FoundFile]:

@@ -198,11 +198,10 @@ def ask_ranges(node: p.Physical, rows: int, bounds: int, context: Context) -> No
 
 def ask_kernels(node: p.Pipeline, stages: Stages, context: Context) -> None:
     """Ask for the indexes of a pipeline's kernels, and for the accumulators of each of its threads."""
-    indexes = sum(b.length * BYTES_A_VALUE for index in stages.indexes for b in index.buffers)
     grouping = stages.main.grouping
     groups = 0 if grouping is None or grouping.hashed else grouping.groups
-    accumulators = groups * len(stages.main.accumulators) * BYTES_A_VALUE * context.threads
-    context.ask(node, indexes + accumulators)
+    accumulators = groups * len(stages.main.accumulators) * context.threads
+    context.ask(node, (stages.index_values + accumulators) * BYTES_A_VALUE)
 
 
 def text_ends(array: pa.Array, most: int) -> list[int] | None:

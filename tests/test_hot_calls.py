@@ -1,0 +1,38 @@
+"""How many functions of Python a query calls that has run before: host time that each run pays, whatever the device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks import tpch
+from tests.compare import connected
+from tests.work import calls_of
+
+SCALE = 0.01
+MOST_IN_Q06 = 240
+MOST_IN_ALL = 20_600  # 28,800 when each column was looked up in the cache by itself
+
+
+def test_hot_queries_stay_short(tpch_tables: dict[str, Path]) -> None:
+    counts: dict[str, int] = {}
+    with connected(tpch_tables, "cpu", fuse="always") as opened:
+        for name, text in tpch.queries(SCALE).items():
+            for _ in range(4):  # kernels, what runs find out, and footers whose files are settled
+                opened.sql(text).to_arrow()
+            counts[name] = calls_of(lambda text=text: opened.sql(text).to_arrow())
+    assert counts["q06"] <= MOST_IN_Q06, counts
+    assert sum(counts.values()) <= MOST_IN_ALL, counts
+
+
+def test_columns_that_were_loaded_anew_are_found_at_once_again(
+    tpch_tables: dict[str, Path],
+) -> None:
+    text = tpch.queries(SCALE)["q06"]
+    with connected(tpch_tables, "cpu", fuse="always") as opened:
+        for _ in range(4):
+            expected = opened.sql(text).to_arrow()
+        hot = calls_of(lambda: opened.sql(text).to_arrow())
+        opened.forget(opened.catalog.table("lineitem"))
+        assert calls_of(lambda: opened.sql(text).to_arrow()) > hot
+        assert opened.sql(text).to_arrow() == expected
+        assert calls_of(lambda: opened.sql(text).to_arrow()) == hot
