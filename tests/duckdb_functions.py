@@ -34,6 +34,7 @@ GIVEN = {
     **{(f, 1): "'%Y'" for f in ("strptime", "try_strptime", "strftime")},
     **{(f, 2): "'i'" for f in ("regexp_matches", "regexp_full_match")},
     ("regexp_replace", 3): "'g'", ("regexp_extract", 3): "'i'", ("regexp_extract", 2): "0",
+    **{(f, 0): "'my_sequence_name'" for f in ("currval", "nextval", "setval")}, ("setval", 1): "7", ("setval", 2): "true",
     ("like_escape", 2): "'!'", ("ilike_escape", 2): "'!'", ("not_like_escape", 2): "'!'", ("not_ilike_escape", 2): "'!'",
     **{(f, 1): "0.5" for f in ("quantile_cont", "quantile_disc", "quantile", "approx_quantile", "reservoir_quantile")},
     ("reservoir_quantile", 2): "10", ("to_base", 1): "16", ("make_timestamp", 5): "1.5", ("format", 0): "'{}'",
@@ -95,7 +96,7 @@ def is_named(signature: Signature) -> bool:
 
 # which have a grammar of their own, draw, or ask for what the session has
 GRAMMAR = (
-    "current_date", "current_query", "current_schemas", "gen_random_uuid", "getvariable", "in_search_path", "position", "random", "setseed",
+    "current_date", "current_query", "current_setting", "currval", "nextval", "setval", "version", "current_schemas", "gen_random_uuid", "getvariable", "in_search_path", "position", "random", "setseed",
     "uuid", "uuidv4", "uuidv7",
 )  # fmt: skip
 
@@ -106,6 +107,9 @@ class Comparison:
     def __init__(self) -> None:
         self.duck = duckdb.connect()
         self.ours = fuseline.connect(device="cpu", fuse="never")
+        for engine in (self.duck, self.ours):
+            engine.execute("create sequence my_sequence_name")
+            engine.execute("select nextval('my_sequence_name')").fetchall()
         self.types: dict[str, bool] = {"ANY": True, "": True}
 
     def close(self) -> None:

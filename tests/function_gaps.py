@@ -31,9 +31,6 @@ NAMES = {
     "lists are to come": """
         equi_width_bins lttb
     """,
-    "what it names is looked up while a call is bound, so that it has no row in the table of functions": """
-        currval current_setting nextval setval version
-    """,
     "is to come": """
         hash sleep_ms
     """,
@@ -54,6 +51,7 @@ SIGNATURES = {
         bit_and(HUGEINT) bit_or(HUGEINT) bit_xor(HUGEINT) xor(HUGEINT,HUGEINT) bit_count(HUGEINT) round(HUGEINT,INTEGER)
         trunc(HUGEINT,INTEGER)
     """,
+    "it is the version of Fuseline": "version()",
     "is to come": """
         avg(INTERVAL) mean(INTERVAL) current_date() date_trunc(VARCHAR,INTERVAL)
         datetrunc(VARCHAR,INTERVAL)
@@ -71,5 +69,7 @@ EXAMPLES = {
     "strptime('4/15/2023 10:56:00', ['%d/%m/%Y %H:%M:%S', '%m/%d/%Y %H:%M:%S'])": "several formats: is to come",
     "nanosecond(timestamp_ns '2021-08-03 11:59:44.123456789')": "moments have microseconds here",
     r"decode('\xA0'::BLOB, 'replace')": "DuckDB replaces valid characters behind invalid ones: 'strict' and 'ignore' are known",
+    "version()": "it is that of Fuseline",
+    "current_setting('access_mode')": "no setting here: READ_ONLY is said of a database that is opened or attached",
     "4!": "the sign ! of factorial() is no operator here",
 }

@@ -11,6 +11,7 @@ from . import infer
 from .all_values import is_null_constant
 from .composed.arrays import ARRAYS
 from .composed.decimal_quotient import SIGNATURE, decimal_division
+from .composed.defined_functions import DEFINED_FUNCTIONS
 from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
 from .composed.enum_values import ENUM_VALUES
@@ -243,6 +244,7 @@ def _renamed(name: str) -> Build:
 DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **DERIVED_DATES,
     **DERIVED_TEXTS,
+    **DEFINED_FUNCTIONS,
     **NESTED_VALUES,
     **ARRAYS,
     **ENUM_VALUES,

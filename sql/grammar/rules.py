@@ -61,7 +61,7 @@ offset      <- 'offset' expr ('row' / 'rows')?
 
 from        <- 'from' source (',' source)* ','?
 source      <- prefix? table join*
-table       <- ('lateral'? '(' inside ')' / STRING / 'glob' arguments / 'lateral'? dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
+table       <- ('lateral'? '(' inside ')' / values / STRING / 'glob' arguments / 'lateral'? dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
              (('pivot' '(' items ('for' pivot_axis+) grouped? ')' / 'unpivot' (('include' / 'exclude') 'nulls')? '(' (NAME / columns) 'for' pivot_axis ')') table_name?)?
 pivot_axis  <- (dotted / paren) 'in' '(' pivot_value (',' pivot_value)* ','? ')'
 pivot_value <- expr ('as'? NAME)?

@@ -43,6 +43,8 @@ def is_known(
         return answered and bool(actual.column(0).null_count == actual.num_rows)
     if name in COMPARISONS and isinstance(expected, duckdb.ConversionException):
         return None in given
+    if name == "map" and not types:
+        return True  # pyarrow has no type of maps whose keys have none
     if name == "neg" and isinstance(actual, OutOfRange):
         return True  # DuckDB widens the type for a constant that is the smallest of its own
     return any((name, kind) in KNOWN for kind in types)

@@ -18,7 +18,8 @@ def _text(value: str) -> Callable[..., Expr]:
     return lambda _, span: Literal(value, VARCHAR, span)
 
 
-def _typeof(args: Sequence[Expr], span: Span | None) -> Expr:
+def typeof(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Return the name of a type as a constant."""
     kind = args[0].type
     return Literal('"NULL"' if kind == NULL else str(kind), VARCHAR, span)
 
@@ -46,7 +47,7 @@ def _regexp_extract(args: Sequence[Expr], span: Span | None) -> Expr:
 
 DERIVED_TEXTS = {
     **{name: (_text(value), 0, 0, f"{name}()") for name, value in NAMES_OF_HERE.items()},
-    "typeof": (_typeof, 1, 1, "typeof(any)"),
+    "typeof": (typeof, 1, 1, "typeof(any)"),
     "constant_or_null": (_constant_or_null, 2, 10_000, "constant_or_null(any, any, ...)"),
     "cast_to_type": (
         lambda args, span: infer.cast(args[0], args[1].type, span=span),

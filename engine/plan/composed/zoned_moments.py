@@ -16,7 +16,7 @@ from ..expr import Cast, Expr, Interval, Literal
 from ..functions.dates import LOCAL
 from ..literals import literal
 from ..temporal import zones
-from ..types import INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from ..types import INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, list_of
 
 _BY_TIME = ("hour", "minute", "second", "millisecond", "microsecond")
 _OFFSET = re.compile(r"(?<!%)((?:%%)*)%z")
@@ -76,6 +76,21 @@ def _finite_by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | 
     return _of_finite(make, args, found, Literal(None, found.type), span)
 
 
+def _series(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
+    """Count in UTC, where that is what the clocks of the zone do."""
+    if len(args) != len(("start", "stop", "step")):
+        return None
+    step = args[2].value if isinstance(args[2], Literal) else None
+    by_time = isinstance(step, Interval) and not (step.months or step.days)
+    if not by_time and zones.session() not in zones.UTC_NAMES:
+        raise Unsupported(
+            "A series of moments with a zone by days or months is supported in UTC alone: take one of TIMESTAMPs, and cast its elements.",
+            args[2].span or span,
+        )
+    moments = [_utc(coerce(end, TIMESTAMPTZ)) for end in args[:2]]
+    return Cast(make.call(name, [*moments, args[2]], span), list_of(TIMESTAMPTZ), span=span)
+
+
 _RULES: dict[str, Callable[..., Expr | None]] = {
     "epoch": _in_utc,
     "add": _added,
@@ -84,6 +99,8 @@ _RULES: dict[str, Callable[..., Expr | None]] = {
     "date_sub": _counted,
     "strftime": _formatted,
     "julian": _finite_by_clocks,
+    "list_of_range": _series,
+    "list_of_generate_series": _series,
     "age": _by_clocks,
 }
 

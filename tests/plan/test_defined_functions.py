@@ -1,0 +1,48 @@
+"""Functions that DuckDB defines by others, series of moments with a zone, and VALUES in FROM without parentheses."""
+
+from __future__ import annotations
+
+import pytest
+
+import fuseline
+from fuseline.errors import ExecutionError, Unsupported
+from tests.compare import assert_same_as_duckdb
+
+DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+00', interval 1 day"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select array_pop_back([1, 2]), array_pop_front([1, 2]), array_pop_back([]::int[]), array_pop_front(null::int[])",
+        "select map_contains_value(m, 2), map_contains_entry(m, 1, 2), map_contains_entry(m, 1, 3) from (select map {1: 2} as m)",
+        "select days_in_month(d), pg_typeof(d) from (values (date '2024-02-05'), (null)) as t(d)",
+        "select fdiv(7, 2), fdiv(-7, 2), fdiv(7.5, 2), fdiv(1, 0), fdiv(null, 1)",
+        "select pg_size_pretty(123456), typeof(ago(interval 1 day)), ago('1 day') < now()",
+        "select assert_true(x > 0, 'low') from (values (1), (2)) as t(x)",
+        "from values (1, 2), (3, 4) as t(a, b) order by a",
+        "select * from (values (1)) as a(x) join values (1, 2) as b(x, y) using (x)",
+        f"select range({DAYS}) as a, generate_series({DAYS}) as b",
+        f"select * from range({DAYS}) as t(x) order by x",
+        "select range(timestamptz '2024-01-31 00:00:00+00', t, interval 2 hours) from (values (timestamptz '2024-01-31 05:00:00+00'), (null)) as s(t)",
+    ],
+)
+def test_they_answer_as_duckdb(query: str) -> None:
+    assert_same_as_duckdb(query)
+
+
+def test_series_by_hours_go_through_changes_of_clocks() -> None:
+    query = "select range(timestamptz '2024-03-31 00:00:00+00', timestamptz '2024-03-31 04:00:00+00', interval 90 minutes) as r"
+    assert_same_as_duckdb(query, setup=["set timezone = 'Europe/Berlin'"])
+
+
+def test_series_by_days_are_refused_in_zones() -> None:
+    connection = fuseline.connect(device="cpu")
+    connection.execute("set timezone = 'Europe/Berlin'")
+    with pytest.raises(Unsupported, match="by days or months is supported in UTC alone"):
+        connection.sql(f"select range({DAYS})")
+
+
+def test_what_is_asserted_is_raised() -> None:
+    with pytest.raises(ExecutionError, match="Assertion: low"):
+        fuseline.connect(device="cpu").sql("select assert_true(1 > 2, 'low')").fetchall()
