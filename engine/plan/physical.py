@@ -341,12 +341,13 @@ class Pipeline(Physical):
 
     `body` are the same steps as operators, which run one after the other when no kernel can hold them
     (`codegen.typed_values.NotFusable`) or when the answer is in doubt; what they read are scans and `Stored`.  One kernel goes from the
-    source of the chain to the sink, and one more makes the index of each build side.
+    source of the chain to the sink, and one more makes the index of each build side.  `cut`: a `TopK` alone reads its rows and keeps few.
     """
 
     CHILDREN: ClassVar = ("inputs",)
     steps: PipelineSteps
     inputs: tuple[Physical, ...] = ()
+    cut: bool = False
 
     @property
     def body(self) -> Physical:

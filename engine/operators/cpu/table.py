@@ -23,8 +23,10 @@ from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
 from . import nested_arrays
+from .deferred_columns import DeferredColumns
 from .functions import interval_records
 from .memory.chunks import each
+from .string_bytes import picked_bytes, string_bytes
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -51,7 +53,13 @@ class Table:
     @cached_property
     def nbytes(self) -> int:
         """The bytes of all columns; Arrow takes 2 us to count those of one."""
-        return sum(array.nbytes for array in self.arrays.values())
+        return self.size(self.arrays)
+
+    def size(self, column_ids: Iterable[int]) -> int:
+        """The bytes of some columns, about, where they are not gathered yet."""
+        if isinstance(self.arrays, DeferredColumns):
+            return self.arrays.size(column_ids)
+        return sum(self.arrays[i].nbytes for i in column_ids)
 
 
 def physical_type(data_type: DataType) -> pa.DataType:
@@ -236,7 +244,18 @@ def take_array(array: pa.Array, indices: Indices) -> pa.Array:
 
 def take(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
     """Return the rows at `indices` (all valid) of `columns`, by default of all."""
-    return _picked(table, pa.array(indices), columns)
+    picks = pa.array(indices)
+    if not isinstance(table.arrays, DeferredColumns):
+        return _picked(table, picks, columns)
+    ids = list(table.arrays) if columns is None else [c.id for c in columns]
+    there, picked = table.arrays.picked(ids, indices)
+    return Table({**_picked(Table(there, 0), picks, None).arrays, **picked}, len(indices))
+
+
+def fetch(table: Table, columns: Iterable[Column]) -> None:
+    """Gather some columns of a table, where they are late, and no others."""
+    if isinstance(table.arrays, DeferredColumns):
+        table.arrays.fetch([c.id for c in columns])
 
 
 def gather(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
@@ -291,7 +310,7 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
             for a in arrays
         ):
             arrays = pa.chunked_array(arrays).unify_dictionaries().chunks
-    elif pa.types.is_string(first.type) and sum(_string_bytes(a) for a in arrays) > STRING_LIMIT:
+    elif pa.types.is_string(first.type) and sum(string_bytes(a) for a in arrays) > STRING_LIMIT:
         arrays = [a.cast(pa.large_string()) for a in arrays]
     return pa.concat_arrays(arrays)
 
@@ -315,18 +334,10 @@ def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
     texts = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
     if texts and len(picks) >= MIN_REPEATS * max(len(array), FEW_TEXTS) and not array.null_count:
         return pa.DictionaryArray.from_arrays(picks.cast(pa.int32()), array)
-    if pa.types.is_string(array.type) and _string_bytes(array) * len(picks) > STRING_LIMIT:
-        longest = pc.max(pc.binary_length(array)).as_py() or 0
-        if longest * len(picks) > STRING_LIMIT:
-            array = array.cast(pa.large_string())
+    may_pass = pa.types.is_string(array.type) and string_bytes(array) * len(picks) > STRING_LIMIT
+    if may_pass and picked_bytes(array, picks) > STRING_LIMIT:
+        array = array.cast(pa.large_string())
     return pc.take(array, picks, boundscheck=False)
-
-
-def _string_bytes(array: pa.Array) -> int:
-    if not len(array):
-        return 0
-    ends = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, 4 * array.offset)
-    return int(ends[-1]) - int(ends[0])
 
 
 def _physical_strings(array: pa.Array) -> pa.Array:
@@ -378,5 +389,5 @@ def _check_precision(array: pa.Array, data_type: DataType) -> None:
 
 
 def settled(table: Table) -> Table:
-    """Return a table that refers to nothing but its own arrays: as all do."""
-    return table
+    """Return a table that refers to nothing but its own arrays."""
+    return Table(dict(table.arrays), table.num_rows, table.encoded)

@@ -24,6 +24,7 @@ from ...plan.physical import (
     Physical,
     Pipeline,
     Stored,
+    TopK,
 )
 from ...plan.pipeline_steps import leaf_of, spine, steps_of
 from ...settings import FuseChoice
@@ -75,6 +76,8 @@ class Fusion:
 
     def _alone(self, node: Physical) -> Physical:
         rebuilt = node.with_children([self.visit(child) for child in node.children])
+        if isinstance(rebuilt, TopK) and self.readers[id(node.children[0])] == 1:
+            return _cutting(rebuilt)
         if self.joins(node) and isinstance(node, HashJoin | NestedLoopJoin | HashAggregate):
             return replace(rebuilt, not_fused=outside(node))
         if isinstance(node, FilterRows) and isinstance(node.input, HashAggregate):
@@ -213,3 +216,9 @@ CHAIN_RULES = (
 BODY_RULES = (
     Rule(reduce_builds, "last: what a build side is spared depends on all that probes it"),
 )
+
+
+def _cutting(node: TopK) -> TopK:
+    """TopK(Pipeline) -> the same, whose pipeline knows that few of its rows are kept, so that columns may come after the order."""
+    below = node.input
+    return replace(node, input=replace(below, cut=True)) if isinstance(below, Pipeline) else node

@@ -36,7 +36,7 @@ CODES_A_ROW = 4  # arrays of keys or row numbers that grouping and sorting have 
 
 def row_bytes(table: Table, columns: Iterable[Column]) -> float:
     """Return how many bytes a row of some columns takes."""
-    size = sum(table.arrays[c.id].nbytes for c in columns if c.id in table.arrays)
+    size = table.size(c.id for c in columns if c.id in table.arrays)
     return size / max(1, table.num_rows)
 
 

@@ -105,8 +105,8 @@ class Attempt:
         if done.doubt is not None:
             return Void(done.doubt, facts)
         if node.steps.is_selection:
-            return Done(selected_rows(node.steps.chain, done.outcome, leaves), facts)
-        table = finished(stages.main, done.outcome, leaves, context)
+            return Done(selected_rows(node.steps.chain, done.outcome, leaves, node.cut), facts)
+        table = finished(stages.main, done.outcome, leaves, context, node.cut)
         if node.steps.condition is not None:
             table = filter_rows(node.steps.condition, (table,), context)
         return Done(table, facts)

@@ -48,6 +48,7 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
 
 def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    tables.fetch(table, [o.column for o in node.keys])
     kept = min(node.count, table.num_rows) * row_bytes(table, node.columns)
     context.ask(node, table.num_rows * BYTES_A_CODE * len(node.keys) + int(kept))
     end = min(node.offset + node.count, table.num_rows)
