@@ -262,6 +262,12 @@ class Peers(Protocol):
         """Give each worker its part, and return those of all for this one, in the order of workers; None: that worker gets none of anybody."""
         ...
 
+    def exchange_few(
+        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None] | None
+    ) -> list[pa.RecordBatch] | None:
+        """As `exchange`, of linked workers in one meeting if all have few rows; None where one has many, for which its parts are None."""
+        ...
+
     def meet(
         self, number: int, message: bytes, parts: Sequence[PlacedBytes]
     ) -> Sequence[PeerMessage]:
