@@ -97,13 +97,13 @@ def _word(reader: Reader, word: str) -> Shown:
         return Shown(f"CAST({constant_text(reader.take())} AS {written})")
     special = _SPECIAL_CALLS.get(word) if reader.peek(1) == "(" else None
     if special is not None:
-        start = reader.place
+        start = reader.place, reader.parameter
         reader.place += 2
         call = special(reader)
         if call is not None:
             reader.expect(")")
             return Shown(call)
-        reader.place = start
+        reader.place, reader.parameter = start
     return _name(reader)
 
 
@@ -134,12 +134,12 @@ def _parentheses(reader: Reader) -> Shown:
         return _subquery(reader)
     if reader.accept("(", ")"):
         return Shown('"row"()')
-    start = reader.place
+    start = reader.place, reader.parameter
     reader.take()
     first = reader.expression()
     if reader.accept(")"):
         return first
-    reader.place = start
+    reader.place, reader.parameter = start
     if is_query(reader, 1):  # ((select 1) union (select 2)), and not ((select 1) + 1)
         return _subquery(reader)
     return Shown(f'"row"({", ".join(reader.in_parentheses(reader.shown))})')

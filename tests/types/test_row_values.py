@@ -114,3 +114,7 @@ def test_tables_hold_rows(tmp_path: Path) -> None:
 def test_what_rows_do_not_take(query: str, message: str) -> None:
     with pytest.raises(FuselineError, match=message):
         fuseline.connect(device="cpu").sql(query)
+
+
+def test_parameters_in_rows_have_their_numbers() -> None:
+    assert_same_as_duckdb("select (?, ?), [?]", params=[1, "a", 2])
