@@ -77,3 +77,11 @@ def test_the_page_of_clusters_says_what_exchanges_measured() -> None:
         measured = largest[kind, True]
         assert measured["bytes"] == 4_000_000_000
         assert f"| {measured['rate'] / 1e9:.0f} | {measured['share']:.0%} |" in text
+
+
+def test_generated_data_is_described_beside_a_result() -> None:
+    made = result(fuseline=0.5, duckdb=20.0) | {"suite": "clickbench", "scale": 10.0}
+    lines = page.all_results({"x": made | {"data": {"rows": 10_000_000, "users": 1_800_000}}}).splitlines()  # fmt: skip
+    assert lines[0] == "### ClickBench-shaped 10 M rows, 2 CPU cores"
+    assert "The data: 10,000,000 rows, 1,800,000 users." in lines[2]
+    assert "The data" not in page.all_results({"x": made})
