@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fuseline.operators.cpu.sort import text_order
+from fuseline.operators.cpu.memory import chunks
+from fuseline.operators.cpu.sort import number_rows, ordering, text_order
 from fuseline.operators.cpu.sort.sort import SortColumn, first_rows, sorted_order
 from tests.limits import SetLimits
 
@@ -38,8 +39,9 @@ def strings_of(shape: str, data_type: pa.DataType, share_null: float = 0.0) -> p
 
 @pytest.mark.parametrize("data_type", [pa.string(), pa.large_string()], ids=str)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_numbers_places_and_orders(shape: str, data_type: pa.DataType) -> None:
-    strings = strings_of(shape, data_type, 0.1)
+@pytest.mark.parametrize("share_null", [0.0, 0.1])
+def test_numbers_places_and_orders(shape: str, data_type: pa.DataType, share_null: float) -> None:
+    strings = strings_of(shape, data_type, share_null)
     codes, values = text_order.numbered(strings)
     assert values.null_count == 0
     assert len(values) == len(values.unique())
@@ -70,8 +72,24 @@ def test_first_rows_are_those_of_the_whole_order(
 def test_a_stop_is_heard_between_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
     monkeypatch.setattr("fuseline.stopping.check", lambda: looked.append(1))
+    for module in (chunks, ordering, number_rows):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(chunks, "usable_cores", lambda: 1)
     strings = strings_of("numbers", pa.string())
     for work in (text_order.numbered, text_order.sorted_rows):
         looked.clear()
         work(strings)
         assert len(looked) >= 2000 // 50
+
+
+@pytest.mark.parametrize("share", [0.05, 1.0])
+def test_different_strings_of_one_hash_get_numbers_of_their_own(share: float) -> None:
+    """The hash reads the first, the last and the middle bytes; of many alike, strings are numbered whole."""
+    alike = [f"{'a' * 20}{n % 97:03}{'b' * 40}" if DRAW.random() < share else f"{n % 500}" for n in range(2000)]  # fmt: skip
+    strings = pa.array(alike)
+    hashes = text_order._hashes(strings)
+    assert len(np.unique(hashes)) < len(set(alike))
+    assert (text_order._numbered_by_hash(strings, hashes) is None) is (share == 1.0)
+    codes, values = text_order.numbered(strings)
+    assert len(values) == len(values.unique()) == len(set(alike))
+    assert values.take(pa.array(codes)).equals(strings)

@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 from ....storage.columns.encodings import Array
 from ..memory.chunks import each, each_chunk
 from ..table import Indices, concat_arrays, to_numpy
+from .number_rows import number_rows
 from .ordering import MOST_BITS, STEP, by_hash, distributed, splitters_of
 
 Ints = npt.NDArray[np.int64]
 
+MOST_DIFFERING = 8  # one string in so many may have the hash of another
 TEXTS_AT_ONCE = 1 << 18  # of which a call takes up to 0.2 s
 FEW_DISTINCT = 4  # rows a value in the first piece, from which pieces are numbered as they lie
 SAMPLED = 1 << 12  # strings that say whether most are distinct
@@ -52,7 +54,11 @@ def numbered(strings: pa.Array) -> tuple[Ints, pa.Array]:
             lambda start: strings.slice(start, TEXTS_AT_ONCE).dictionary_encode(), starts, count
         )
         return _coded(concat_arrays([first, *pieces]))
-    rows, bounds = by_hash(_hashes(strings), _bits(count))
+    hashes = _hashes(strings)
+    found = _numbered_by_hash(strings, hashes) if strings.null_count == 0 else None
+    if found is not None:
+        return found
+    rows, bounds = by_hash(hashes, _bits(count))
     numbers = np.empty(count, np.int64)
 
     def number(bucket: slice) -> pa.Array:
@@ -69,6 +75,39 @@ def numbered(strings: pa.Array) -> tuple[Ints, pa.Array]:
 
     each(place, list(zip(bounds, starts_of[:-1].tolist(), strict=True)), count)
     return numbers, concat_arrays(distinct)
+
+
+def _numbered_by_hash(strings: pa.Array, hashes: Ints) -> tuple[Ints, pa.Array] | None:
+    """Number the hashes, and compare each string with the first of its number; None where many differ from it.
+
+    A million addresses of 93 bytes, of which every fifth is different, take 0.22 s of CPU time, and 0.33 s in buckets of strings, which are
+    copied and hashed whole (a busy machine). `MOST_DIFFERING` = inf switches it off.
+    """
+    found, count = number_rows([hashes]), len(strings)
+    firsts = found.firsts
+    if firsts is None:
+        firsts = np.empty(found.size, np.int64)
+        firsts[found.codes[::-1]] = np.arange(count - 1, -1, -1)
+    starts = list(range(0, len(firsts), TEXTS_AT_ONCE))
+    taken = each(lambda at: strings.take(pa.array(firsts[at : at + TEXTS_AT_ONCE])), starts, count)
+    values = concat_arrays(taken)
+    same = np.empty(count, bool)
+
+    def compare(start: int, stop: int) -> None:
+        first = values.take(pa.array(found.codes[start:stop]))
+        same[start:stop] = to_numpy(pc.equal(strings.slice(start, stop - start), first))
+
+    each_chunk(compare, count)
+    others = np.flatnonzero(~same)
+    if len(others) * MOST_DIFFERING > count:
+        return None
+    if not len(others):
+        return found.codes, values
+    # None of them is the first of another number: equal strings have one hash
+    codes, more = _coded(strings.take(pa.array(others)).dictionary_encode())
+    numbers = found.codes.copy()
+    numbers[others] = codes + found.size
+    return numbers, concat_arrays([values, more])
 
 
 def places(strings: pa.Array, values: pa.Array) -> Ints:
