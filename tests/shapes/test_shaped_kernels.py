@@ -149,6 +149,20 @@ def test_receipts_tell_the_rows_that_there_are(connection: Any) -> None:
     assert built == [31, 38, 36]
 
 
+@pytest.mark.parametrize(
+    ("first", "more", "until"), [(1, 1, 20), (2, 3, 20), (1, 3, 15), (0, 1, 5)]
+)
+def test_kernels_that_run_while_a_text_is_planned(
+    connection: Any, first: int, more: int, until: int
+) -> None:
+    """Those of WITH RECURSIVE read the constants of the text that is being planned."""
+    query = (
+        f"with recursive r(n, f) as (select {first}, 1::bigint union all "
+        f"select n + {more}, f + n * 7 from r where n < {until} and n <> 4) select max(f) as m, count(*) as c from r"
+    )
+    assert_same_as_duckdb(query, TABLES, connection=connection)
+
+
 MOST = 2.3  # times the calls of a repeated text; where kernels are generated anew it is 6 to 10
 
 

@@ -84,10 +84,14 @@ def _is_same(a: Value, b: Value) -> bool:
 class PlanGuards:
     """What is noted of the slots of one text, from the first look at its literals until its plan is there, or what is made of that.
 
-    `types` are those of the literals that `slots` has.
+    `types` are those of the literals that `slots` has.  With `is_filled`, a `PlanModel` puts values in the place of slots before
+    anybody uses what is made of them; else that is used as it is, as where WITH RECURSIVE runs while it is planned.
     """
 
-    def __init__(self, values: Sequence[Value], types: Sequence[DataType] = ()) -> None:
+    def __init__(
+        self, values: Sequence[Value], types: Sequence[DataType] = (), is_filled: bool = False
+    ) -> None:
+        self.is_filled = is_filled
         self._present = list(values)
         self._exact: dict[int, None] = {}
         self._computed: dict[_Question, int] = {}
@@ -126,7 +130,7 @@ class PlanGuards:
         question = _Question(ask, tuple(map(_argument, args)))
         with self._lock:
             if question not in self._decided:
-                self._decided[question] = question.answer(self._present)
+                self._decided[question] = self._answer(question)
             return cast("T", self._decided[question])
 
     def compute(self, ask: Callable[..., object], args: tuple[object, ...]) -> int | None:
@@ -137,11 +141,20 @@ class PlanGuards:
             known = self._computed.get(question)
             if known is not None:
                 return known
-            found = cast("Value", question.answer(self._present))
+            found = cast("Value", self._answer(question))
             if found is None or isinstance(found, bool):
                 return None
             self._present.append(found)
             return self._computed.setdefault(question, len(self._present) - 1)
+
+    def _answer(self, question: _Question) -> object:
+        try:
+            return question.answer(self._present)
+        except Exception:  # of which nobody knows what becomes
+            for arg in question.args:
+                if isinstance(arg, _Slot):
+                    self.note_same(arg.number)
+            raise
 
     def close(self) -> GuardedValues:
         """Return the guards; from now on no value can be read here, for nobody would notice."""
@@ -226,8 +239,10 @@ class SlotValue:
 
 
 def bare_value(given: Literal) -> object:
-    """Return the value of a constant for what is made of a plan: `PlanModel` puts it there, where it is a slot."""
-    return SlotValue(given.number) if isinstance(given, SlotLiteral) else given.value
+    """Return the value of a constant for what is made of a plan, or of a slot that `PlanModel` fills its place."""
+    if isinstance(given, SlotLiteral) and given.guards.is_filled:
+        return SlotValue(given.number)
+    return given.value
 
 
 SlotLiteral.__hash__ = _hash  # type: ignore[method-assign, assignment]  # after `Node` has given it one
@@ -273,7 +288,8 @@ def computed(
 ) -> Literal:
     """Return the literal that a function makes of the values of literals, and of constants: of a slot it is a slot.
 
-    What is made of plans may have values that SQL has not, as arrays.  As for `decided`; `ask` raises what it raises, then and for the values of other texts, which are planned anew.
+    What is made of plans may have values that SQL has not, as arrays.  As for `decided`; `ask` raises what it raises, then and for
+    the values of other texts, which are planned anew.
     """
     guards, given = _guards(args)
     if guards is None:

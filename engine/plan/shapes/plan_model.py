@@ -190,4 +190,5 @@ class _AskAgain(Generic[T]):
 def at_present(expr: Expr) -> Expr:
     """Return an expression with the values that its slots have in the text at hand, for who checks in another way what others have."""
     model = PlanModel(expr)
-    return model.plan({number: slot.hint for number, slot in model.slots.items()})
+    slots = model.slots.items()
+    return model.plan({n: s.hint if s.guards.is_filled else s.value for n, s in slots})

@@ -46,7 +46,7 @@ class Variants(Generic[Part, Made]):
 
     def make(self, values: Sequence[Value], make: Callable[[Part], Made]) -> Made:
         """Have something made of the part with slots, keep it for other values, and return it with these."""
-        guards = PlanGuards(values)
+        guards = PlanGuards(values, is_filled=True)
         model = PlanModel(make(self._part.plan(guards)))
         closed = guards.close()
         self._known = ((closed, model), *self._known[: KEPT_VARIANTS - 1])
