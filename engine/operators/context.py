@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from typing import Literal as OneOf
 from weakref import ref
 
+from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
 from ..plan.node import walk
 from ..plan.physical import Physical, Stored
@@ -107,7 +108,7 @@ class _ByNode(Generic[T]):
 class ShapeMemory(Generic[T]):
     """What runs of a pipeline leave to those of other texts, which have other constants in it."""
 
-    kernels: Variants[p.Pipeline, T]
+    kernels: Variants[p.Pipeline, T | NotFusable]
     feedback: Feedback = Feedback()
 
 

@@ -22,7 +22,7 @@ from typing import Generic, cast
 
 from ..codegen.compile.compiler import NotCompiled
 from ..codegen.compile.kernel_files import compiler_refusal
-from ..codegen.typed_values import NotFusable
+from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
 from ..plan.expr import Value
 from ..plan.pipeline_steps import steps_of
@@ -83,7 +83,7 @@ def run_fused(
     Raises `TooLarge` when its operators should rather run in chunks.
     """
     memory, part = context.memory.pipeline(node), context.shaped.get(id(node))
-    shape: _Shape[K] | None = None if part is None else _Shape.of(part, context)
+    shape: _Shape[K] | None = None if part is None else _Shape.of(part, node, context)
     if shape is not None and memory.kernels is None:
         memory.feedback = shape.memory.feedback
     return _Run(node, inputs, context, backend, memory, shape).table()
@@ -95,27 +95,45 @@ class _Shape(Generic[K]):
 
     memory: ShapeMemory[K]
     values: Sequence[Value]
+    node: p.Pipeline
 
     @classmethod
-    def of(cls, part: ShapedPart[p.Physical], context: Context) -> _Shape[K]:
-        return cls(cast("ShapeMemory[K]", context.memory.shape(part.part)), part.values)
+    def of(cls, part: ShapedPart[p.Physical], node: p.Pipeline, context: Context) -> _Shape[K]:
+        return cls(cast("ShapeMemory[K]", context.memory.shape(part.part)), part.values, node)
 
     def kernels(self, attempt: PipelineAttempt[T, K]) -> tuple[K, bool]:
-        """Return kernels of another text with this one's constants, where they fit, or new ones; and whether they are another's."""
+        """Return kernels of another text with this one's constants, where they fit, or new ones; and whether they are another's.
 
-        def fits(kernels: K) -> bool:
+        Raises `NotFusable`, which serves other texts too where no rows of other pipelines are read.
+        """
+
+        def fits(made: K | NotFusable) -> bool:
+            if isinstance(made, NotFusable):
+                return True
             with suppress(NotFusable):
-                failed = kernels.codes.done() and kernels.codes.exception() is not None
-                return not failed and attempt.fits(kernels)
+                failed = made.codes.done() and made.codes.exception() is not None
+                return not failed and attempt.fits(made)
             return False
 
-        kernels = self.memory.kernels.find(self.values, fits)
-        if kernels is not None:
-            return kernels, True
-        with suppress(NotFusable):
-            return self.memory.kernels.make(self.values, attempt.compile), False
-        # Its reason names nodes of the plan
-        return attempt.compile(None), False
+        def make(slotted: p.Pipeline) -> K | NotFusable:
+            try:
+                return attempt.compile(slotted)
+            except NotFusable as reason:
+                if self.node.inputs or isinstance(reason, Multiplied) or not is_lasting(self.node):
+                    raise
+                return reason
+
+        known = self.memory.kernels
+        found = known.find(self.values, fits)
+        is_known = found is not None
+        if found is None:
+            try:
+                found = known.make(self.values, make)
+            except NotFusable:  # which names nodes with slots, or counts rows that are not there
+                found = attempt.compile(None)
+        if isinstance(found, NotFusable):
+            raise NotFusable(found.message)
+        return found, is_known
 
 
 @dataclass(slots=True)

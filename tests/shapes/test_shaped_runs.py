@@ -19,9 +19,10 @@ from fuseline.plan.types import BIGINT
 from tests.operators.scripted import DONE, Attempt, Fake, raised
 
 
-def pipeline() -> p.Pipeline:
+def pipeline(reads_others: bool = True) -> p.Pipeline:
     stored = p.Stored(0, (new_column("x", BIGINT),))
-    return p.Pipeline(steps_of(p.FilterRows(stored, TRUE)), (p.Stored(0, ()),))
+    inputs = (p.Stored(0, ()),) if reads_others else ()
+    return p.Pipeline(steps_of(p.FilterRows(stored, TRUE)), inputs)
 
 
 @pytest.fixture
@@ -77,8 +78,9 @@ def test_those_that_did_not_compile_serve_nobody(texts: tuple[p.Pipeline, ...]) 
     assert fake.counts["compiled"] == 2
 
 
-def test_a_refusal_names_nodes_of_the_plan(
-    texts: tuple[p.Pipeline, ...], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("reads_others", [True, False])
+def test_a_refusal_serves_others_that_read_no_other_rows(
+    monkeypatch: pytest.MonkeyPatch, reads_others: bool
 ) -> None:
     given: list[p.Pipeline | None] = []
 
@@ -87,6 +89,11 @@ def test_a_refusal_names_nodes_of_the_plan(
         raise NotFusable("no")
 
     monkeypatch.setattr(Attempt, "compile", refuse)
+    texts = tuple(pipeline(reads_others) for _ in range(3))
     fake = shaped(Fake(), texts)
-    assert fake.run(texts[0]).made == "FilterRows(input)"
-    assert [each is None for each in given] == [False, True]
+    for text in texts:
+        assert fake.run(text).made == "FilterRows(input)"
+        assert fake.receipt(text).reason == "no"
+    # With slots and then without, since rows may be counted that are not there
+    slotted = [each is not None for each in given]
+    assert slotted == ([True, False] * 3 if reads_others else [True])
