@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,9 @@ import pytest
 import fuseline
 from fuseline import col, count
 from fuseline.errors import FuselineError, InternalError, InvalidQuery, MemoryLimitError
+from fuseline.plan import literals
+from fuseline.storage.columns import value_checks
+from fuseline.storage.tables import access
 from tests.faults import called, floor_of, with_fault
 
 pytestmark = pytest.mark.faults
@@ -85,6 +88,7 @@ STEPS: Sequence[Step] = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("faults")
     pq.write_table(ROWS, made / "t.parquet")
+    (made / "spills").mkdir()
     return made
 
 
@@ -98,7 +102,6 @@ class Work:
 
     def __call__(self) -> None:
         folder, spills = self.folder, self.folder / "spills"
-        spills.mkdir(exist_ok=True)
         settings: dict[str, Any] = {"cache_dir": folder / "kernels", "spill_dir": spills}
         c = self._tried(lambda: fuseline.connect(device="cpu", fuse="always", **settings))
         try:
@@ -200,6 +203,25 @@ def test_a_fault_at_a_floor_is_an_internal_error(
     assert all(type(e) is InternalError for e in errors)
     assert "please report it" in str(errors[0])
     assert len(errors) >= len(codes) * 0.7  # the others have a second way, and the answer was right
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (literals._convert, "select date '2024-02-29' as d"),
+        (literals.number, "select 1234 as n"),
+        (access._check_identity, "select count(x) as n from t"),
+        (value_checks.check_decimals, "select max(x) as x from t"),
+    ],
+    ids=["text", "number", "file", "column"],
+)
+def test_a_value_error_of_ours_is_neither_bad_text_nor_a_damaged_file(
+    function: FunctionType, text: str, folder: Path
+) -> None:
+    with fuseline.connect(device="cpu", fuse="never") as c:
+        c.read_parquet(folder / "t.parquet", "t")
+        with pytest.raises(InternalError):
+            with_fault(function.__code__, ValueError("planted"), lambda: c.sql(text).fetchall())
 
 
 @pytest.mark.nightly

@@ -114,5 +114,5 @@ def _reader(
                 )
             is_file = magic == _MAGIC
             yield pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, UnicodeError, pa.ArrowException) as error:
         raise FileError(f'The file "{part.path}" cannot be read as Arrow IPC: {error}.') from error

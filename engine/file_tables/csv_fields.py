@@ -283,5 +283,5 @@ def _decoder(options: Options) -> str:
 def _readable(path: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, UnicodeError, pa.ArrowException) as error:
         raise FileError(f'The file "{path}" cannot be read: {error}.') from error

@@ -297,7 +297,7 @@ def _positions(file: DataFile, rules: AccessRules) -> Iterator[tuple[str, RowNum
     try:
         with opened(found.identity) as source:
             rows = pq.read_table(source, columns=["file_path", "pos"])
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, UnicodeError, pa.ArrowException) as error:
         raise unreadable(found.path, error) from error
     for place in rows.column("file_path").unique():
         chosen = rows.filter(pc.equal(rows.column("file_path"), place))

@@ -20,6 +20,7 @@ from .expr import Interval, Literal, Value, physical
 from .json import documents
 from .temporal import ticks
 from .text.interval_reading import parse_interval
+from .text.no_such_value import NoSuchValue
 from .text.number_text import (
     parse_boolean,
     parse_date,
@@ -76,7 +77,7 @@ _NUMPY_TYPES = {
 }
 
 
-class BeyondPython(ValueError):
+class BeyondPython(NoSuchValue):
     """A date or timestamp that DuckDB has and Python's `datetime` has not."""
 
 
@@ -230,7 +231,7 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         return _convert(value, source, target)
     except BeyondPython:
         raise
-    except (ValueError, ArithmeticError, struct.error):
+    except (NoSuchValue, ArithmeticError):
         shown = f"'{value}'" if isinstance(value, str) else str(value)
         hint = _HINTS.get(target.kind, "") if target != HUGEINT else _DIGITS_OF_HUGEINT
         raise ConversionError(f"{shown} cannot be read as {target}{hint}.", span) from None
@@ -267,9 +268,11 @@ def _convert(value: Value, source: DataType, target: DataType) -> Value:
         return _to_timestamp(value)
     if target.kind is Kind.INTERVAL:
         if not isinstance(value, str):
-            raise ValueError
+            raise NoSuchValue
         return parse_interval(value)
     if target.is_enum:
+        if value not in target.names:
+            raise NoSuchValue
         return target.names.index(value)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(value)
@@ -282,7 +285,7 @@ def _convert(value: Value, source: DataType, target: DataType) -> Value:
         return _to_exact(value, target)
     if isinstance(value, str):
         return value
-    raise ValueError
+    raise NoSuchValue
 
 
 def parse_ticks(text: str, target: DataType) -> int | None:
@@ -296,9 +299,9 @@ def parse_ticks(text: str, target: DataType) -> int | None:
 
 
 def _counted(value: Value, source: DataType, target: DataType) -> Value:
-    """Return a date, a time or a timestamp as one of another type; ValueError where there is none."""
+    """Return a date, a time or a timestamp as one of another type; `NoSuchValue` where there is none."""
     if not source.is_temporal or not ticks.castable(source, target):
-        raise ValueError
+        raise NoSuchValue
     count = physical(value, source)
     assert isinstance(count, int)
     found = ticks.convert(count, source, target)
@@ -317,13 +320,13 @@ def _to_boolean(value: Value) -> bool:
         return _known(parse_boolean(value))
     if isinstance(value, int | float | Decimal):
         return value != 0
-    raise ValueError
+    raise NoSuchValue
 
 
 def _known(value: Parsed | None) -> Parsed:
-    """Return what a parser found; ValueError for nothing."""
+    """Return what a parser found; `NoSuchValue` for nothing."""
     if value is None:
-        raise ValueError
+        raise NoSuchValue
     return value
 
 
@@ -331,17 +334,17 @@ def _to_float(value: Value, target: DataType) -> float:
     if isinstance(value, str):
         return _known(parse_double(value, target))
     if not isinstance(value, int | float | Decimal):
-        raise ValueError
+        raise NoSuchValue
     result = float(value)
     if target.kind is Kind.FLOAT:
         result = struct.unpack("f", struct.pack("f", result))[0]
         if isinstance(value, float) and math.isinf(result) and not math.isinf(value):
-            raise ValueError
+            raise NoSuchValue
     return result
 
 
 def _to_exact(value: Value, target: DataType) -> Value:
-    """Round to the scale of an integer or decimal type; ValueError when the digits do not fit."""
+    """Round to the scale of an integer or decimal type; `NoSuchValue` when the digits do not fit."""
     if isinstance(value, str):
         unscaled = _known(parse_number(value, target))
         found = Decimal(unscaled).scaleb(-target.scale, _EXACT)
@@ -350,33 +353,35 @@ def _to_exact(value: Value, target: DataType) -> Value:
     elif isinstance(value, int | Decimal):
         found = Decimal(value)
     else:
-        raise ValueError
+        raise NoSuchValue
     if not found.is_finite():
-        raise ValueError
+        raise NoSuchValue
     rounded = found.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _EXACT)
     low, high = target.integer_range
     if not low <= rounded.scaleb(target.scale, _EXACT) <= high:
-        raise ValueError
+        raise NoSuchValue
     return int(rounded) if target.is_integer else rounded
 
 
 def _of_float(value: float, target: DataType) -> Decimal:
     """Round as backends do: to integers half to even, to decimals in the arithmetic of doubles."""
     if target.is_whole:
+        if not math.isfinite(value):
+            raise NoSuchValue
         return Decimal(round(value))
     size = value * 10.0**target.scale
     if not abs(size) < 10.0**target.precision:  # a double: 1e38 lies a little below 10^38
-        raise ValueError
+        raise NoSuchValue
     scaled = Decimal(size)
     return scaled.quantize(Decimal(1), ROUND_HALF_UP, _EXACT).scaleb(-target.scale, _EXACT)
 
 
 def _to_timestamp(value: Value) -> datetime:
     if not isinstance(value, str):
-        raise ValueError
+        raise NoSuchValue
     micros = parse_timestamp(value)
     if micros is None:
-        raise ValueError
+        raise NoSuchValue
     try:
         return EPOCH + timedelta(microseconds=micros)
     except OverflowError:
@@ -385,10 +390,10 @@ def _to_timestamp(value: Value) -> datetime:
 
 def _to_date(value: Value) -> date:
     if not isinstance(value, str):
-        raise ValueError
+        raise NoSuchValue
     days = parse_date(value)
     if days is None:
-        raise ValueError
+        raise NoSuchValue
     try:
         return EPOCH.date() + timedelta(days=days)
     except OverflowError:

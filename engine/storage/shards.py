@@ -23,7 +23,7 @@ from ..plan.node import walk_once
 from ..plan.physical import ParquetScan, Physical, RowGroups
 from .tables.access import opened
 from .tables.column_chunks import SIGNED
-from .tables.footers import unreadable
+from .tables.footers import decoding, unreadable
 
 if TYPE_CHECKING:
     from ..plan.partitioning import KeyCut
@@ -228,8 +228,9 @@ def _first_from(table: ParquetTable, source: str, number: int, value: int) -> in
             pq.ParquetFile(handle, metadata=table.footers[file]) as reader,
         ):
             name = table.parquet_names[source]
-            keys = reader.read_row_group(number, columns=[name]).column(name)
-    except (OSError, ValueError, pa.ArrowException) as error:
+            with decoding(path):
+                keys = reader.read_row_group(number, columns=[name]).column(name)
+    except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
     table.check_unchanged([RowGroups(file, (number,))])
     reached = keys.to_numpy() >= value

@@ -24,6 +24,7 @@ from fuseline.plan.functions.dates import PARTS, UNITS
 from fuseline.plan.literals import number
 from fuseline.plan.shapes.guards import computed
 from fuseline.plan.text.interval_reading import interval, parse_interval, spread
+from fuseline.plan.text.no_such_value import NoSuchValue
 from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.text_shape import SlotNode
@@ -95,7 +96,7 @@ def _interval_of_slot(given: Literal, unit: exp.Expr | None, is_spread: bool) ->
     name = None if unit is None else _unit(unit)
     try:
         return computed(_interval, given, name, is_spread, data_type=INTERVAL, span=given.span)
-    except (ValueError, ArithmeticError):
+    except (NoSuchValue, ArithmeticError):
         raise _no_interval(str(given.value), given.span) from None
 
 
@@ -121,7 +122,7 @@ def _unit(node: exp.Expr) -> str:
 def _constant(read: Callable[[], Interval], text: str, place: Span | None) -> Literal:
     try:
         return Literal(read(), INTERVAL, place)
-    except (ValueError, ArithmeticError):
+    except (NoSuchValue, ArithmeticError):
         raise _no_interval(text, place) from None
 
 

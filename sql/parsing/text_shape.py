@@ -41,6 +41,7 @@ _TOKEN = re.compile(
     r"|(?P<sign>[(),;.\[\]{}]|(?:(?!--|/\*)[-+*/<>=~!@#%^&|:`\\?])+)",
     re.DOTALL,
 )
+LONGEST_NUMBER = 4_000  # characters; Python reads no integer of more than 4,300 digits
 _NUMBER = re.compile(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _QUERIES = frozenset(["select", "with", "from", "values", "("])
 _PLAIN = (
@@ -124,11 +125,11 @@ def text_shape(text: str, params: Parameters) -> TextShape | None:
 def _literal(kind: str | None, token: str) -> Literal | None:
     if kind == "text":
         return Literal(token[1:-1].replace("''", "'"), VARCHAR)
-    if kind != "number" or not _NUMBER.fullmatch(token):
+    if kind != "number" or len(token) > LONGEST_NUMBER or not _NUMBER.fullmatch(token):
         return None
     try:
         return number(token, leading_zero=not token.startswith("."))
-    except (FuselineError, ValueError, ArithmeticError):
+    except (FuselineError, ArithmeticError):
         return None
 
 

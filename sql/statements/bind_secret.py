@@ -9,6 +9,7 @@ from sqlglot import Token, TokenType
 
 from fuseline.errors import InvalidQuery, ParseError, UnknownName, Unsupported, nearest
 from fuseline.plan.files.remote_secret import SCOPES, SECRET_TYPES, RemoteSecret
+from fuseline.plan.files.write_options import NotTaken
 from fuseline.plan.statements import CreateSecret, DropSecret, Statement
 
 from ..binding.scope import Scope
@@ -88,7 +89,7 @@ def _checked(kind: str, name: str, value: object) -> object:
         raise UnknownName(f'{table.what} has no option "{name}".{hint}')
     try:
         return check(value)
-    except ValueError as error:
+    except NotTaken as error:
         raise InvalidQuery(f"The option {name} of {table.what} takes {error}.") from None
 
 

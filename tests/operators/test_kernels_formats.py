@@ -12,6 +12,7 @@ import pytest
 import fuseline
 from fuseline.errors import ExecutionError, FuselineError
 from fuseline.plan.functions.strptime import layout, moment
+from fuseline.plan.text.no_such_value import NoSuchValue
 
 LETTERS = [*"YGfgUWVuwaAbhBpzZdmyHIMSjcxXT%", *(f"-{letter}" for letter in "dmyHIMSj")]
 MOMENTS = (
@@ -91,7 +92,7 @@ def expected_moment(theirs, text: str, form: str):
 def found_moment(text: str, form: str):
     try:
         return moment(text, layout(form))
-    except ValueError:
+    except NoSuchValue:
         return "no day of the calendar"
 
 

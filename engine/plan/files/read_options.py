@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from .write_options import (
     Check,
+    NotTaken,
     OptionTable,
     number,
     one_byte,
@@ -21,15 +22,15 @@ from .write_options import (
 def texts(value: object) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise ValueError("a text or a list of them")
+        raise NotTaken("a text or a list of them")
     return tuple(values)
 
 
 def names_and_types(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not value:
-        raise ValueError("names with types: {'day': 'DATE', 'sold': 'INTEGER'}")
+        raise NotTaken("names with types: {'day': 'DATE', 'sold': 'INTEGER'}")
     if not all(isinstance(v, str) for pair in value.items() for v in pair):
-        raise ValueError("types as texts")
+        raise NotTaken("types as texts")
     return {str(name): str(kind) for name, kind in value.items()}
 
 
@@ -39,7 +40,7 @@ def types(value: object) -> dict[str, str] | tuple[str, ...]:
 
 def delimiter(value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value.encode()) <= 4:
-        raise ValueError("up to four bytes between values")
+        raise NotTaken("up to four bytes between values")
     return value
 
 
@@ -48,13 +49,13 @@ def line_end(value: object) -> str:
         str(value)
     )
     if found is None:
-        raise ValueError(r"'\n', '\r' or '\r\n'")
+        raise NotTaken(r"'\n', '\r' or '\r\n'")
     return found
 
 
 def several_texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
-        raise ValueError("a list of columns")
+        raise NotTaken("a list of columns")
     return texts(value)
 
 
@@ -62,13 +63,13 @@ def distinct(value: object) -> tuple[str, ...]:
     found = texts(value)
     again = next((name for i, name in enumerate(found) if name in found[:i]), None)
     if again is not None:
-        raise ValueError(f'names of which each is another ("{again}" repeats)')
+        raise NotTaken(f'names of which each is another ("{again}" repeats)')
     return found
 
 
 def name(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError("a name")
+        raise NotTaken("a name")
     return value
 
 
@@ -80,7 +81,7 @@ def at_least(least: int) -> Callable[[object], int]:
     def check(value: object) -> int:
         found = number(value)
         if found < least:
-            raise ValueError(f"a whole number from {least} on")
+            raise NotTaken(f"a whole number from {least} on")
         return found
 
     return check
@@ -89,14 +90,14 @@ def at_least(least: int) -> Callable[[object], int]:
 def share(value: object) -> float:
     found = float(str(value)) if isinstance(value, int | float | Decimal) else -1.0
     if isinstance(value, bool) or not 0 <= found <= 1:
-        raise ValueError("a number from 0 to 1")
+        raise NotTaken("a number from 0 to 1")
     return found
 
 
 def positive_or_all(value: object) -> int:
     found = number(value)
     if found != -1 and found < 1:
-        raise ValueError("a positive whole number, or -1 for all")
+        raise NotTaken("a positive whole number, or -1 for all")
     return found
 
 

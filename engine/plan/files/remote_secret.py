@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .write_options import Check, OptionTable, one_of, switch, text
+from .write_options import Check, NotTaken, OptionTable, one_of, switch, text
 
 HIDDEN = (
     "secret",
@@ -56,14 +56,14 @@ def _text(value: object) -> str:
 def _texts(value: object) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise ValueError("a path or a list of paths")
+        raise NotTaken("a path or a list of paths")
     return tuple(values)
 
 
 def _headers(value: object) -> dict[str, str]:
     named = isinstance(value, dict) and all(isinstance(v, str) for p in value.items() for v in p)
     if not named or not isinstance(value, dict):
-        raise ValueError("names and texts: MAP {'name': 'value'}")
+        raise NotTaken("names and texts: MAP {'name': 'value'}")
     return value
 
 

@@ -10,7 +10,11 @@ from ...settings import parse_bytes
 
 Check = Callable[
     [object], object
-]  # from what was written to the value; raises `ValueError` with what the option takes
+]  # from what was written to the value; raises `NotTaken` with what the option takes
+
+
+class NotTaken(Exception):
+    """An option has another value than one that it takes; the message is what that is."""
 
 
 def switch(value: object) -> bool:
@@ -21,39 +25,39 @@ def switch(value: object) -> bool:
     known = {"true": True, "false": False, "on": True, "off": False, "1": True, "0": False}
     if isinstance(value, str) and value.lower() in known:
         return known[value.lower()]
-    raise ValueError("true or false")
+    raise NotTaken("true or false")
 
 
 def text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("a text")
+        raise NotTaken("a text")
     return value
 
 
 def one_byte(value: object) -> str:
     if not isinstance(value, str) or len(value.encode()) > 1:
-        raise ValueError("one character of ASCII, or none")
+        raise NotTaken("one character of ASCII, or none")
     return value
 
 
 def positive(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("a whole number above 0")
+        raise NotTaken("a whole number above 0")
     return value
 
 
 def number(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("a whole number")
+        raise NotTaken("a whole number")
     return value
 
 
 def columns(value: object) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
-        raise ValueError("a column, or several in parentheses")
+        raise NotTaken("a column, or several in parentheses")
     if not names:
-        raise ValueError("at least one column")
+        raise NotTaken("at least one column")
     return tuple(names)
 
 
@@ -63,20 +67,20 @@ def size(value: object) -> int:
     except InvalidQuery:
         found = None
     if not found:
-        raise ValueError("a number of bytes such as 1000000, or '100MB'")
+        raise NotTaken("a number of bytes such as 1000000, or '100MB'")
     return found
 
 
 def pairs(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or not value:
-        raise ValueError("a struct of texts: {key: 'value'}")
+        raise NotTaken("a struct of texts: {key: 'value'}")
     return {str(key): str(known) for key, known in value.items()}
 
 
 def only(wanted: bool) -> Check:
     def check(value: object) -> object:
         if switch(value) is not wanted:
-            raise ValueError(f"{str(wanted).lower()} alone here")
+            raise NotTaken(f"{str(wanted).lower()} alone here")
         return wanted
 
     return check
@@ -89,7 +93,7 @@ def one_of(*words: str, **others: str) -> Check:
         word = value.lower() if isinstance(value, str) else ""
         word = others.get(word, word)
         if word not in words:
-            raise ValueError("one of " + ", ".join(words))
+            raise NotTaken("one of " + ", ".join(words))
         return word
 
     return check
@@ -115,7 +119,7 @@ class OptionTable:
             raise UnknownName(f'{self.what} has no option "{name}".{hint}')
         try:
             return name, check(value)
-        except ValueError as error:
+        except NotTaken as error:
             raise InvalidQuery(
                 f"The option {name} of {self.what} takes {error}, not {shown(value)}."
             ) from None

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ...errors import ExecutionError
 from ..calendar import MICROS_A_DAY, day_number, first_of_month
+from ..text.no_such_value import NoSuchValue
 from ..text.number_text import SPACE
 from .formats import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
 
@@ -122,7 +123,7 @@ def _made_of(letters: Sequence[str]) -> tuple[str, bool]:
 def moment(text: str, form: TimeFormat, safe: bool = False) -> int | None:
     """Return microseconds since 1970; None where the text does not fit.
 
-    Raises ValueError for a day that no calendar has, and `ExecutionError` for infinity, which has no value here.
+    Raises `NoSuchValue` for a day that no calendar has, and `ExecutionError` for infinity, which has no value here.
     """
     special = text.strip(SPACE).lower()
     if special == "epoch" and not safe:
@@ -188,7 +189,7 @@ def _day(values: dict[str, int], made_of: str) -> int:
         return days(values, year)
     found = day_number(year, values.get("m", 1), values.get("d", 1))
     if found is None:
-        raise ValueError
+        raise NoSuchValue
     return found
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, clock_text, timestamp_text
+from ..text.no_such_value import NoSuchValue
 from ..types import TICKS, DataType, Kind
 
 Array = npt.NDArray[Any]
@@ -94,10 +95,10 @@ def _widened(values: Array, factor: int, infinite: Array) -> tuple[Array, Array 
 
 
 def convert(value: int, source: DataType, target: DataType) -> int:
-    """Return one count in another type; raises ValueError where there is none."""
+    """Return one count in another type; raises `NoSuchValue` where there is none."""
     found, wrong = converted(np.array([value], np.int64), source, target)
     if wrong is not None and wrong[0]:
-        raise ValueError(value)
+        raise NoSuchValue(value)
     return int(found[0])
 
 

@@ -59,9 +59,10 @@ def _within(moments: Array) -> Array:
 
 def zone(name: str) -> Zone:
     """Return a zone by its name, in any case; raises `InvalidQuery` for one that does not exist."""
+    known: str | None = None
     with suppress(ValueError, OSError, KeyError):
-        return _table(ZoneInfo(name).key)
-    known = zone_names().get(name.lower())
+        known = ZoneInfo(name).key
+    known = known or zone_names().get(name.lower())
     if known is None:
         hint = (
             nearest(name, zone_names().values()) or " Zones are called Europe/Berlin, for example."

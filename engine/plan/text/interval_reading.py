@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from ..expr import Interval
 from ..functions.dates import PARTS
 from ..types import DIGITS
+from .no_such_value import NoSuchValue
 from .number_text import SPACE
 
 _MICROS = {
@@ -33,7 +34,7 @@ _SECONDS = re.compile(r"-?\d+(?:\.\d*)?", re.ASCII)
 
 
 def parse_interval(text: str) -> Interval:
-    """Read `1 year 2 mons`, `1.5 days`, `3 weeks ago`, `1 day -01:30:00`; a number alone is seconds.  Raises ValueError."""
+    """Read `1 year 2 mons`, `1.5 days`, `3 weeks ago`, `1 day -01:30:00`; a number alone is seconds.  Raises `NoSuchValue`."""
     rest = text.strip(SPACE).removeprefix("@").strip(SPACE)
     if _SECONDS.fullmatch(rest):
         return spread(Decimal(rest), "second")
@@ -41,29 +42,29 @@ def parse_interval(text: str) -> Interval:
     rest = rest[:-4].rstrip(SPACE) if ago else rest
     months = days = micros = 0
     if not rest:
-        raise ValueError
+        raise NoSuchValue
     while rest:
         if quantity := _QUANTITY.match(rest):
             rest, part = rest[quantity.end() :], spread(Decimal(quantity[1]), quantity[2])
         elif not ago and (clock := _CLOCK.match(rest)):
             rest, part = "", Interval(0, 0, _clock_micros(clock))
         else:
-            raise ValueError
+            raise NoSuchValue
         months, days, micros = months + part.months, days + part.days, micros + part.micros
     sign = -1 if ago else 1
     return _held(Interval(sign * months, sign * days, sign * micros))
 
 
 def _held(value: Interval) -> Interval:
-    """Return an interval; raises ValueError where a part does not fit its bits."""
+    """Return an interval; raises `NoSuchValue` where a part does not fit its bits."""
     months, days = (-(2**31) <= part < 2**31 for part in (value.months, value.days))
     if not (months and days and -(2**63) <= value.micros < 2**63):
-        raise ValueError(value)
+        raise NoSuchValue(value)
     return value
 
 
 def _clock_micros(clock: re.Match[str]) -> int:
-    hours, minutes, seconds = (int(part or 0) for part in clock.group(2, 3, 4))
+    hours, minutes, seconds = (int(Decimal(part or 0)) for part in clock.group(2, 3, 4))
     fraction = int((clock.group(5) or "").ljust(6, "0")[:6])
     micros = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction
     return -micros if clock.group(1) == "-" else micros
@@ -72,7 +73,7 @@ def _clock_micros(clock: re.Match[str]) -> int:
 def spread(quantity: Decimal, unit: str) -> Interval:
     """Return a number of a unit as an interval; fractions of months become days of 30, those of days microseconds.
 
-    Those of seconds and milliseconds round to microseconds, the others are cut.  Raises ValueError.
+    Those of seconds and milliseconds round to microseconds, the others are cut.  Raises `NoSuchValue`.
     """
     return _held(_spread(quantity, unit))
 
@@ -92,7 +93,7 @@ def _spread(quantity: Decimal, unit: str) -> Interval:
         months = int(exact_months)
         rest = _spread((exact_months - months) * 30, "day")
         return Interval(months, rest.days, rest.micros)
-    raise ValueError(unit)
+    raise NoSuchValue(unit)
 
 
 def interval(quantity: Decimal, unit: str) -> Interval:

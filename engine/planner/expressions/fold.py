@@ -19,6 +19,7 @@ from ...plan.expr import Call, Cast, Expr, InList, Interval, Literal, Value
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR, STRICT
 from ...plan.literals import convert
 from ...plan.shapes.guards import computed, decided
+from ...plan.text.no_such_value import NoSuchValue
 from ...plan.types import BOOLEAN, DIGITS, DataType, Kind
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _computed(expr: Expr) -> Literal | None:
                 return computed(_converted_exactly, operand, source, target, data_type=target)
             case InList(operand=Literal() as operand, values=values):
                 return computed(_in_list, operand, *values, data_type=BOOLEAN)
-    except (_LeftForRunTime, FuselineError, ArithmeticError, ValueError):
+    except (_LeftForRunTime, NoSuchValue, FuselineError, ArithmeticError):
         pass
     return None
 

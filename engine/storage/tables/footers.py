@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from .access import opened
 from .footer_check import check_footer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 SECONDS = 2.0  # for small files; time stamps are as coarse as 10 ms, on some file systems 2 s
@@ -97,8 +97,9 @@ def _read(file: FileIdentity) -> pq.FileMetaData:
         with _opened_at_end(file) as source:
             footer = _footer(source, file.path)
             # Of the bytes that are checked below, whatever becomes of the file meanwhile
-            metadata = pq.read_metadata(pa.BufferReader(footer) if footer else source)
-    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
+            with decoding(file.path):
+                metadata = pq.read_metadata(pa.BufferReader(footer) if footer else source)
+    except (OSError, pa.ArrowException) as error:
         raise unreadable(file.path, error) from error
     if not footer:
         raise changed(file.path)
@@ -139,6 +140,17 @@ def wrong_count(path: str, found: int, expected: int) -> FileError:
         f'The file "{path}" cannot be read as Parquet, it may be damaged: a column has {found:,} rows where the footer '
         f"says {expected:,}."
     )
+
+
+@contextmanager
+def decoding(path: str) -> Iterator[None]:
+    """Raise `FileError` for what the Parquet library raises inside, among it a ValueError: for calls of that library alone."""
+    try:
+        yield
+    except MemoryError:  # Arrow's is one of its exceptions too
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
 
 
 def unreadable(path: str, error: Exception) -> FileError:

@@ -12,7 +12,7 @@ from ...errors import FileError, InvalidQuery, UnknownName, Unsupported, nearest
 from ...plan.expr import Value
 from ...plan.types import VARCHAR, DataType
 from ..file_identity import FileIdentity
-from .footers import unreadable
+from .footers import decoding, unreadable
 from .hive import FileConstant, partition_columns
 from .other_types import type_in_file, with_logical_types
 
@@ -59,9 +59,11 @@ def schemas_of(
 ) -> list[pa.Schema]:
     schemas = []
     for file, footer in zip(files, footers, strict=True):
+        with decoding(file.path):
+            schema = footer.schema.to_arrow_schema()
         try:
-            schemas.append(with_logical_types(footer.schema.to_arrow_schema(), footer))
-        except (OSError, ValueError, pa.ArrowException) as error:
+            schemas.append(with_logical_types(schema, footer))
+        except (UnicodeError, pa.ArrowException) as error:
             raise unreadable(file.path, error) from error
     return schemas
 

@@ -19,6 +19,7 @@ from ....plan.functions.formats import (
     specifiers,
 )
 from ....plan.functions.strptime import layout, moment
+from ....plan.text.no_such_value import NoSuchValue
 from ....plan.types import TIMESTAMP
 from .. import table as tables
 from . import kernels_calendar as calendar
@@ -127,7 +128,7 @@ def _parsed(text: pa.Array, form: str, strict: bool) -> pa.Array:
     for value in encoded.dictionary.to_pylist():
         try:
             found = moment(value, known, safe=not strict)
-        except ValueError:
+        except NoSuchValue:
             if strict:
                 raise ConversionError(
                     f"Date or time out of range: '{value}' is no moment of the calendar."

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.literals import parse_ticks
 from ....plan.text.interval_reading import parse_interval
+from ....plan.text.no_such_value import NoSuchValue
 from ....plan.text.number_text import (
     parse_boolean,
     parse_date,
@@ -73,14 +74,14 @@ def _plain_decimal(scale: int) -> str:
 def _ticks(text: str, target: DataType) -> int | None:
     try:
         return parse_ticks(text, target)
-    except ValueError:
+    except NoSuchValue:
         return None
 
 
 def _interval_row(text: str) -> tuple[int, int, int] | None:
     try:
         value = parse_interval(text)
-    except (ValueError, ArithmeticError):
+    except (NoSuchValue, ArithmeticError):
         return None
     return value.months, value.days, value.micros
 

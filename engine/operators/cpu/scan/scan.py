@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ....errors import FileError
 from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
@@ -30,7 +29,7 @@ from ....storage.columns.value_checks import (
     check_timestamps,
     check_utf8,
 )
-from ....storage.tables.footers import unreadable, wrong_count
+from ....storage.tables.footers import decoding, unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
@@ -298,7 +297,7 @@ def read_part(
     made: dict[str, pa.Array] = {}
     with readable(file.path):
         if own:
-            with reader(table, part, own, dictionaries, ahead) as source:
+            with reader(table, part, own, dictionaries, ahead) as source, decoding(file.path):
                 data = source.read_row_groups(list(part.groups), columns=names, use_threads=False)
             if data.num_rows != expected:
                 raise wrong_count(file.path, data.num_rows, expected)
@@ -314,12 +313,12 @@ def read_part(
 
 @contextmanager
 def readable(path: str) -> Iterator[None]:
-    """Raise `FileError` for what libraries raise while they read a file."""
+    """Raise `FileError` for what libraries raise while they open a file, and look at what was read of it."""
     try:
         yield
-    except (MemoryError, FileError):
+    except MemoryError:
         raise
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, UnicodeError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
 
 

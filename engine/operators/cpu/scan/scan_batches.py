@@ -10,7 +10,7 @@ import pyarrow as pa
 from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....storage.columns.cache import CacheKey
-from ....storage.tables.footers import wrong_count
+from ....storage.tables.footers import decoding, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
@@ -118,7 +118,7 @@ def _from_file(
         batches = source.iter_batches(DECODED_ROWS, list(part.groups), names, use_threads=False)
         data = source.schema_arrow.empty_table().select(names)
         for count in counts:
-            while data.num_rows < count and (batch := next(batches, None)) is not None:
+            while data.num_rows < count and (batch := _next(batches, path)) is not None:
                 data = pa.concat_tables([data, pa.Table.from_batches([batch])])
             table.check_unchanged([part])
             if data.num_rows < count:
@@ -126,5 +126,10 @@ def _from_file(
             rows, data = data.slice(0, count), data.slice(count)
             read = {s: checked(rows, table, s, part.file) for s in sources}
             yield count, {s: joined([array], table.types[s]) for s, array in read.items()}
-        if data.num_rows or next(batches, None) is not None:
+        if data.num_rows or _next(batches, path) is not None:
             raise wrong_count(path, rows_of(table, part) + 1, rows_of(table, part))
+
+
+def _next(batches: Iterator[pa.RecordBatch], path: str) -> pa.RecordBatch | None:
+    with decoding(path):
+        return next(batches, None)
