@@ -16,14 +16,14 @@ Ints = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 
 ROOM = 63  # bits of an integer that is not negative
-FEW_ROWS = 1 << 10  # of which numpy's own sort takes as long
-SAMPLED = 1 << 9
+LEAST_BY_WORDS = 1 << 10  # of which numpy's own sort takes as long
+LOOKED_AT = 1 << 9
 
 
 def order_by_words(words: Sequence[Ints]) -> Ints:
     """Return the row numbers sorted by several arrays, the most significant first; equal rows stay in input order."""
     count = len(words[0])
-    if count <= FEW_ROWS:
+    if count <= LEAST_BY_WORDS:
         return np.lexsort(words[::-1])
     left = [_Remaining.of(word) for word in words]
     rows: Ints | None = None
@@ -58,7 +58,7 @@ def order_by_words(words: Sequence[Ints]) -> Ints:
 
 def _better_merged(codes: Ints) -> bool:
     """Whether the rows seem sorted already, or most of them to tie: merging takes less of the one, and bits help little with the other."""
-    head, spread = codes[:SAMPLED], np.sort(codes[:: max(1, len(codes) // SAMPLED)])
+    head, spread = codes[:LOOKED_AT], np.sort(codes[:: max(1, len(codes) // LOOKED_AT)])
     different = np.count_nonzero(spread[1:] != spread[:-1])
     return bool((head[1:] >= head[:-1]).all() or different < len(spread) // 2)
 
