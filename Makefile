@@ -102,6 +102,17 @@ test-wheel: wheel ## the installed wheel: all files there, and the tests of what
 	PYTHONPATH=build/installed FUSELINE_TEST_INSTALLED=build/installed \
 		$(PYTEST) -m 'not slow' $(WHEEL_TESTS) $(ARGS)
 
+.PHONY: docs
+docs: $(READY) ## the documentation as a site, in build/site; a link that leads nowhere is an error
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PY) -m mkdocs build --quiet
+
+.PHONY: release
+release: test-wheel ## wheel and source archive, checked and tested, for `twine upload`, which this does not call
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(PY) -m twine check --strict dist/*
+	$(PY) -m release.check_release
+
 .PHONY: clean
 clean: ## remove what was built; keeps .venv and data
 	rm -rf build dist out .typing .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
