@@ -15,12 +15,26 @@ THERE = (
     "supports_bitwise_or", "supports_bitwise_and", "supports_bitwise_not", "supports_bitwise_xor", "supports_bitwise_shift",
     "precision_numerics_many_significant_digits", "precision_numerics_enotation_small",
 )  # fmt: skip
-NOT_THERE = (
-    "foreign_keys", "self_referential_foreign_keys", "foreign_key_constraint_reflection", "on_update_cascade",
-    "autoincrement_insert", "autoincrement_without_sequence", "implements_get_lastrowid", "empty_inserts",
-    "index_reflection", "indexes_with_ascdesc", "reflect_indexes_with_ascdesc", "temp_table_reflect_indexes",
-    "unique_constraint_reflection", "named_constraints", "implicitly_named_constraints", "independent_connections", "ad_hoc_engines",
-)  # fmt: skip
+NO_FOREIGN_KEYS = "there are no foreign keys: a table that has one is refused"
+NO_VALUES_OF_KEYS = "a key gets no values by itself: a DEFAULT of nextval() gives them"
+NO_INDEXES = "CREATE INDEX is accepted and keeps nothing, so that no index can be reflected"
+NO_NAMES = (
+    "names of constraints are made of the table and its columns: those that are given are not kept"
+)
+IN_MEMORY = "fuseline:/// is a database in the memory of one engine, which no other engine sees"
+NOT_THERE = {
+    NO_FOREIGN_KEYS: (
+        "foreign_keys", "self_referential_foreign_keys", "foreign_key_constraint_reflection", "on_update_cascade",
+    ),
+    NO_VALUES_OF_KEYS: (
+        "autoincrement_insert", "autoincrement_without_sequence", "implements_get_lastrowid", "empty_inserts",
+    ),
+    NO_INDEXES: (
+        "index_reflection", "indexes_with_ascdesc", "reflect_indexes_with_ascdesc", "temp_table_reflect_indexes",
+    ),
+    NO_NAMES: ("unique_constraint_reflection", "named_constraints", "implicitly_named_constraints"),
+    IN_MEMORY: ("independent_connections", "ad_hoc_engines"),
+}  # fmt: skip
 
 
 class FuselineRequirements(SuiteRequirements):
@@ -30,5 +44,7 @@ class FuselineRequirements(SuiteRequirements):
 # Each asked for anew: a test adds what else it needs to the object that it gets
 for name in THERE:
     setattr(FuselineRequirements, name, property(lambda _: exclusions.open()))
-for name in NOT_THERE:
-    setattr(FuselineRequirements, name, property(lambda _: exclusions.closed()))
+for reason, names in NOT_THERE.items():
+    for name in names:
+        closed = property(lambda _, why=reason: exclusions.closed(why))
+        setattr(FuselineRequirements, name, closed)
