@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError
-from fuseline.operators import spilling
-from fuseline.operators.spill_area import SpillArea, SpilledPiece
+from fuseline.operators import spill_area, spilling
+from fuseline.operators.host_memory import readable
+from fuseline.operators.spill_area import SpillArea, SpilledFile, SpilledPiece
+from fuseline.plan.physical import Device
 from tests.operators.test_join_parts import QUERIES, T, U, connect, fail_whole_joins
 
 PARTS = 8
@@ -131,3 +134,90 @@ def test_a_folder_that_is_removed_while_a_query_runs(
                 connection.sql(QUERIES["three"]).to_arrow()
         assert not list(tmp_path.iterdir())
         assert connection.sql(QUERIES["three"]).to_arrow().num_rows == expected.num_rows
+
+
+def test_rows_of_a_gpu_stay_in_host_memory_as_far_as_it_goes(tmp_path: Path) -> None:
+    one = piece()
+    with SpillArea(tmp_path, 2 * one.size + 1) as area:
+        first, second = area.keep(one, "gpu"), area.keep(one, "gpu")
+        assert first is one
+        assert second is one
+        assert not list(tmp_path.iterdir())
+        assert area.keep(one, "gpu").place == "disk"
+        area.drop(first)
+        assert area.keep(one, "gpu") is one
+        assert area.keep(one, "cpu").place == "disk"
+        assert len(list(tmp_path.rglob("*.arrow"))) == 2
+
+
+def test_pinned_memory_counts_as_much_as_is_locked(tmp_path: Path) -> None:
+    one = piece()
+    locked = replace(one, pinned=2 * one.size)
+    assert (one.place, locked.place) == ("host memory", "pinned host memory")
+    assert locked.size == 2 * one.size
+    assert replace(one, pinned=1).size == one.size
+    with SpillArea(tmp_path, 2 * one.size) as area:
+        assert area.keep(locked, "gpu").place == "disk"
+        assert area.keep(one, "gpu") is one
+
+
+def test_a_file_that_is_let_go_is_removed_and_no_other(tmp_path: Path) -> None:
+    with SpillArea(tmp_path, 0) as area:
+        first, second = area.keep(piece(), "cpu"), area.keep(piece(), "cpu")
+        area.drop(first)
+        (file,) = tmp_path.rglob("*.arrow")
+        assert file.stat().st_size == second.size
+        assert sum(b.num_rows for b in second.parts(0, PARTS)) == ROWS
+        third = area.keep(piece(), "cpu")
+        assert second.parts(0, 1) == third.parts(0, 1)
+        area.drop(third)
+        area.drop(third)
+        with pytest.raises(ExecutionError, match="could not be read back"):
+            third.parts(0, 1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("bytes_a_check", [1, 1000])
+def test_damage_is_seen_where_it_is_read_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_a_check: int
+) -> None:
+    """The head, the first part with all dictionaries and the footer are read for each part."""
+    rows = piece().rows.slice(0, 64)
+    monkeypatch.setattr(spill_area, "BYTES_A_CHECK", bytes_a_check)
+    with SpillArea(tmp_path, 0) as area:
+        kept = area.keep(SpilledPiece(rows, range(0, 65, 8)), "cpu")
+        assert isinstance(kept, SpilledFile)
+        assert len(kept.sections) == PARTS + 2
+        whole = kept.path.read_bytes()
+        assert kept.size == len(whole)
+        for number, section in enumerate(kept.sections):
+            at = section.end - 1
+            kept.path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            seen = set()
+            for i in range(PARTS):
+                try:
+                    kept.parts(i, i + 1)
+                except ExecutionError:
+                    seen.add(i)
+            of_all = number in (0, 1, PARTS + 1)
+            assert seen == (set(range(PARTS)) if of_all else {number - 1})
+
+
+@pytest.mark.parametrize(
+    ("device", "remedy"), [("gpu", "raise spill_memory or memory_limit"), ("cpu", "raise memory_limit")]
+)  # fmt: skip
+def test_a_refusal_says_what_there_is_and_what_to_raise(
+    tmp_path: Path, device: Device, remedy: str
+) -> None:
+    one = piece()
+    size, limit = one.size, one.size + 1000
+    with SpillArea(tmp_path, limit) as area:
+        area.keep(one, "gpu")
+        with full_disk(10), pytest.raises(ExecutionError) as error:
+            area.keep(one, device)
+    text = str(error.value)
+    assert f"could not write to {tmp_path}: " in text
+    assert f"{readable(size)} were to be written" in text
+    held = f"Host memory holds {readable(size)} of spill_memory = {readable(limit)}."
+    assert (held in text) == (device == "gpu")
+    assert f"or {remedy}." in text

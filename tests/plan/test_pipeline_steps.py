@@ -7,17 +7,36 @@ from dataclasses import replace
 
 import pytest
 
-from fuseline.plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
+from fuseline.plan.expr import ColumnRef, new_column
+from fuseline.plan.physical import (
+    ComputeColumns,
+    DistinctOn,
+    FilterRows,
+    HashJoin,
+    Order,
+    Physical,
+    SortRows,
+    TopK,
+    UnnestRows,
+)
 from fuseline.plan.pipeline_steps import (
     LEAST_SHARE,
     HashProbe,
     PipelineSteps,
+    columns_read,
     equal_keys,
+    leaf_of,
     payload,
+    probed,
     reads_build,
+    self_key,
+    spine,
     steps_of,
+    unreduced,
 )
 from fuseline.plan.types import BIGINT
+from fuseline.plan.window.window_call import WindowCall
+from fuseline.plan.window.window_operator import WindowRows
 from tests.codegen.bodies import Tables, call, column, compute, grouped, join, where
 
 
@@ -171,3 +190,104 @@ def test_rows_of_a_build_side_are_looked_at_for_a_condition_or_its_columns() -> 
     assert not reads_build(semi)
     condition = call("lt", column(line, "l_price"), column(line, "l_key"))
     assert reads_build(replace(semi, residual=condition))
+
+
+def test_each_operator_names_the_columns_that_it_reads_itself() -> None:
+    line = Tables().scan("line", 100, a=(0, 9), b=(0, 9), c=(0, 9), d=(0, 9))
+    a, b, c = (column(line, name) for name in "abc")
+    order = (Order(b, False, False),)
+    made = new_column("made", BIGINT)
+    called = WindowCall("sum", (ColumnRef(c),), BIGINT)
+    assert columns_read(DistinctOn(line, (a,))) == {a}
+    assert columns_read(UnnestRows(line, ((made, b),), (a,))) == {a, b}
+    assert columns_read(SortRows(line, order)) == {b}
+    assert columns_read(TopK(line, order, 3)) == {b}
+    window = WindowRows(line, (a,), order, ((made, called),), (column(line, "d"),))
+    assert columns_read(window) == set(line.columns)
+    assert columns_read(replace(window, passed=())) == {a, b, c}
+    assert columns_read(line) == set()
+
+
+def test_rows_come_from_the_side_that_is_probed() -> None:
+    tables = Tables()
+    line = tables.scan("line", 100, l_key=(0, 9))
+    orders = tables.scan("orders", 10, o_key=(0, 9))
+    inner = join(line, orders, "l_key = o_key")
+    kept = where(inner, "gt", "l_key", 3)
+    assert [probed(node) for node in (line, kept, inner)] == [None, 0, 0]
+    assert leaf_of(kept) is line
+    assert list(spine(kept)) == [kept, inner, line]
+    turned = replace(inner, build="left")
+    assert leaf_of(turned) is orders
+    assert [c.source for c in steps_of(turned).chains] == [orders, line]
+    both = join(line, orders, "l_key = o_key", "full")
+    assert probed(both) is None
+    assert leaf_of(both) is both
+
+
+def alike(rows: float | None, looking: float | None, there: float | None) -> HashProbe:
+    """Rows of a table that look for those of the same key among some of its rows."""
+    tables = Tables()
+    first = tables.scan("line", 100, l_key=(0, 9), l_price=(0, 9))
+    made = tuple(new_column(f"m_{c.name}", c.type) for c in first.columns)
+    second = replace(first, made=made, estimate=rows)
+    some = replace(where(second, "gt", "m_l_price", 3), estimate=there)
+    body = join(replace(first, estimate=looking), some, "l_key = m_l_key", "semi")
+    (step,) = steps_of(body).chain.steps
+    assert isinstance(step, HashProbe)
+    return step
+
+
+@pytest.mark.parametrize(
+    ("rows", "looking", "there", "known"),
+    [
+        (100, 50, 1, True), (100, 51, 25, True), (100, 51, 24, False), (100, 100, 100, True),
+        (None, 100, 1, True), (100, None, 1, True), (100, 100, None, True),
+    ],
+)  # fmt: skip
+def test_rows_look_among_those_of_their_key_unless_few_are_there(
+    rows: float | None, looking: float | None, there: float | None, known: bool
+) -> None:
+    step = alike(rows, looking, there)
+    key = column(step.below.node, "l_key")
+    assert self_key(step) == (key if known else None)
+
+
+def test_a_join_is_of_a_table_with_itself_where_both_keys_are_one_stored_column() -> None:
+    step = alike(100, 50, 1)
+    node = step.node
+    assert self_key(replace(step, node=replace(node, null_aware=True))) is None
+    price = (column(node.left, "l_price"),)
+    assert self_key(replace(step, node=replace(node, left_keys=price))) is None
+    two = replace(node, left_keys=node.left_keys + price, right_keys=node.right_keys * 2)
+    assert self_key(replace(step, node=two)) is None
+    other = Tables().scan("other", 100, l_key=(0, 9))
+    (apart,) = steps_of(join(other, node.right, "l_key = m_l_key", "semi")).chain.steps
+    assert isinstance(apart, HashProbe)
+    assert self_key(apart) is None
+    doubled = call("mul", column(other, "l_key"), 2, type=BIGINT)
+    computed = compute(other, twice=doubled)
+    *_, made = steps_of(join(computed, other, "twice = l_key", "semi")).chain.steps
+    assert isinstance(made, HashProbe)
+    assert self_key(made) is None
+    passed = compute(other, twice=ColumnRef(column(other, "l_key")))
+    *_, named = steps_of(join(passed, other, "twice = l_key", "semi")).chain.steps
+    assert isinstance(named, HashProbe)
+    assert self_key(named) == column(other, "l_key")
+
+
+def test_a_build_side_has_the_rows_again_that_joins_had_left_out() -> None:
+    tables = Tables()
+    line = tables.scan("line", 100, l_key=(0, 9))
+    orders = tables.scan("orders", 10, o_key=(0, 9))
+    few = tables.scan("few", 3, f_key=(0, 9))
+    reduced = join(orders, few, "o_key = f_key", "semi", reduces=True)
+    (step,) = steps_of(join(line, reduced, "l_key = o_key")).chain.steps
+    assert isinstance(step, HashProbe)
+    whole = unreduced(step)
+    assert whole.build.node is orders
+    assert whole.node.build_side is orders
+    plain = join(orders, few, "o_key = f_key", "semi")
+    (kept,) = steps_of(join(line, plain, "l_key = o_key")).chain.steps
+    assert isinstance(kept, HashProbe)
+    assert unreduced(kept) is kept
