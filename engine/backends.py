@@ -77,7 +77,7 @@ def device_memory(device: Device) -> tuple[int, int]:
     return available_memory(), host_memory()
 
 
-def check_placement(plan: Physical, backends: Mapping[Device, Any], settings: Settings) -> None:
+def check_placement(plan: Physical, backends: Mapping[Device, Backend], settings: Settings) -> None:
     """Raise before anything runs: `Unsupported` for what no backend can do, `DeviceError` for what require_gpu forbids."""
     nodes = [n for n in _each(plan) if n.device == "cpu" and not isinstance(n, Transfer)]
     for node in nodes:

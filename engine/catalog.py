@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .database.namespace import Namespace
 from .errors import TypeMismatch, Unsupported, shown
@@ -169,7 +169,9 @@ class Catalog(Namespace):
         """Return the names of all tables, and of files that were read, by what their columns are cached under."""
         with self._lock:
             others = View, Macro, UserType, SequenceObject, SchemaObject
-            named: list[Any] = [o for o in self._objects.values() if not isinstance(o, others)]
+            named: list[CatalogTable] = [
+                o for o in self._objects.values() if not isinstance(o, others)
+            ]
             return {t.identity: t.name for t in (*self._files.values(), *named)}
 
     # What statements change

@@ -65,7 +65,7 @@ class CachedPlan:
         """Return the tables whose files have changed since they were opened."""
         return [t for t in self.files if not t.is_current()]
 
-    def replace_tables(self, replacements: Mapping[Any, ParquetTable]) -> None:
+    def replace_tables(self, replacements: Mapping[CatalogTable, ParquetTable]) -> None:
         """Read other tables from now on; columns keep their ids, and the query is planned anew."""
         self._read(_with_tables(self.plan, replacements))
         self.schedule = self.draft = None
@@ -328,7 +328,7 @@ def tables_of(plan: Logical) -> tuple[CatalogTable, ...]:
     return tuple(found.values())
 
 
-def _with_tables(plan: Logical, replacements: Mapping[Any, ParquetTable]) -> Logical:
+def _with_tables(plan: Logical, replacements: Mapping[CatalogTable, ParquetTable]) -> Logical:
     def replaced(node: Logical) -> Logical | None:
         if isinstance(node, Scan) and node.table in replacements:
             return replace(node, table=replacements[node.table])

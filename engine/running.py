@@ -17,7 +17,7 @@ from .client.runs_here import RunsHere
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import Context, PlanMemory
-from .plan.logical import Logical
+from .plan.logical import CatalogTable, Logical
 from .plan.node import Node
 from .plan.physical import Physical
 from .plan.statements import Statement
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from .observe.profile import Profile
     from .storage.tables.memory_table import MemoryTable
+    from .storage.tables.parquet import ParquetTable
 
 T = TypeVar("T")
 Observer = Callable[[str, Node], None]
@@ -261,7 +262,7 @@ class QueryRunner(RunsHere):
         """Give a plan the files as they are now; raises `FileError` when they no longer have its columns."""
         stale = prepared.stale_tables()
         if stale:
-            renewed = {table: table.reopened() for table in stale}
+            renewed: dict[CatalogTable, ParquetTable] = {t: t.reopened() for t in stale}
             for old, new in renewed.items():
                 if hasattr(old, "stays_in_catalog"):
                     continue

@@ -7,7 +7,7 @@ import tokenize
 
 from tests.test_layout import ROOT
 
-MOST_LINES = 252  # lower it with each change that types what was loose
+MOST_LINES = 229  # lower it with each change that types what was loose
 SLACK = 40  # by which it may lag behind
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -75,7 +74,7 @@ def _with_file(before: Configuration, path: Path, is_own: bool) -> Configuration
     return Configuration(settings, {**before.shell, **shell})
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .groups.accumulate import Accumulator, Folded
 from .groups.conditions import Condition
@@ -21,17 +21,21 @@ from .program import Program
 from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 SHAPES_KEPT = 512
 
 Shape = tuple[Hashable, ...]
 Kept = TypeVar("Kept")
+Part = TypeVar("Part", bound="DataclassInstance")
 
 
-def _all_but(kind: type[Any], *left_out: str) -> Callable[[Any], Hashable]:
+def _all_but(kind: type[Part], *left_out: str) -> Callable[[Part], Hashable]:
     """What gets all fields of an object, those that will be added one day too, but for some."""
     names = [field.name for field in fields(kind)]
     assert set(left_out) <= set(names)
-    getter: Callable[[Any], Hashable] = attrgetter(*(n for n in names if n not in left_out))
+    getter: Callable[[Part], Hashable] = attrgetter(*(n for n in names if n not in left_out))
     return getter
 
 

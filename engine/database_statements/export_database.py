@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..catalog import Catalog, View
 from ..database.attached_databases import CatalogEntry
@@ -18,7 +18,7 @@ from ..metadata.objects import (
     name_in_sql,
     path_in_sql,
 )
-from ..plan.changes.catalog_objects import MAIN, ObjectKey, ObjectName
+from ..plan.changes.catalog_objects import MAIN, ObjectKey, ObjectName, SchemaObject
 from ..plan.changes.database_changes import ExportDatabase
 from ..plan.changes.sequences import Sequence
 from ..plan.changes.session_objects import Macro, UserType
@@ -107,7 +107,7 @@ def _schema(connection: Connection, objects: Objects) -> str:
     return "".join(text for texts in made.values() for text in texts)
 
 
-def _made(here: Here, key: ObjectKey, entry: Any) -> Iterator[tuple[str, str]]:
+def _made(here: Here, key: ObjectKey, entry: CatalogEntry) -> Iterator[tuple[str, str]]:
     name = ObjectName(entry.name, here.catalog.spelled(key.place))
     match entry:
         case View(plan=plan) if plan is not None:
@@ -122,7 +122,7 @@ def _made(here: Here, key: ObjectKey, entry: Any) -> Iterator[tuple[str, str]]:
             yield "type", f"CREATE TYPE {path_in_sql(name)} AS {data_type};"
         case Sequence():
             yield "sequence", create_sequence_text(path_in_sql(name), entry)
-        case _ if key.kind == "schema":
+        case SchemaObject():
             yield "schema", f"CREATE SCHEMA {name_in_sql(entry.name)};"
         case _:
             yield "table", create_table_text(name, here.fields(entry, name), rules_of(entry))

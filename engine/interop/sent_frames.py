@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FileError, Unsupported
 from ..file_tables.open_files import form_of
 from ..plan.commons import replace_nodes, with_commons
-from ..plan.logical import Logical, Scan
+from ..plan.logical import CatalogTable, Logical, Scan
 from ..plan.statistics import TableStatistics
 from ..plan.types import DataType
 from ..storage.tables.parquet import ParquetTable
@@ -50,7 +50,7 @@ def received(plan: Logical) -> Frame:
     """Return a frame on this process's default connection, which has to be allowed to read the files, with the columns that they had."""
     connection: Any = import_module("fuseline").default_connection()
 
-    def opened(table: Any) -> Any:
+    def opened(table: CatalogTable) -> CatalogTable:
         if not isinstance(table, SentFiles):
             return table
         found = connection.catalog.read_files(table.form, list(table.paths), dict(table.options))
@@ -66,7 +66,7 @@ def received(plan: Logical) -> Frame:
     return frame
 
 
-def _with_tables(plan: Logical, exchange: Callable[[Any], Any]) -> Logical:
+def _with_tables(plan: Logical, exchange: Callable[[CatalogTable], CatalogTable]) -> Logical:
     def exchanged(node: Logical) -> Logical | None:
         if not isinstance(node, Scan):
             return None

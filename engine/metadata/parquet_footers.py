@@ -9,7 +9,6 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -264,7 +263,7 @@ def _extremes(chunks: Sequence[Fields], kind: DataType) -> list[tuple[str | None
     return [tuple(texts[i : i + 4]) for i in range(0, len(texts), 4)]
 
 
-def _value(raw: bytes, physical: str, kind: DataType) -> Any:
+def _value(raw: bytes, physical: str, kind: DataType) -> object:
     """Return a value of a file's statistics, as Arrow takes it for the type; None where it is none."""
     if kind.is_decimal and physical in ("FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"):
         return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-kind.scale)

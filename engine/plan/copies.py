@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 from .expr import Column, ColumnRef, Expr, Subquery, new_column, substitute
 from .logical import (
@@ -64,7 +63,7 @@ def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
 
 def _renewed(node: Logical, renew: Callable[[Column], Column]) -> Logical:
     """Return a node that makes other columns."""
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     match node:
         case Scan() | CommonScan() | Values() | SetOperation():
             changes["made"] = tuple(renew(c) for c in node.made)

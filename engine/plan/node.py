@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from .expr import Column
 
 T = TypeVar("T")
@@ -38,7 +40,7 @@ class Once(Generic[T]):
         return found
 
 
-def hash_once(node: Any) -> int:
+def hash_once(node: DataclassInstance) -> int:
     """The hash of a node's type and compared fields, worked out once: a tree's takes a look at each of its nodes, not one a level."""
     known: int | None = node.__dict__.get("_hash")
     if known is None:

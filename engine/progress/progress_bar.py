@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from types import ModuleType
+from typing import Protocol, TypeVar
 
 from .run_progress import Progress, QueryProgress
 
@@ -64,7 +65,7 @@ def _drawing() -> Callable[[], _Drawing] | None:
     return _TerminalBar if sys.stderr is not None and sys.stderr.isatty() else None
 
 
-def _notebook() -> Any:
+def _notebook() -> ModuleType | None:
     """Return IPython's display module, if this process is the kernel of a notebook; it is there only if somebody imported it."""
     shell = sys.modules.get("IPython")
     found = shell.get_ipython() if shell is not None else None
@@ -117,7 +118,7 @@ class _TerminalBar:
 class _NotebookBar:
     """An HTML element below the cell that asked."""
 
-    def __init__(self, display: Any) -> None:
+    def __init__(self, display: ModuleType) -> None:
         self._display = display
         self._handle = display.display(display.HTML(""), display_id=True)
 

@@ -301,7 +301,7 @@ def _rows_of(node: Physical, measured: Measured) -> int:
 def _scanned(node: Physical) -> int:
     match node:
         case p.ParquetScan(table=table, selection=selection) if selection is not None:
-            counts: Any = getattr(table, "group_rows", None)
+            counts: Sequence[Sequence[int]] | None = getattr(table, "group_rows", None)
             if counts is not None:
                 return sum(counts[part.file][group] for part in selection for group in part.groups)
             return table.statistics().rows or 0

@@ -145,8 +145,8 @@ def test_rows_of_a_gpu_stay_in_host_memory_as_far_as_it_goes(tmp_path: Path) -> 
         assert not list(tmp_path.iterdir())
         assert area.keep(one, "gpu").place == "disk"
         area.drop(first)
-        assert area.keep(one, "gpu") is one
         assert area.keep(one, "cpu").place == "disk"
+        assert area.keep(one, "gpu") is one
         assert len(list(tmp_path.rglob("*.arrow"))) == 2
 
 

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import FuselineError
 from ...fence import fence
@@ -20,6 +20,7 @@ from .shell_output import ShellOutput
 if TYPE_CHECKING:
     from ...connection import Connection
     from ...frame.frame import Frame
+    from ...frame.python_values import Row
     from ...sql import Piece
 
 SHOWN_ROWS = 40
@@ -123,7 +124,7 @@ def write_profile(state: ShellState) -> None:
     state.output.write([f"{analyzed(state.last.profile)}\n"])
 
 
-def _few(state: ShellState, frame: Frame) -> tuple[list[Any], str | None]:
+def _few(state: ShellState, frame: Frame) -> tuple[list[Row], str | None]:
     """Return the rows of a table, and what is to be said of others: of very many no more than some are made."""
     if state.maxrows is None:
         return rows_of(frame.to_arrow()), None

@@ -7,8 +7,7 @@ so the text of a query is the same in each run.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from .. import physical as p
 from ..exchange import Exchange
@@ -18,7 +17,6 @@ from ..logical import (
     CommonScan,
     Distinct,
     Filter,
-    Item,
     Join,
     Limit,
     Logical,
@@ -241,7 +239,7 @@ class PlanTree:
         groups = f"{pruned} row groups pruned" if pruned else ""
         return [node.table.name, self.sources(node), groups]
 
-    def items(self, items: tuple[Item, ...] | tuple[tuple[Column, Any], ...]) -> str:
+    def items(self, items: Sequence[tuple[Column, Expr]]) -> str:
         return ", ".join(self.item(column, value) for column, value in items)
 
     def item(self, column: Column, value: Expr) -> str:

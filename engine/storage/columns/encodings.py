@@ -104,7 +104,7 @@ class Encoding(ABC):
         return None
 
     @property
-    def code_type(self) -> np.dtype[Any]:
+    def code_type(self) -> np.dtype[np.integer]:
         """The type of codes: unsigned, but for values as they are."""
         return np.dtype(f"{'f' if self.is_float else 'u' if self.width < 8 else 'i'}{self.width}")
 

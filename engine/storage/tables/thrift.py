@@ -168,7 +168,7 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[Fields, int]:
     return found, at
 
 
-def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
     if kind == BINARY:
         length, at = varint(data, at)
         return data[at : at + length], at + length

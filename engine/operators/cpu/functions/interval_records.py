@@ -6,8 +6,6 @@ DuckDB's intervals hold 292,000.  Only what enters and leaves the backend is Arr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +14,7 @@ from ....errors import OutOfRange
 SPAN = np.dtype([("months", "<i4"), ("days", "<i4"), ("micros", "<i8")])
 _MOST_MICROS = (2**63 - 1) // 1000  # of Arrow's nanoseconds
 
-Spans = npt.NDArray[Any]
+Spans = npt.NDArray[np.void]
 
 
 def of_arrow(data: Spans) -> Spans:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,7 +44,7 @@ def printed(vector: Vector) -> pa.Array:
     return _intervals(data, valid)
 
 
-def _short(value: np.floating[Any]) -> str:
+def _short(value: np.float32) -> str:
     """A float32 in the form of Python's repr; numpy's str changes to exponents earlier."""
     if value == 0 or 1e-4 <= abs(value) < 1e16:
         return np.format_float_positional(value, unique=True, trim="0")

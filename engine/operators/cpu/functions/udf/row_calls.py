@@ -65,7 +65,7 @@ def python_values(array: pa.Array, data_type: DataType) -> list[Any]:
     return list(array.to_pylist())
 
 
-def _timedelta(value: Any) -> timedelta | None:
+def _timedelta(value: pa.MonthDayNano | None) -> timedelta | None:
     if value is None:
         return None
     return timedelta(value.months * 30 + value.days, microseconds=value.nanoseconds // 1000)
