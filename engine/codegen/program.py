@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from math import prod
-from typing import TypeVar, cast
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from ..plan.expr import AggregateCall, Column, Expr
@@ -141,18 +141,15 @@ class Program:
         )
 
 
-_UNKNOWN = object()
-
-
 def once(make: Callable[[Program], Found]) -> Callable[[Program], Found]:
     """Have a function of a program look at each program once, however many ask: the answer is kept as long as the program is."""
-    found: WeakKeyDictionary[Program, Found] = WeakKeyDictionary()
+    found: WeakKeyDictionary[Program, tuple[Found]] = WeakKeyDictionary()
 
     @wraps(make)
     def remembered(program: Program) -> Found:
-        known = found.get(program, _UNKNOWN)
-        if known is _UNKNOWN:
-            known = found[program] = make(program)
-        return cast("Found", known)
+        known = found.get(program)
+        if known is None:
+            known = found[program] = (make(program),)
+        return known[0]
 
     return remembered

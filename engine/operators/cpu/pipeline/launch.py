@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -88,13 +88,13 @@ def arguments(made: Program, leaves: Leaves) -> list[Array]:
     return arrays
 
 
-def run(kernels: Kernels, leaves: Leaves, context: Context) -> Launched:
-    """Run the kernels."""
-    *builds, main = zip(kernels.functions, kernels.stages.programs, strict=True)
+def run(kernels: Kernels, counts: Sequence[int], leaves: Leaves, context: Context) -> Launched:
+    """Run the kernels, each over so many rows."""
+    *builds, main = zip(kernels.functions, kernels.stages.programs, counts, strict=True)
     memory: dict[str, Array] = {}
-    for function, made in builds:
+    for function, made, rows in builds:
         context.check()
-        columns, rows = arguments(made, leaves), leaves.count(made.relations[0].leaf)
+        columns = arguments(made, leaves)
         if build(function, made, columns, rows, memory, context.threads, context.deterministic):
             return Launched(doubt=CLOSE)
         index = made.index
@@ -117,11 +117,12 @@ def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
 def _main(
     function: host_kernels.HostFunction,
     made: Program,
+    rows: int,
     memory: dict[str, Array],
     leaves: Leaves,
     context: Context,
 ) -> Launched:
-    columns, rows = arguments(made, leaves), leaves.count(made.relations[0].leaf)
+    columns = arguments(made, leaves)
     if made.accumulators:
         outcome = host_kernels.run(
             function, made, columns, rows, context.threads, context.deterministic, memory

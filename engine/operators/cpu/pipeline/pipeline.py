@@ -93,7 +93,7 @@ class Attempt:
         receipt = self._receipt(kernels, rows)
         expected = kernels.kernels.checked + sum(rows)
         context.progress.expect(expected, receipt.bytes, counts_rows=True)
-        done = launch.run(kernels.kernels, leaves, context)
+        done = launch.run(kernels.kernels, rows, leaves, context)
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
