@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from ..errors import FuselineError, InvalidQuery, MemoryLimitError, Unsupported
 from ..frame.batches import Batches
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
+from ..plan.types import DataType
 from ..plan_cache import Parameters, drafted
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
@@ -314,7 +315,13 @@ def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schem
 
 
 def _columns_of(plan: Logical) -> pa.Schema:
-    return arrow_schema([(c.name, c.type) for c in plan.columns])
+    return _schema_of(tuple((c.name, c.type) for c in plan.columns))
+
+
+@lru_cache(maxsize=256)
+def _schema_of(columns: tuple[tuple[str, DataType], ...]) -> pa.Schema:
+    """Return the columns of an answer as Arrow has them, made once for the texts that clients repeat."""
+    return arrow_schema(columns)
 
 
 def _stored(
