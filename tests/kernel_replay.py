@@ -37,6 +37,7 @@ from fuseline.codegen.compile.compile_pool import CompilerEnded
 from fuseline.codegen.cpu import emit_cpu, host_kernels
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.program import Program
+from fuseline.operators.cpu.handwritten_kernels import HandwrittenKernels
 from tests.random_queries import data, shapes
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -82,7 +83,11 @@ def recorded() -> Iterator[list[Program]]:
     def refuse(*_: object) -> bytes:
         raise CompilerEnded("kernels are only written here")
 
-    with mock.patch.object(host_kernels, "compiled", keep), mock.patch.object(kernel_files, "compiled", refuse):  # fmt: skip
+    with (
+        mock.patch.object(host_kernels, "compiled", keep),
+        mock.patch.object(kernel_files, "compiled", refuse),
+        mock.patch.object(HandwrittenKernels, "at_hand", return_value=None),
+    ):
         yield programs
 
 

@@ -54,8 +54,12 @@ class IntegerRange:
         return other.low <= self.low and self.high <= other.high
 
     def widened(self) -> IntegerRange:
-        """Return an interval of a few times the size, in which values for other constants of a query are likely to lie."""
-        unit = 1 << (self.high - self.low).bit_length()
+        """Return an interval of a few times the size, in which values for other constants of a query are likely to lie.
+
+        As counts of rows are raised to powers of four, so is the size: a key may differ in all rows if it did before.
+        """
+        bits = (self.high - self.low).bit_length()
+        unit = 1 << bits + bits % 2
         low = 0 if 0 <= self.low <= 2 * unit else self.low // unit * unit
         high = (self.high // unit + 1) * unit - 1
         most = I32_MAX if self.fits_i32 else I64_MAX
