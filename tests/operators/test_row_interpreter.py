@@ -97,7 +97,7 @@ def bits(array: pa.Array) -> list[str]:
 
 def by_arrays(node: p.ComputeColumns, rows: pa.Table) -> pa.Array | None:
     try:
-        made = operate(node, rows, Context(ColumnCache(0), lambda: None, 1))
+        made = operate(node, [rows], Context(ColumnCache(0), lambda: None, 1))
     except FuselineError:
         return None
     return made.column(0).combine_chunks()

@@ -79,11 +79,11 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
         if made is not None:
             note(node, table.num_rows, context)
             return Table(made, table.num_rows)
-    few = run_on_host(node, inputs, context)
-    if few is not None:
-        return few
     retyped = {c: e for c, e in node.items if is_retyped(e, table)}
     computed = [(c, e) for c, e in node.items if c not in retyped and not isinstance(e, ColumnRef)]
+    few = run_on_host(node, inputs, context) if computed else None
+    if few is not None:
+        return few
     values = evaluate_all([expr for _, expr in computed], table)
     columns: dict[int, Held] = {c.id: v for (c, _), v in zip(computed, values, strict=True)}
     same = with_types(table, passed, retyped)
