@@ -65,7 +65,7 @@ class Settings:
     memory_limit       bytes that one query may hold on its device; None: what the device has
     column_cache_limit bytes of scanned columns kept for the next query, for each device; None: a share of its memory
     threads            threads of the CPU backend and of Parquet readers
-    require_gpu        raise, with all reasons, when a plan node would not run on the GPU
+    require_gpu        raise, with all reasons, when a plan node would not run on the GPU; few rows of one may still be left to the host
     fuse               when pipelines become kernels: auto, always, never
     cache_dir          where generated kernels are kept, sources and machine code
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB

@@ -95,9 +95,10 @@ def check(connect, path, query):
     for place, call in enumerate(AGGREGATES):
         name = f"a{place}"
         if call.startswith("avg") and "(f)" not in call and name in whole.column_names:
-            # Of exact sums, divided once: by the host with more bits than a GPU has
+            # Of exact sums, divided once; where few rows of a GPU's are, by the host, which has more bits
+            near = 4e-16 if connection.device == "gpu" else 0
             pairs = zip(streamed[name].to_pylist(), whole[name].to_pylist(), strict=True)
-            assert all(a == b or a == pytest.approx(b, rel=4e-16, abs=0) for a, b in pairs), call
+            assert all(a == b or a == pytest.approx(b, rel=near, abs=0) for a, b in pairs), call
 
 
 @pytest.mark.parametrize("keys", ["k", "g", "k, g", "n", "b"])

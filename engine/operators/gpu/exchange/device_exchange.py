@@ -36,9 +36,8 @@ from .device_parts import DeviceParts, Ends, Stretch, device_parts
 
 T = TypeVar("T")
 
-MOST_FEW = (
-    1 << 12
-)  # rows that a worker gives by the host, which is one meeting too many where another has more
+# Rows that a worker gives by the host, which is one meeting too many where another has more
+MOST_FEW = 1 << 12
 ROUND_SHARE = 32  # of the device's memory, that a worker packs at a time
 
 

@@ -52,9 +52,8 @@ LOOK_SECONDS = 0.001
 FORM_LOOK_SECONDS = 0.02
 WARMTH_BYTES = 1 << 16
 MESSAGE_BYTES = 16 << 10  # of a slot, for a message; the rest is for device memory that goes along
-PREFIX_BYTES = (
-    16  # two numbers: the bytes of the message, and whether all that it says goes along does
-)
+# Two numbers: the bytes of the message, and whether all that it says goes along does
+PREFIX_BYTES = 16
 NEEDED = "install nvidia-nccl-cu13 and nccl4py, which the extra cuda13-dask brings"
 
 
