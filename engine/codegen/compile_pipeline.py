@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.functions import AGGREGATE
-from ..plan.physical import HashAggregate
+from ..plan.physical import HashAggregate, Order
 from ..plan.pipeline_steps import Chain, PipelineSteps
 from .groups.accumulate import Accumulator, Accumulators, fold_call
 from .groups.grouping import FoldSink, Grouping, grouping_of, without_count
@@ -15,6 +15,7 @@ from .groups.row_groups import row_groups
 from .indexes.layers import Index
 from .joins.builds import ONE, Builds, kernel_program
 from .joins.chains import ChainStatements
+from .joins.row_bounds import bounded
 from .loop import Machine
 from .program import LateColumn, Program, SharedMemory
 from .program_builder import ROW_LIMIT, ProgramBuilder, Scope, over
@@ -59,14 +60,17 @@ class Stages:
         return replace(self, programs=tuple(programs))
 
 
-def stages(steps: PipelineSteps, source: LeafColumns, limits: Limits) -> Stages:
+def stages(
+    steps: PipelineSteps, source: LeafColumns, limits: Limits, order: Order | None = None
+) -> Stages:
     """Return the kernels of a chain whose rows are aggregated, or come out; raises `NotFusable`.
 
-    They make all groups, whatever condition there is on these (`groups.conditions`).
+    They make all groups, whatever condition there is on these (`groups.conditions`).  `order`: of rows that come out only the first are
+    read, so that the last kernel has a bound (`joins.row_bounds`).
     """
     builds, groups = Builds(source), steps.groups
     main = (
-        _listed(steps.chain, builds)
+        _listed(steps.chain, builds, order)
         if groups is None
         else _aggregated(steps.chain, groups, builds, limits)
     )
@@ -80,7 +84,7 @@ def selected(chain: Chain, source: LeafColumns) -> Program:
     return kernel_program("scan_filter", kernel)
 
 
-def _listed(chain: Chain, builds: Builds) -> Program:
+def _listed(chain: Chain, builds: Builds, order: Order | None = None) -> Program:
     """A chain whose rows come out as row numbers of the relations that its columns are read from."""
     kernel = ProgramBuilder(builds.source)
     stating, columns = ChainStatements(kernel, builds), chain.node.columns
@@ -94,9 +98,12 @@ def _listed(chain: Chain, builds: Builds) -> Program:
             rows_out[kernel.found(origin)] = None
     if kernel.relations[0].rows >= ROW_LIMIT:
         raise NotFusable("a table of 2**31 rows or more has no row numbers of 32 bits")
+    bound = None if order is None else bounded(order, late, scope, stating)
     kernel.settle()
     rows = tuple(sorted(rows_out or {0: None}))
-    return kernel_program(_name(stating, "rows"), kernel, late=tuple(late), rows_out=rows)
+    return kernel_program(
+        _name(stating, "rows"), kernel, late=tuple(late), rows_out=rows, bound=bound
+    )
 
 
 def _aggregated(chain: Chain, root: HashAggregate, builds: Builds, limits: Limits) -> Program:

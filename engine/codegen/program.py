@@ -68,7 +68,7 @@ class Program:
     `index`: the kernel fills it; its accumulators are then, in this order, the rows put in, the rows whose key is NULL and
     the repeated keys (0 for hashed ones, which are counted afterwards).  `rows_out`: relations whose row numbers come out,
     an int32 array each (those of `TRUTHS` are BOOLEANs); accumulators are then none.  A program without either and without
-    accumulators says of each row whether it is in (`compile_pipeline.selected`).  `ranking`: the index is one of ranks, of rows that are in or not.
+    accumulators says of each row whether it is in (`compile_pipeline.selected`).  `bound`: the parameter beyond which an order leaves rows out.  `ranking`: the index is one of ranks, of rows that are in or not.
 
     `repeats`: rows may reach the sink more often than relation 0 has rows, without a known limit.  Sums are then exact for
     2**31 rows a group: the operator has to see that no element of accumulator `counted` reaches that, else the answer is
@@ -95,12 +95,18 @@ class Program:
     index: Index | None = None
     rows_out: tuple[int, ...] = ()
     late: tuple[LateColumn, ...] = ()
+    bound: str | None = None
     repeats: bool = False
     counted: int | None = None  # the accumulator of each group's rows, where these may be 2**31
     ranking: Ranking | None = None
     count_bits: int = WHOLE_COUNT
     shared_memory: SharedMemory = HOPPER
     functions: tuple[DeviceFunction, ...] = ()  # in Python, compiled
+
+    @property
+    def selects(self) -> bool:
+        """Whether it says of each row whether it is in."""
+        return not (self.rows_out or self.accumulators or self.index is not None)
 
     @cached_property
     def read(self) -> tuple[tuple[Physical, Column], ...]:

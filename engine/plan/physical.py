@@ -267,6 +267,14 @@ class Order:
     nulls_first: bool
 
 
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """That of all rows only the first `count` by `order` are read, and those that are equal to them."""
+
+    order: Order
+    count: int
+
+
 @dataclass(frozen=True)
 class SortRows(Physical):
     """A stable sort; NaN above all numbers."""
@@ -341,13 +349,13 @@ class Pipeline(Physical):
 
     `body` are the same steps as operators, which run one after the other when no kernel can hold them
     (`codegen.typed_values.NotFusable`) or when the answer is in doubt; what they read are scans and `Stored`.  One kernel goes from the
-    source of the chain to the sink, and one more makes the index of each build side.  `cut`: a `TopK` alone reads its rows and keeps few.
+    source of the chain to the sink, and one more makes the index of each build side.  `cut`: a `TopK` alone reads its rows, and keeps these.
     """
 
     CHILDREN: ClassVar = ("inputs",)
     steps: PipelineSteps
     inputs: tuple[Physical, ...] = ()
-    cut: bool = False
+    cut: FirstRows | None = None
 
     @property
     def body(self) -> Physical:

@@ -207,7 +207,7 @@ def select_rows(
 ) -> np.ndarray | None:
     """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
     over = kernel.over(_arguments(program, columns, {}))
-    ranges = list(pairwise(_bounds(rows, threads, deterministic=False)))
+    ranges = ranges_of(rows, threads)
     selected = np.empty(rows, np.bool_)
 
     def choose(bounds: tuple[int, int]) -> int:
@@ -235,12 +235,19 @@ def list_rows(
     kernel: HostFunction,
     program: Program,
     columns: Sequence[np.ndarray],
-    rows: int,
-    threads: int,
+    ranges: Sequence[tuple[int, int]],
     memory: Memory = MappingProxyType({}),
+    bound: int | float | None = None,
 ) -> list[np.ndarray] | None:
-    """Return the row numbers that a kernel lists, an int32 array for each of `rows_out`, or None when they are in doubt."""
-    over = kernel.over(_arguments(program, columns, memory))
+    """Return the row numbers that a kernel lists of some ranges, an int32 array for each of `rows_out`, or None when they are in doubt.
+
+    `bound`: the value of the parameter of this name.
+    """
+    arguments = _arguments(program, columns, memory)
+    if bound is not None:
+        first = len(arguments) - len(program.constants)
+        arguments[first + [p.name for p in program.parameters].index(program.bound or "")] = bound
+    over = kernel.over(arguments)
 
     def listed(start: int, end: int) -> list[np.ndarray] | None:
         room = max(end - start, ROOM)
@@ -263,7 +270,9 @@ def list_rows(
             pace.done()
         return pieces
 
-    parts = [piece for pieces in each_range(part, rows, threads) for piece in pieces]
+    few = sum(end - start for start, end in ranges) < ROWS_A_RANGE
+    found = map(part, ranges) if few else _each(part, list(ranges))
+    parts = [piece for pieces in found for piece in pieces]
     lists = [p for p in parts if p is not None]
     if len(lists) < len(parts):
         return None
@@ -287,9 +296,14 @@ def _run_hashed(
     return Outcome(arrays, any(t.state[1] for t in found), numbers)
 
 
+def ranges_of(rows: int, threads: int) -> list[tuple[int, int]]:
+    """Return the ranges that make up all rows, one for each thread that they are worth."""
+    return list(pairwise(_bounds(rows, threads, deterministic=False)))
+
+
 def each_range(work: Callable[[tuple[int, int]], Result], rows: int, threads: int) -> list[Result]:
     """Do work for ranges that make up all rows, on threads; return what came of each."""
-    return _each(work, list(pairwise(_bounds(rows, threads, deterministic=False))))
+    return _each(work, ranges_of(rows, threads))
 
 
 def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:

@@ -325,6 +325,8 @@ class PlanTree:
                 return self.name(value.column) + order_text(value.descending, value.nulls_first)
             case (Column() as column, Expr() as expr):
                 return self.item(column, expr)
+            case p.FirstRows(order=order, count=count):
+                return f"{count:,} by {self.value(order)}"
             case tuple():
                 return ", ".join(map(self.value, value))
         name = getattr(value, "name", None)

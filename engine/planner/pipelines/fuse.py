@@ -16,6 +16,7 @@ from ...plan.partial import FinishAverages
 from ...plan.physical import (
     ConcatRows,
     FilterRows,
+    FirstRows,
     HashAggregate,
     HashJoin,
     MemoryScan,
@@ -42,6 +43,9 @@ from .two_phase_aggregation import aggregate_in_two_phases
 # rows TPC-H Q1 takes operators 4.4 ms, and its kernel 1.1 once it is there.
 # On the GPU each of them costs more than a launch, however few the rows are.
 SMALL_INPUT = 50_000
+LISTED_SHARE = (
+    1 / 16
+)  # of a table, beyond which operators order it sooner than a kernel leaves rows out
 SMALL_STORED = 1000  # rows that operators have made, of which others make the next step at once
 
 
@@ -76,8 +80,6 @@ class Fusion:
 
     def _alone(self, node: Physical) -> Physical:
         rebuilt = node.with_children([self.visit(child) for child in node.children])
-        if isinstance(rebuilt, TopK) and self.readers[id(node.children[0])] == 1:
-            return _cutting(rebuilt)
         if self.joins(node) and isinstance(node, HashJoin | NestedLoopJoin | HashAggregate):
             return replace(rebuilt, not_fused=outside(node))
         if isinstance(node, FilterRows) and isinstance(node.input, HashAggregate):
@@ -195,6 +197,39 @@ def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
     return ConcatRows(made, node.columns).placed_as(node)
 
 
+def list_first_rows(node: Physical, fusion: Fusion) -> Physical | None:
+    """TopK(chain)  ->  TopK(Pipeline(chain)), whose kernel leaves out rows that are behind the last one which is kept.
+
+    Columns may come after the order then, and a chain that computes what the rows are ordered by need not be stored: the 25 dearest of
+    6 M line items by a product of three columns take 6.1 ms of CPU time instead of 52.6, a thousand of them in the order in which they lie
+    1.3 ms instead of 8.5 (SF1, two busy cores, hot).
+    """
+    if not isinstance(node, TopK) or fusion.readers[id(node.input)] > 1:
+        return None
+    below = fusion.visit(node.input)
+    if not isinstance(below, Pipeline):
+        if not _lists_few(node, fusion):
+            return None
+        body = Body(fusion.readers, stored=fusion.stored)
+        below = fusion.pipeline(node.input, body.chain(node.input), body)
+    first = FirstRows(node.keys[0], node.offset + node.count)
+    return replace(node, input=replace(below, cut=first))
+
+
+def _lists_few(node: TopK, fusion: Fusion) -> bool:
+    """Whether a kernel should go through all rows of a table for those that an order keeps."""
+    chain, leaf = node.input, leaf_of(node.input)
+    return (
+        chain.device == "cpu"
+        and node.keys[0].column.type.fits_register
+        and isinstance(leaf, ParquetScan | MemoryScan)
+        and all(is_link(part) and fusion.readers[id(part)] == 1 for part in spine(chain))
+        and not has_joins(chain)
+        and fusion.is_worth_it(leaf)
+        and node.offset + node.count <= (leaf.table.statistics().rows or 0) * LISTED_SHARE
+    )
+
+
 # What an operator becomes, instead of one that runs alone: the first that makes something of it
 PIPELINE_RULES = (
     Rule(
@@ -202,6 +237,7 @@ PIPELINE_RULES = (
     ),
     Rule(aggregate_unions, "before rows of several sources are stored as one source"),
     Rule(fuse_chain, "whatever rows go through without being stored, from a scan to where it ends"),
+    Rule(list_first_rows, "above chains, which are made before it"),
     Rule(split_full_joins, "last: the halves are chains, which a full join ends"),
 )
 # What becomes of a tree before it is settled whether a kernel ends there
@@ -216,9 +252,3 @@ CHAIN_RULES = (
 BODY_RULES = (
     Rule(reduce_builds, "last: what a build side is spared depends on all that probes it"),
 )
-
-
-def _cutting(node: TopK) -> TopK:
-    """TopK(Pipeline) -> the same, whose pipeline knows that few of its rows are kept, so that columns may come after the order."""
-    below = node.input
-    return replace(node, input=replace(below, cut=True)) if isinstance(below, Pipeline) else node

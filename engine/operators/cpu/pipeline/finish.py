@@ -28,17 +28,17 @@ def finished(made: Program, outcome: Any, leaves: Leaves, context: Context, cut:
     """Return the groups of an aggregate, or the rows that a kernel lists; where few of them are kept columns may be late."""
     if made.rows_out:
         found = dict(zip(made.rows_out, outcome, strict=True))
-        return _Gathered(made, found, len(outcome[0]), leaves, context).table({}, cut)
+        return Gathered(made, found, len(outcome[0]), leaves, context).table({}, cut)
     results, length = result_columns(made, outcome.arrays, outcome.numbers)
     table = Table({c.id: to_physical(array, c.type) for c, array in results.items()}, length)
     if not made.late:
         return table
     rows = rows_of_groups(made, outcome.arrays, outcome.numbers)
-    return _Gathered(made, rows, length, leaves, context).table(table.arrays, cut)
+    return Gathered(made, rows, length, leaves, context).table(table.arrays, cut)
 
 
 @dataclass(frozen=True)
-class _Gathered:
+class Gathered:
     """What late columns read at the row numbers of each relation."""
 
     made: Program
@@ -54,18 +54,18 @@ class _Gathered:
         """
         late = self.made.late
         if not cut or self.length < LATE_ROWS:
-            return Table({**there, **self._values(late, None)}, self.length)
+            return Table({**there, **self.values(late)}, self.length)
         computed = [each for each in late if not isinstance(each.expr, ColumnRef)]
         others = {each.column.id: each for each in late if isinstance(each.expr, ColumnRef)}
 
         def gather(ids: Sequence[int], rows: Rows | None) -> list[pa.Array]:
-            values = self._values([others[i] for i in ids], rows)
+            values = self.values([others[i] for i in ids], rows)
             return [values[i] for i in ids]
 
-        there = {**there, **self._values(computed, None)}
+        there = {**there, **self.values(computed)}
         return Table(DeferredColumns(there, list(others), gather, self.length), self.length)
 
-    def _values(self, late: Sequence[LateColumn], picked: Rows | None) -> dict[int, pa.Array]:
+    def values(self, late: Sequence[LateColumn], picked: Rows | None = None) -> dict[int, pa.Array]:
         """Return late columns at all rows, or at some."""
         read = {c for each in late for c in columns_of(each.expr)}
         arrays = {}

@@ -18,9 +18,10 @@ from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
 from ....plan.expr import Column
-from ....plan.physical import Physical
+from ....plan.physical import FirstRows, Physical
 from ....storage.columns.encodings import Array
 from ...context import Context, Origin, latest
+from .first_rows import Bound, FirstRowsListing, Ranges
 from .pipeline_inputs import Leaves
 
 CLOSE = "a value was close to 64 bits"
@@ -88,8 +89,14 @@ def arguments(made: Program, leaves: Leaves) -> list[Array]:
     return arrays
 
 
-def run(kernels: Kernels, counts: Sequence[int], leaves: Leaves, context: Context) -> Launched:
-    """Run the kernels, each over so many rows."""
+def run(
+    kernels: Kernels,
+    counts: Sequence[int],
+    leaves: Leaves,
+    context: Context,
+    first: FirstRows | None = None,
+) -> Launched:
+    """Run the kernels, each over so many rows; `first`: those alone of the rows that come out are read."""
     *builds, main = zip(kernels.functions, kernels.stages.programs, counts, strict=True)
     memory: dict[str, Array] = {}
     for function, made, rows in builds:
@@ -102,7 +109,7 @@ def run(kernels: Kernels, counts: Sequence[int], leaves: Leaves, context: Contex
         if index.unique and memory[f"{index.name}_state"][REPEATED]:
             return Launched(repeating=(index.number,))
     context.check()
-    return _main(*main, memory, leaves, context)
+    return _main(*main, memory, leaves, context, first)
 
 
 def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
@@ -121,6 +128,7 @@ def _main(
     memory: dict[str, Array],
     leaves: Leaves,
     context: Context,
+    first: FirstRows | None,
 ) -> Launched:
     columns = arguments(made, leaves)
     if made.accumulators:
@@ -132,7 +140,15 @@ def _main(
         return Launched(outcome, CLOSE if outcome.doubt else None)
     found: Any
     if made.rows_out:
-        found = host_kernels.list_rows(function, made, columns, rows, context.threads, memory)
+        ranges = host_kernels.ranges_of(rows, context.threads)
+
+        def listed(ranges: Ranges, bound: Bound = None) -> list[Array] | None:
+            return host_kernels.list_rows(function, made, columns, ranges, memory, bound)
+
+        if made.bound is None or first is None:
+            found = listed(ranges)
+        else:
+            found = FirstRowsListing(made, first, listed, leaves, context).rows(rows, ranges)
     else:
         found = host_kernels.select_rows(function, made, columns, rows, context.threads)
     return Launched(found, CLOSE if found is None else None)

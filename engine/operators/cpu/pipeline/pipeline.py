@@ -9,6 +9,7 @@ from functools import partial
 
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.listing import operations
+from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.device_costs import costs_of
 from ....plan.expr import Column
@@ -28,6 +29,7 @@ ROWS_A_GROUP_IN_ORDER = 1
 LARGEST_IN_ORDER = 1 << 24
 # Rows that operators get through while a kernel compiles
 UNFUSED_FIRST_ROWS = 10_000_000
+DROPPING = p.FilterRows | p.HashJoin | p.NestedLoopJoin
 
 
 @dataclass
@@ -70,7 +72,7 @@ class Attempt:
     def compile(self, slotted: p.Pipeline | None) -> PreparedPipeline:
         steps, context = (slotted or self._node).steps, self._context
         self._leaves = leaves = self._found(steps.columns_read, slotted is not None)
-        made = _stages(steps, leaves, context)
+        made = _stages(steps, self._node.cut, leaves, context)
         kernels = launch.compiled(made, partial(concealed_tree, steps.body), context)
         rows = tuple((chain.source, leaves.rows(chain.source)) for chain in steps.chains)
         few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
@@ -93,7 +95,7 @@ class Attempt:
         receipt = self._receipt(kernels, rows)
         expected = kernels.kernels.checked + sum(rows)
         context.progress.expect(expected, receipt.bytes, counts_rows=True)
-        done = launch.run(kernels.kernels, rows, leaves, context)
+        done = launch.run(kernels.kernels, rows, leaves, context, node.cut)
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
@@ -104,9 +106,10 @@ class Attempt:
 
         if done.doubt is not None:
             return Void(done.doubt, facts)
-        if node.steps.is_selection:
-            return Done(selected_rows(node.steps.chain, done.outcome, leaves, node.cut), facts)
-        table = finished(stages.main, done.outcome, leaves, context, node.cut)
+        cut = node.cut is not None
+        if stages.main.selects:
+            return Done(selected_rows(node.steps.chain, done.outcome, leaves, cut), facts)
+        table = finished(stages.main, done.outcome, leaves, context, cut)
         if node.steps.condition is not None:
             table = filter_rows(node.steps.condition, (table,), context)
         return Done(table, facts)
@@ -120,7 +123,15 @@ class Attempt:
         return replace(of_one_run(kernels.receipt, built), rows=gone_through, bytes=size)
 
 
-def _stages(steps: PipelineSteps, leaves: Leaves, context: Context) -> Stages:
+def _stages(
+    steps: PipelineSteps, first: p.FirstRows | None, leaves: Leaves, context: Context
+) -> Stages:
+    if first is not None and steps.groups is None:
+        try:
+            return stages(steps, leaves, Limits(0), first.order)
+        except NotFusable:
+            if not any(isinstance(n.node, DROPPING) for n in steps.chain.steps):
+                raise  # operators need no row numbers of all rows
     if steps.is_selection:
         return Stages((selected(steps.chain, leaves),), ())
     leaf, groups = steps.source, steps.groups
