@@ -21,6 +21,7 @@ BUCKET_ROWS = 1 << 18
 MOST_BITS = 10
 MOST_BUCKETS = 1 << MOST_BITS
 SAMPLE = 64  # values for each bucket
+LEAST_SAMPLED = 4  # values of a sample for each of the first rows that are asked for
 # Odd, so that multiplying by it loses no bit
 STEP = np.uint64(0x9E3779B97F4A7C15)
 

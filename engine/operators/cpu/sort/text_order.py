@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....storage.columns.encodings import Array
 from ..memory.chunks import each, each_chunk
 from ..table import Indices, concat_arrays, to_numpy
 from .number_rows import number_rows
@@ -153,27 +152,6 @@ def sorted_rows(strings: pa.Array) -> Indices:
         here = rows[bucket]
         rows[bucket] = here[sorted_rows(strings.take(pa.array(here)))]
     return rows
-
-
-def first_bytes(strings: pa.Array) -> npt.NDArray[np.uint16]:
-    """Return the first two bytes of strings as numbers in their order, zeros behind the end; any for NULL."""
-    _, offsets, text = strings.buffers()
-    dtype = np.int64 if pa.types.is_large_string(strings.type) else np.int32
-    ends: Array = np.frombuffer(offsets, dtype)[strings.offset : strings.offset + len(strings) + 1]
-    content = np.frombuffer(text or b"\0", np.uint8)
-    found = np.empty(len(strings), np.uint16)
-
-    def chunk(start: int, stop: int) -> None:
-        at = ends[start:stop]
-        here = content.take(at, mode="clip").astype(np.uint16) << np.uint16(8)
-        here |= content.take(at + 1, mode="clip")
-        length = ends[start + 1 : stop + 1] - at
-        short = np.flatnonzero(length < 2)
-        here[short] = np.where(length[short] == 1, here[short] & np.uint16(0xFF00), 0)
-        found[start:stop] = here
-
-    each_chunk(chunk, len(strings))
-    return found
 
 
 def leading_words(strings: pa.Array) -> Ints:
