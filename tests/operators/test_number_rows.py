@@ -136,6 +136,9 @@ QUERIES = [
     "select x, y from t intersect select x, y from u",
     "select x from t except all select x from u",
     "select count(*) as n from t join u on t.x = u.x and t.y = u.y and t.z = u.z",
+    "select v, count(*) as n, count(distinct y) as ys, count(distinct x) filter (where y < 0) as xs from t group by v",
+    "select count(distinct v) as n, count(distinct y) as ys, count(distinct z) filter (where x > 0) as zs from t",
+    "select count(distinct v) as n, count(distinct x) as xs from t where y = 5",
     "select x, y from t where x > 1e300 except select x, y from u where x > 1e305 and y is null",
 ]
 
@@ -148,9 +151,10 @@ def test_wide_keys(query: str) -> None:
     chosen: dict[str, list[Any]] = {
         "x": [None, float("nan"), 0.0, -0.0, 1.7e308, -1.7e308, float("inf"), 5e-324],
         "y": [None, ENDS.min, ENDS.max, 0, -1],
+        "v": [ENDS.min, ENDS.max, *range(-(10**18), 10**18, 10**16)],
         "z": [None, *(Decimal(f"{s}{'9' * 30}") for s in "+-"), Decimal(0)],
     }
-    types = {"x": pa.float64(), "y": pa.int64(), "z": pa.decimal128(38, 0)}
+    types = {"x": pa.float64(), "y": pa.int64(), "v": pa.int64(), "z": pa.decimal128(38, 0)}
     t, u = (
         pa.table(
             {

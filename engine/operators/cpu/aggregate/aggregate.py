@@ -10,6 +10,7 @@ import pyarrow as pa
 from ....errors import Located
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
+from ....plan.functions import AGGREGATE
 from ....plan.partial import FinishAverages
 from ...context import Context
 from .. import table as tables
@@ -122,6 +123,16 @@ def _grouped(table: Table, keys: tuple[Column, ...]) -> tuple[Groups, Indices]:
     return groups.compact() if found.firsts is None else (groups, found.firsts)
 
 
+def _first_of_values(columns: list[pa.Array], groups: Groups) -> Indices:
+    """Return a row for each group and different value in it."""
+    keys = columns if groups.codes is None else [pa.array(groups.codes), *columns]
+    found = group_numbers(keys)
+    if found.firsts is not None:
+        return found.firsts
+    _, first = Groups(found.codes, found.size, groups.rows).compact()
+    return first
+
+
 def aggregate_groups(call: AggregateCall, table: Table, groups: Groups) -> pa.Array:
     """Return one aggregate of each group."""
     args = [table[a.column] for a in call.args if isinstance(a, ColumnRef)]
@@ -145,11 +156,10 @@ def _rows(
     if call.distinct and args:
         columns = args if rows is None else [take_array(a, rows) for a in args]
         members = groups if rows is None else groups.subset(rows)
-        found = group_numbers([pa.array(members.all_codes), *columns])
-        first = found.firsts
-        if first is None:
-            _, first = Groups(found.codes, found.size, members.rows).compact()
-        first = np.sort(first)
+        first = _first_of_values(columns, members)
+        row = AGGREGATE[call.function]
+        if not (row.counts and row.fold):  # counts do not depend on the order of rows
+            first = np.sort(first)
         rows = first if rows is None else rows[first]
     if call.order:
         keys = [

@@ -50,8 +50,11 @@ class Groups:
 
     def subset(self, rows: Indices | Mask) -> Groups:
         """Return the groups with only some of their rows, in the order given."""
-        codes = self.all_codes[rows]
-        return Groups(None if self.codes is None else codes, self.count, len(codes))
+        if self.codes is None:
+            chosen = np.count_nonzero(rows) if rows.dtype == np.bool_ else len(rows)
+            return Groups(None, self.count, int(chosen))
+        codes = self.codes[rows]
+        return Groups(codes, self.count, len(codes))
 
     def counts(self, valid: Mask | None) -> Ints:
         """Valid rows of each group."""

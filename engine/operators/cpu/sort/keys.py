@@ -154,7 +154,7 @@ def group_numbers(arrays: Sequence[pa.Array]) -> Numbers:
     # Unlike an index, groups touch all slots of what numbers those that occur
     if not words.full and words.size <= max(SMALL_DOMAIN, GROUP_SLOTS * length):
         return Numbers(words.packed, words.size)
-    return number_rows([*words.full, words.packed])
+    return number_rows([*words.full, words.packed] if words.size > 1 else words.full)
 
 
 def _numbers_of(array: pa.Array) -> list[Image]:

@@ -25,7 +25,7 @@ from .ordering import MOST_BITS, Ints, by_hash
 
 ARROW_ROWS = 1 << 14  # up to which Arrow is quick enough
 MOST_ROWS = 1 << 30  # of a table with places of 32 bits
-PART_ROWS = 1 << 14
+PART_ROWS = 1 << 15
 FEWEST_SLOTS = 1 << 10
 FEW_SAMPLE, FEW_SHARE = (
     4096,
@@ -110,7 +110,7 @@ def number_distinct(build: Ints, valid: Mask | None, probe: Ints) -> tuple[Ints,
 def _numbered(words: Sequence[Ints], known: int, kernels: KernelsByName) -> Numbers:
     """Number the values of the first `known` rows; rows after them that have others are -1."""
     width, rows = len(words), len(words[0])
-    flat = np.stack(words, axis=1).ravel() if width > 1 else words[0].astype(np.int64, copy=False)
+    flat = _side_by_side(words) if width > 1 else words[0].astype(np.int64, copy=False)
     flat = np.ascontiguousarray(flat)
     bits = min((rows // PART_ROWS).bit_length(), MOST_BITS)
     if not bits:
@@ -118,6 +118,17 @@ def _numbered(words: Sequence[Ints], known: int, kernels: KernelsByName) -> Numb
     parts = _PartsOfRows.of(flat, width, known, bits, kernels)
     found, sizes = parts.number(flat, width, kernels)
     return parts.fetch(found, sizes, kernels)
+
+
+def _side_by_side(words: Sequence[Ints]) -> Ints:
+    flat = np.empty((len(words[0]), len(words)), np.int64)
+
+    def chunk(start: int, stop: int) -> None:
+        for place, word in enumerate(words):
+            flat[start:stop, place] = word[start:stop]
+
+    each_chunk(chunk, len(flat))
+    return flat.ravel()
 
 
 @dataclass(frozen=True)
