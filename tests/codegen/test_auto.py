@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import fuseline
 from fuseline.planner.pipelines.fuse import SMALL_INPUT
-from tests.compare import connected
+from tests.compare import assert_same_as_duckdb, connected
 
 QUERY = "select sum(v), count(*) from t where v > 100"
 
@@ -47,3 +47,27 @@ def test_a_kernel_that_is_on_disk_is_used_at_once(tmp_path: Path) -> None:
             frame.to_arrow()
             (note,) = [n.note for n in frame.profile.nodes if n.name == "Pipeline"]
             assert note.startswith("kernel ")
+
+
+def test_groups_are_hashed_where_their_keys_repeat(tmp_path: Path) -> None:
+    rows = 3 * SMALL_INPUT
+    far = 10**9 * np.arange(rows)
+    columns = {"v": np.arange(rows), "few": far[np.arange(rows) % 97], "many": far[::-1]}
+    few, many = (f"select {k}, sum(v) as total from t group by {k}" for k in ("few", "many"))
+    tables = {"t": pa.table(columns)}
+    with connected(tables, fuse="auto", cache_dir=tmp_path) as connection:
+        assert settled_note(few, connection).startswith("kernel ")
+        assert "a domain of more than" in settled_note(many, connection)
+        assert_same_as_duckdb(few, tables, connection=connection)
+
+
+def settled_note(query: str, connection: fuseline.Connection) -> str:
+    """What a pipeline says of its run, once no kernel is compiled for it any more."""
+    deadline = time.monotonic() + 60
+    while True:
+        frame = connection.sql(query)
+        frame.to_arrow()
+        (note,) = [n.note for n in frame.profile.nodes if n.name == "Pipeline"]
+        if "being compiled" not in note or time.monotonic() > deadline:
+            return note
+        time.sleep(0.05)

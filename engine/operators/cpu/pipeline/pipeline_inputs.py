@@ -29,6 +29,7 @@ from .derived_columns import derived
 from .stored import stored_column
 
 ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
+ROWS_COMPARED = 1 << 12  # to tell whether most have values that others have too
 # Stored rows: kernels know whether there are none, or one; those for more serve fewer, too, as long as their memory is not much too large
 FEWEST_ALIKE = 2
 MOST_TIMES_WIDER = 64
@@ -240,6 +241,18 @@ class Leaves:
             return False
         seen = codes[:: max(1, len(codes) // ROWS_SEEN)]
         return bool((seen[1:] >= seen[:-1]).all())
+
+    def repeat(self, leaf: p.Physical, columns: Sequence[Column]) -> bool:
+        """Whether most rows seem to have values of the leaf's columns that others have too, from a look at some."""
+        if not set(leaf.columns).issuperset(columns):
+            return False
+        try:
+            codes = [self.encoded(leaf, column).codes for column in columns]
+        except NotFusable:
+            return False
+        step = max(1, self.count(leaf) // ROWS_COMPARED)
+        seen = list(zip(*(c[::step].tolist() for c in codes), strict=True))
+        return 3 * len(set(seen)) <= 2 * len(seen)
 
     def find(self, known: KnownInputs) -> bool:
         """Look in the cache for the very columns of scans that an earlier run has read; say whether they are all there."""
