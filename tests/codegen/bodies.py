@@ -42,6 +42,7 @@ class Tables:
     nullable: set[Column] = field(default_factory=set)
     repeating: Collection[int] = ()
     derivations: list[Expr] = field(default_factory=list)
+    text_tables: int = 1
 
     def scan(self, name: str, rows: int, nullable: str = "", /, **columns: Held) -> MemoryScan:
         made = tuple(self.column_of(n, held, nullable) for n, held in columns.items())

@@ -44,11 +44,18 @@ def through_table(expr: Expr, kernel: ProgramBuilder) -> Value | None:
         return None
     (column,) = read
     source = kernel.described(column)
-    if source is None or source.codes is None or source.codes > LOOKUP_LIMIT:
+    if source is None or not has_table(source, kernel):
         return None
+    assert source.codes is not None
     nullable = kernel.validity(source) is not None
     make = partial(_table, source=source, nullable=nullable, fold=kernel.source.fold)
     return _value(computed_over(make, expr, expr.type), source, kernel)
+
+
+def has_table(source: Input, kernel: ProgramBuilder) -> bool:
+    """Whether an expression over a column becomes a table."""
+    times = 1 if source.values is None else kernel.source.text_tables
+    return source.codes is not None and source.codes <= times * LOOKUP_LIMIT
 
 
 def beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:

@@ -37,7 +37,7 @@ from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
 from .constants import compared_constant, literal, whole_constant
-from .lookup import LOOKUP_LIMIT, beforehand, in_one_dictionary, through_table
+from .lookup import beforehand, has_table, in_one_dictionary, through_table
 from .whole_numbers import quotient, remainder
 
 MOST_TESTS = 16  # of a list of values, one after the other
@@ -211,7 +211,7 @@ def _is_long(expr: InList, kernel: ProgramBuilder) -> bool:
     if len(expr.values) <= MOST_TESTS or not isinstance(expr.operand, ColumnRef):
         return False
     source = kernel.described(expr.operand.column)
-    return source is not None and source.codes is not None and source.codes <= LOOKUP_LIMIT
+    return source is not None and has_table(source, kernel)
 
 
 # Arithmetic

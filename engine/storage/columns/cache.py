@@ -79,6 +79,8 @@ class ColumnCache:
     is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.
     """
 
+    is_lasting = True  # for later queries
+
     def __init__(self, limits: int | Mapping[str, int]) -> None:
         self._limits = limits
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
@@ -204,6 +206,8 @@ class ColumnCache:
 
 class ChunkCache(ColumnCache):
     """The columns of one chunk; when the device runs out of memory, those of other queries go first."""
+
+    is_lasting = False
 
     def __init__(self, others: ColumnCache) -> None:
         super().__init__(1 << 62)

@@ -207,15 +207,17 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
         array = array.dictionary_encode()
         if len(array.dictionary) > max(limit, DISTINCT_SHARE * len(array)):
             return None
-    order = pc.sort_indices(array.dictionary)
-    values = array.dictionary.take(order)
-    if values.null_count or (len(values) > 1 and pc.any(pc.equal(values[1:], values[:-1])).as_py()):
+    values, order = array.dictionary, None
+    if not _ascend(values):
+        order = np.asarray(pc.sort_indices(values))
+        values = values.take(pa.array(order))
+    if values.null_count or (order is not None and not _ascend(values)):
         return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
     indices = array.indices
     mask = np.asarray(indices.is_valid()) if indices.null_count else None
     width = code_width(len(values))
     rank = np.zeros(max(len(values), 1), UNSIGNED[width])
-    rank[np.asarray(order)] = np.arange(len(values))
+    rank[slice(len(values)) if order is None else order] = np.arange(len(values))
     raw = values_of(indices, indices.type.to_pandas_dtype())
     codes = zeros(len(raw), rank.dtype)
 
@@ -227,6 +229,10 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
 
     each_block(len(raw), threads, of_block)
     return _column(data_type, Dictionary(values, width), codes, mask)
+
+
+def _ascend(values: pa.Array) -> bool:
+    return len(values) < 2 or bool(pc.all(pc.less(values[:-1], values[1:])).as_py())
 
 
 # Buffers

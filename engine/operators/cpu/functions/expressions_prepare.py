@@ -109,14 +109,16 @@ class _Maker:
             return ComputedConstant(vector, expr.type)
         (column,) = columns
         entries = self.table.arrays[column.id].dictionary
-        entries = tables.concat_arrays([entries, pa.nulls(1, entries.type)])
+        parts = [self._over(expr, column, part) for part in (entries, pa.nulls(1, entries.type))]
+        made = tables.concat_arrays(parts)
+        return DictionaryLookup(column, Vector.from_arrow(made, expr.type), expr.type)
+
+    def _over(self, expr: Expr, column: Column, entries: pa.Array) -> pa.Array:
         count = len(entries)
         alone = Table({column.id: entries}, count)
         if self.over is not None and count > CHUNK_ROWS:
-            made = self.over(expr, alone)
-        else:
-            made = value(expr, Chunk(alone, 0, count)).to_arrow(count)
-        return DictionaryLookup(column, Vector.from_arrow(made, expr.type), expr.type)
+            return self.over(expr, alone)
+        return value(expr, Chunk(alone, 0, count)).to_arrow(count)
 
 
 def with_texts_numbered(exprs: Sequence[Expr], table: Table) -> Table:

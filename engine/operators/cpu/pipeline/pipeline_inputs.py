@@ -129,6 +129,8 @@ class Leaves:
     earlier run found that their keys repeat.  `widens`: what is said of stored rows holds for others too, as constants leave them.
     """
 
+    text_tables = 16  # a value has two rows or more, and a row of text takes longer than a look
+
     def __init__(
         self,
         inputs: tuple[Table, ...],

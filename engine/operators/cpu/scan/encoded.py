@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+import pyarrow as pa
+
 from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column
@@ -24,6 +26,7 @@ from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ...streaming import column_shares
 from ..memory.ask_memory import askable_shares
+from .repeated_texts import bytes_wanted, with_dictionary
 from .scan import DEVICE, read_columns
 
 # Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
@@ -131,7 +134,7 @@ def _encode(
         refused = []
         for column, source in share:
             array = arrays.pop(source)
-            encoded = encode(array, column.type, context.threads)
+            encoded = encode(_repeated(scan, source, array, context), column.type, context.threads)
             if encoded is None:
                 refused.append(source)
                 context.cache.put(kernel_key(scan, source, DEVICE), NO_ENCODING, 0)
@@ -144,6 +147,18 @@ def _encode(
                 context.cache.put(key, encoded, encoded.nbytes)
             context.check()
         yield made, refused
+
+
+def _repeated(scan: TableScan, source: str, array: pa.Array, context: Context) -> pa.Array:
+    """Return text with a dictionary where that is worth it: it has to be kept, and there has to be memory to make it."""
+    key, cache = kernel_key(scan, source, DEVICE), context.cache
+    if not cache.is_lasting or key.source is None or array.nbytes > cache.limit(DEVICE):
+        return array
+    try:
+        context.ask(scan, bytes_wanted(array))
+    except MemoryError:
+        return array
+    return with_dictionary(array)
 
 
 def _pairs(scan: TableScan) -> list[tuple[Column, str]]:
