@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median as middle
 
-from ..operators.exchange_rounds import FEW_ROWS, HEADERS
+from ..operators.exchange.exchange_rounds import FEW_ROWS, HEADERS
 from .profile import WorkerReceipt
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ..plan.expr import Expr
     from ..storage.columns.cache import ColumnCache
     from ..storage.columns.encodings import EncodedColumn
-    from .exchange_rounds import ExchangeRounds
+    from .exchange.exchange_placed import PlacedRows
+    from .exchange.exchange_rounds import ExchangeRounds
 
 T = TypeVar("T")
 
@@ -294,7 +295,7 @@ class Context:
     `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
     `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
-    `rounds` how far those are that go from device to device.
+    `rounds` how far those are that go from device to device, `placed` what has come in others.
     """
 
     cache: ColumnCache
@@ -317,6 +318,7 @@ class Context:
     peers: Peers | None = None
     heavy: dict[int, frozenset[int]] = field(default_factory=dict)
     rounds: dict[int, ExchangeRounds] = field(default_factory=dict)
+    placed: dict[int, PlacedRows] = field(default_factory=dict)
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
 
     def derived(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
-from ..operators.exchange_rows import exchanged
+from ..operators.exchange.exchange_rows import exchanged
 from ..operators.host_memory import let_go
 from ..operators.pulling import REASON, TooFew
 from ..operators.run_unfused import BackendTable

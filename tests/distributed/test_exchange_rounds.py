@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from fuseline.operators.context import MovedBytes, PeerMessage, PlacedBytes
-from fuseline.operators.exchange_rounds import (
+from fuseline.operators.exchange.exchange_rounds import (
     MOST_BESIDE,
     ExchangeRounds,
     Packed,

@@ -14,8 +14,8 @@ import pytest
 
 from fuseline import errors
 from fuseline.operators.context import MovedBytes, PeerMessage, PlacedBytes
-from fuseline.operators.exchange_rounds import FEW_ROWS
-from fuseline.operators.exchange_rows import few_together, parts_of_few
+from fuseline.operators.exchange.exchange_rounds import FEW_ROWS
+from fuseline.operators.exchange.exchange_rows import few_together, parts_of_few
 from fuseline.plan.exchange import Exchange
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import Stored

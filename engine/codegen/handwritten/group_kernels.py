@@ -63,8 +63,8 @@ def needed(tested: bool, packed: bool) -> list[str]:
     return [name for name in SIGNATURES if name not in left_out]
 
 
-def ranges(slots: int) -> tuple[int, int]:
+def ranges(slots: int, most: int = RANGES) -> tuple[int, int]:
     """Return into how many ranges slots are dealt out, and the slots of each: as many as a warp takes at a time, or several times that."""
-    share = max(-(-slots // RANGES), LEAST_SHARE)
+    share = max(-(-slots // most), LEAST_SHARE)
     share += -share % TAKEN
     return -(-slots // share), share

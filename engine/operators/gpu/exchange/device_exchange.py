@@ -1,14 +1,14 @@
 """An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
 
-libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
+Columns of fixed width that go where their keys say come where they stay at once (`placed_exchange`).  Of others libcudf packs columns into
+one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
 the first worker, or to each, go by the host in one meeting: an aggregate of a few groups lies there, and is put together there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
@@ -16,7 +16,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....plan.exchange import Exchange
 from ....plan.expr import Column
 from ...context import Context, Peers
-from ...exchange_rounds import (
+from ...exchange.exchange_rounds import (
     FEW_ROWS,
     Arrived,
     ExchangeRounds,
@@ -24,17 +24,15 @@ from ...exchange_rounds import (
     Space,
     exchange_in_rounds,
 )
-from ...exchange_rows import few_together, parts_of_few
-from ...host_memory import let_go
+from ...exchange.exchange_rows import few_together, parts_of_few
 from ..columns import empty
 from ..memory import to_host
 from ..memory.buffers import copy
-from ..memory.device import device_memory, is_out_of_memory
+from ..memory.device import device_memory, with_room
 from ..memory.upload import on_host
 from ..table import Table, check_rows, device_type
-from .device_parts import DeviceParts, Ends, Stretch, device_parts
-
-T = TypeVar("T")
+from .device_parts import DeviceParts, Ends, Stretch, device_parts, sliced
+from .placed_exchange import is_placed, placed_table
 
 # Rows that a worker gives by the host, which is one meeting too many where another has more
 MOST_FEW = 1 << 12
@@ -53,8 +51,10 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
     few = _few_exchanged(node, table, peers, context)
     if few is not None:
         return few
+    if is_placed(node):
+        return placed_table(node, table, context)
     try:
-        parts = _with_room(lambda: device_parts(node, table, ends_of, context), context)
+        parts = with_room(lambda: device_parts(node, table, ends_of, context), context)
     except MemoryError:
         # The others would wait where they have to agree on the parts
         if node.kind == "pick" or node.is_spread or node.orders:
@@ -70,7 +70,7 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
 
     def space(size: int, total: int, source: int | None) -> Space:
         context.ask(node, total)
-        made = _with_room(
+        made = with_room(
             lambda: DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM), context
         )
         if source is not None:
@@ -79,7 +79,7 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
 
     def pack(number: int) -> Sequence[Packed | None]:
         assert sender is not None
-        return _with_room(lambda: sender.pack(number), context)
+        return with_room(lambda: sender.pack(number), context)
 
     rounds = 0 if sender is None else sender.rounds
     if not exchange_in_rounds(peers, node.number, state, rounds, pack, space):
@@ -90,7 +90,7 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
     for rank, arrived in enumerate(state.arrived):
         pieces += _own(sender.parts, rank) if rank == peers.rank else map(_unpacked, arrived)
     cut = sender.parts
-    made = _with_room(lambda: _together(pieces, node.columns, cut, peers.rank), context)
+    made = with_room(lambda: _together(pieces, node.columns, cut, peers.rank), context)
     # Else the buffers could go, and others be written over them, before they are read
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     del context.rounds[node.number]
@@ -101,7 +101,7 @@ def _few_exchanged(node: Exchange, table: Table, peers: Peers, context: Context)
     """Exchange few rows by the host, where a kernel's result lies and where operators over few rows run; None where a worker has many."""
     if node.kind not in ("gather", "broadcast"):
         return None
-    held = _with_room(lambda: to_host.on_host(table, node.columns, MOST_FEW), context)
+    held = with_room(lambda: to_host.on_host(table, node.columns, MOST_FEW), context)
     parts = None if held is None else parts_of_few(node, held.to_arrow(node.columns), peers)
     found = peers.exchange_few(FEW_ROWS - node.number, parts)
     return None if found is None else on_host(*few_together(found, node.columns))
@@ -136,7 +136,7 @@ class _Sender:
                 continue
             key = tuple((id(rows), begin, end) for rows, begin, end in shares)
             if key not in made:
-                made[key] = _packed([_sliced(share) for share in shares])
+                made[key] = _packed([sliced(share) for share in shares])
             found.append(made[key])
         return found
 
@@ -170,12 +170,7 @@ def _unpacked(arrived: Arrived) -> plc.Table:
 
 def _own(parts: DeviceParts, rank: int) -> list[plc.Table]:
     """Return the rows that stay."""
-    return [_sliced(stretch) for stretch in parts[rank] if stretch.begin < stretch.end]
-
-
-def _sliced(stretch: Stretch) -> plc.Table:
-    rows, begin, end = stretch
-    return rows if stretch.is_whole else plc.copying.slice(rows, [begin, end])[0]
+    return [sliced(stretch) for stretch in parts[rank] if stretch.begin < stretch.end]
 
 
 def _together(
@@ -189,20 +184,3 @@ def _together(
     is_own = len(filled) == 1 and any(filled[0] is held.rows for held in parts[own])
     rows = filled[0] if is_own else plc.concatenate.concatenate(filled)
     return Table({c.id: held for c, held in zip(columns, rows.columns(), strict=True)}, count)
-
-
-def _with_room(work: Callable[[], T], context: Context) -> T:
-    """Do what takes device memory; without room drop the scanned columns and try once more. Raises `MemoryError` when that does not help."""
-    try:
-        return work()
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-    let_go()
-    context.cache.release("gpu", 1 << 62)
-    try:
-        return work()
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise MemoryError(str(error)) from error

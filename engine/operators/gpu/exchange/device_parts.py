@@ -1,7 +1,7 @@
 """Which rows of a table go to which worker: the stretches of tables that each gets.
 
-A slot is a part of the keys' hash, a range of a key's values, or a stretch of sorted rows.  Rows that go to one worker by slots are
-picked for each if workers are few, which reads all rows as often; else rows are brought into the order of their slots, which are one
+A slot is what one worker gets by a hash of keys or by the range of a key's values, or what all get since very many rows have its keys.
+Rows of slots are picked for each if workers are few, which reads all rows as often; else rows are brought into the order of their slots, which are one
 byte wide where they can be, so that a radix sort makes one pass.  Either way rows of one slot keep their order.
 """
 
@@ -17,13 +17,14 @@ import pylibcudf as plc
 from ....plan.exchange import Exchange
 from ....plan.types import BIGINT
 from ...context import Context, Peers
-from ...cut_sorted_rows import sort_columns
-from ...exchange_rows import ends_of_parts
-from ...heavy_keys import heavy_parts
+from ...exchange.cut_sorted_rows import sort_columns
+from ...exchange.exchange_placed import route_of
+from ...exchange.exchange_rows import ends_of_parts
+from ...exchange.heavy_keys import heavy_parts
 from ...spilling import PARTS
 from .. import table as tables
 from ..columns import INT32, INT64, binary, cast, scalar, select, sequence
-from ..join.join_parts import part_numbers, piece_of
+from ..join.join_parts import key_hashes, parts_of_hashes, piece_of
 from ..table import Table
 
 Op = plc.binaryop.BinaryOperator
@@ -50,6 +51,18 @@ class Stretch(NamedTuple):
         return self.begin == 0 and self.end == self.rows.num_rows()
 
 
+class RowNumbers(NamedTuple):
+    """What says to which slot each row belongs, of so many: the one that owns its number; without numbers there are no rows.
+
+    With `keys`, numbers are hashes of these, and owned are parts of the hash: the remainders of `PARTS`, 0 where a key is NULL.
+    """
+
+    slots: int
+    numbers: plc.Column | None = None
+    owners: Sequence[int] = ()
+    keys: Sequence[plc.Column] = ()
+
+
 DeviceParts = Sequence[Sequence[Stretch]]  # what each worker gets
 
 
@@ -62,69 +75,100 @@ def device_parts(
     """
     peers = context.peers
     assert peers is not None
-    if node.is_spread:
-        return _beside_heavy(node, table, context, peers)
     if node.orders:
         keys = piece_of(table, [0, table.num_rows], sort_columns(node)).rows
         rows = tables.plc_table(table, node.columns)
         return [[Stretch(rows, a, b)] for a, b in pairwise(ends_of(keys))]
+    if node.kind == "pick" and node.keys:
+        return _own_alone(node, table, peers)
+    if node.keys:
+        numbers = row_numbers(node, table, context)
+        if numbers is None:
+            return None
+        if numbers.numbers is None:
+            return [[] for _ in range(peers.workers)]
+        cut, route = cut_in_slots(node, table, numbers), route_of(node, peers.workers)
+        return [[cut[slot] for slot in route(peers.rank, to)] for to in range(peers.workers)]
     if not table.num_rows or (node.of_first and peers.rank):
         return [[] for _ in range(peers.workers)]
-    if node.keys:
-        slots = _ranges(node, table) if node.cuts else _hashes(node, table)
-        ends = list(range(peers.workers + 1)) if node.cuts else ends_of_parts(peers.workers)
-        if node.kind == "pick":
-            own = _picked(node, table, _narrow(slots, ends[-1]), ends, peers.rank)
-            return [[own] if rank == peers.rank else [] for rank in range(peers.workers)]
-        return [[stretch] for stretch in _cut(node, table, slots, ends)]
     rows = tables.plc_table(table, node.columns)
     whole = [Stretch(rows, 0, table.num_rows)]
     is_for = [node.kind == "broadcast" or rank == 0 for rank in range(peers.workers)]
     return [whole if wanted else [] for wanted in is_for]
 
 
-def _beside_heavy(
-    node: Exchange, table: Table, context: Context, peers: Peers
-) -> DeviceParts | None:
-    """Parts of the hash that are heavy stay here, or go to all beside those that do; the others go where keys say, or nowhere."""
-    bounds = [0] * (PARTS + 1)
-    if table.num_rows:
-        hashes = _hashes(node, table)
-        bounds = _bounds(plc.sorting.sort(plc.Table([hashes]), ASCENDING, NO_NULLS), PARTS)
-    heavy = heavy_parts(node, [bounds], context)
-    if node.kind == "spread" and not heavy:
-        return None
+def _own_alone(node: Exchange, table: Table, peers: Peers) -> DeviceParts:
+    """Of rows that each worker has, those that belong to this one."""
     found: list[list[Stretch]] = [[] for _ in range(peers.workers)]
-    if not table.num_rows or (node.of_first and peers.rank):
-        return found
-    last = peers.workers  # the slot of heavy keys, behind those of the workers
-    if node.kind == "spread":
-        owners = [peers.rank] * PARTS
-    else:
-        to = ends_of_parts(peers.workers)
-        owners = [rank for rank, (a, b) in enumerate(pairwise(to)) for _ in range(a, b)]
-    slots = _listed(
-        cast(hashes, INT32), [last if i in heavy else rank for i, rank in enumerate(owners)]
-    )
-    if node.cuts and node.kind != "spread":
-        is_light = binary(slots, scalar(last, INT32), Op.LESS, BOOL)
-        slots = select(is_light, _ranges(node, table), slots)
-    cut = _cut(node, table, slots, list(range(last + 2)))
-    for rank, stretches in enumerate(found):
-        stretches.append(cut[rank])
-        if node.beside is not None or rank == peers.rank:
-            stretches.append(cut[last])
+    if table.num_rows and not (node.of_first and peers.rank):
+        slots = _ranges(node, table) if node.cuts else _parts(node, table)
+        ends = list(range(peers.workers + 1)) if node.cuts else ends_of_parts(peers.workers)
+        found[peers.rank].append(_picked(node, table, _narrow(slots, ends[-1]), ends, peers.rank))
     return found
 
 
-def _hashes(node: Exchange, table: Table) -> plc.Column:
-    return part_numbers(tables.plc_table(table, node.keys).columns(), NARROW)
+def sliced(stretch: Stretch) -> plc.Table:
+    """Return a stretch as a table."""
+    rows, begin, end = stretch
+    return rows if stretch.is_whole else plc.copying.slice(rows, [begin, end])[0]
+
+
+def row_numbers(node: Exchange, table: Table, context: Context) -> RowNumbers | None:
+    """Return what says to which slot each row belongs, None where all rows stay; workers meet where they have to agree on it."""
+    peers = context.peers
+    assert peers is not None
+    heavy: frozenset[int] = frozenset()
+    if node.is_spread:
+        heavy = heavy_parts(node, map(_part_bounds, [node], [table]), context)
+        if node.kind == "spread" and not heavy:
+            return None
+    last = peers.workers  # the slot of heavy keys, behind those of the workers
+    slots = last + 1 if node.is_spread else last
+    if not table.num_rows or (node.of_first and peers.rank):
+        return RowNumbers(slots)
+    owners = [peers.rank] * PARTS
+    if node.kind != "spread":
+        to = ends_of_parts(peers.workers)
+        owners = [rank for rank, (a, b) in enumerate(pairwise(to)) for _ in range(a, b)]
+    owners = [last if part in heavy else rank for part, rank in enumerate(owners)]
+    if node.cuts and node.kind != "spread":
+        numbers = _ranges(node, table)
+        if heavy:
+            found = _listed(_parts(node, table), owners)
+            numbers = select(binary(found, scalar(last, INT32), Op.LESS, BOOL), numbers, found)
+        return RowNumbers(slots, numbers, range(slots))
+    keys = tables.plc_table(table, node.keys).columns()
+    return RowNumbers(slots, key_hashes(keys), owners, keys)
+
+
+def cut_in_slots(node: Exchange, table: Table, numbers: RowNumbers) -> list[Stretch]:
+    """Return the rows of each slot, of a table that has some."""
+    slots, keys = numbers.numbers, numbers.keys
+    if keys:
+        slots = parts_of_hashes(slots, keys, NARROW)
+        if not node.is_spread:
+            return _cut(node, table, slots, ends_of_parts(numbers.slots))
+        slots = _listed(slots, numbers.owners)
+    return _cut(node, table, slots, list(range(numbers.slots + 1)))
+
+
+def _part_bounds(node: Exchange, table: Table) -> list[int]:
+    """Where the rows of each part of the hash would begin if they were in that order, and their end."""
+    if not table.num_rows:
+        return [0] * (PARTS + 1)
+    return _bounds(plc.sorting.sort(plc.Table([_parts(node, table)]), ASCENDING, NO_NULLS), PARTS)
+
+
+def _parts(node: Exchange, table: Table) -> plc.Column:
+    keys = tables.plc_table(table, node.keys).columns()
+    return parts_of_hashes(key_hashes(keys), keys, NARROW)
 
 
 def _listed(places: plc.Column, numbers: Sequence[int]) -> plc.Column:
     """Return what stands at places of a list of numbers."""
     listed = tables.to_device(pa.array(numbers, pa.int64()), BIGINT)
-    picked = plc.copying.gather(plc.Table([listed]), places, tables.DONT_CHECK).columns()[0]
+    at = cast(places, INT32)
+    picked = plc.copying.gather(plc.Table([listed]), at, tables.DONT_CHECK).columns()[0]
     return cast(picked, INT32)
 
 

@@ -25,7 +25,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....errors import ClusterError
 from ....storage.columns.encodings import Array
 from ...context import MovedBytes, PeerMessage, PlacedBytes
-from ...exchange_rounds import MOST_BESIDE, SLOT_ALIGNMENT
+from ...exchange.exchange_rounds import MOST_BESIDE, SLOT_ALIGNMENT
 from ..memory.buffers import (
     FROM_HOST,
     LANDING_BYTES,

@@ -101,14 +101,25 @@ def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table
     return Table(held, count)
 
 
-def part_numbers(keys: Sequence[plc.Column], data_type: plc.DataType = INT32) -> plc.Column:
-    """Return the part of each row: the same for keys that are equal in SQL, 0 where one of them is NULL."""
-    hashes = plc.hashing.murmurhash3_x86_32(plc.Table([as_key(key) for key in keys]))
+def part_numbers(keys: Sequence[plc.Column]) -> plc.Column:
+    """Return the part (INT32) of each row: the same for keys that are equal in SQL, 0 where one of them is NULL."""
+    return parts_of_hashes(key_hashes(keys), keys, INT32)
+
+
+def parts_of_hashes(
+    hashes: plc.Column, keys: Sequence[plc.Column], data_type: plc.DataType
+) -> plc.Column:
+    """Return the same of keys whose hashes are known."""
     numbers = cast(binary(hashes, scalar(PARTS, UINT32), Op.MOD, UINT32), data_type)
     for key in keys:
         if key.null_count():
             numbers = select(plc.unary.is_valid(key), numbers, scalar(0, data_type))
     return numbers
+
+
+def key_hashes(keys: Sequence[plc.Column]) -> plc.Column:
+    """Return hashes (UINT32) that are the same for keys that are equal in SQL, and anything where one of them is NULL."""
+    return plc.hashing.murmurhash3_x86_32(plc.Table([as_key(key) for key in keys]))
 
 
 # To the host

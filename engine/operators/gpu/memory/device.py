@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ....errors import install
 from ...context import Context
@@ -21,6 +21,7 @@ from .. import host_backend as hosts
 OLDEST_DRIVER = 13000  # CUDA 13.0 as the driver counts: R580
 _OUT_OF_MEMORY = ("out_of_memory", "out of memory", "bad_alloc", "cudaErrorMemoryAllocation")
 
+T = TypeVar("T")
 Operator = Callable[[Any, tuple[Any, ...], Context], Any]
 
 # Where expressions find the kernels that they run, and when these are compiled (the setting `fuse`): of the operator of this thread
@@ -201,3 +202,20 @@ def _importable(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # the parent package is missing
         return False
+
+
+def with_room(work: Callable[[], T], context: Context) -> T:
+    """Do what takes device memory; without room drop the scanned columns and try once more. Raises `MemoryError` when that does not help."""
+    try:
+        return work()
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    let_go()
+    context.cache.release("gpu", 1 << 62)
+    try:
+        return work()
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise MemoryError(str(error)) from error

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .context import MovedBytes, Peers, PlacedBytes
+from ..context import MovedBytes, Peers, PlacedBytes
 
 # Times the round, beside the number of the exchange: the number of a header's meeting
 HEADERS = 1 << 20

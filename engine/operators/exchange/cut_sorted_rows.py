@@ -16,13 +16,13 @@ from typing import Generic
 import numpy as np
 import pyarrow as pa
 
-from ..plan import physical as p
-from ..plan.exchange import Exchange
-from ..plan.expr import Column, new_column
-from ..plan.types import BIGINT
-from .context import Context
-from .run_unfused import T
-from .spilling import Parting
+from ...plan import physical as p
+from ...plan.exchange import Exchange
+from ...plan.expr import Column, new_column
+from ...plan.types import BIGINT
+from ..context import Context
+from ..run_unfused import T
+from ..spilling import Parting
 
 # That each worker shows, for each worker: then stretches are expected to differ by some 3 %
 SAMPLES = 32

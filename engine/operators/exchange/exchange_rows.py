@@ -9,16 +9,16 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ..plan import physical as p
-from ..plan.exchange import Exchange
-from ..plan.expr import Column
-from ..plan.types import to_arrow
-from .context import Context, Peers
+from ...plan import physical as p
+from ...plan.exchange import Exchange
+from ...plan.expr import Column
+from ...plan.types import to_arrow
+from ..context import Context, Peers
+from ..run_unfused import T
+from ..spill_area import SpilledPiece
+from ..spilling import PARTS, Parting
 from .cut_sorted_rows import ends_of_stretches, sort_columns
 from .heavy_keys import batches_of, heavy_parts
-from .run_unfused import T
-from .spill_area import SpilledPiece
-from .spilling import PARTS, Parting
 
 Parts = Sequence[list[pa.RecordBatch] | None]
 

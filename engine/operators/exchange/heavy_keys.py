@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from ..plan.exchange import Exchange
-from .context import Context
-from .spill_area import SpilledPiece
-from .spilling import PARTS
+from ...plan.exchange import Exchange
+from ..context import Context
+from ..spill_area import SpilledPiece
+from ..spilling import PARTS
 
 SHARE = 0.5  # of a worker's even share of all rows, what a part of the hash may have
 # How many times the rows of an even part a heavy one has at least, with however many workers
