@@ -65,17 +65,18 @@ def with_entries(node: exp.Expr, scope: Scope) -> Scope:
         if name.lower() in names:
             raise InvalidQuery(f'WITH names "{name}" twice.', span_of(entry.args["alias"]))
         names.add(name.lower())
-        if entry.args.get("key_expressions"):
-            raise Unsupported(
-                "USING KEY is not supported: keep the rows of the last round by a window over them.",
-                span_of(entry.args["alias"]),
-            )
         columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
         if scope.parameters.given:  # those of an entry that nobody reads count too
             found = entry.this.find_all(exp.Parameter, exp.Placeholder)
             scope.parameters.used.update(parameter_key(parameter) for parameter in found)
         recursive = bool(clause.args.get("recursive")) and reads(entry.this, name)
-        cte = Cte(name, entry.this, columns, scope, reads_itself=recursive)
+        keys = entry.args.get("key_expressions")
+        if keys and not recursive:
+            raise Unsupported(
+                "USING KEY is supported in WITH RECURSIVE alone, of a query that reads itself.",
+                span_of(entry.args["alias"]),
+            )
+        cte = Cte(name, entry.this, columns, scope, reads_itself=recursive, keys=tuple(keys or ()))
         scope = scope.changed(ctes={**scope.ctes, name.lower(): cte})
     return scope
 

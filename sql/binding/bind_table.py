@@ -34,7 +34,7 @@ from .bind_unnest import bind_unnested
 from .columns_chosen import copied
 from .draws.volatile import sampled
 from .macros import expanded, macro_of
-from .named_queries import BoundQuery, named_plan
+from .named_queries import RECURRING, BoundQuery, named_plan
 from .parameters import Parameters
 from .relations.about_tables import bind_about
 from .relations.bind_entries import bind_entries
@@ -165,8 +165,9 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
     name, parts = node.name, [part.name for part in node.parts]
     schema = tuple(part.lower() for part in parts[:-1])
     use(*node.parts)
-    cte = around.ctes.get(name.lower())
-    if cte is not None and not schema:
+    recurring = len(schema) == 1 and schema[0] == RECURRING
+    cte = around.ctes.get(f"{RECURRING}\0{name.lower()}" if recurring else name.lower())
+    if cte is not None and (recurring or not schema):
         return _bind_cte(cte, node)
     catalog, objects = around.session.catalog, around.session.objects
     if not schema and objects is not None and (given := objects.given(name)) is not None:

@@ -18,6 +18,7 @@ from fuseline.plan.udf.settled_calls import functions_of
 # Nodes of a query that is copied to each place that names it, where the filters of that place go into it; the optimizer takes some
 # 0.1 ms for each of them.  Equal parts that remain are found by `planner/common_subplans.py`, and still run once.
 COPIED_NODES = 8
+RECURRING = "recurring"  # what a table of WITH RECURSIVE ... USING KEY is called with, where all its rows are meant
 
 
 @dataclass

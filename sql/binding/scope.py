@@ -140,6 +140,7 @@ class Cte:
     scope: Scope
     bound: BoundQuery = field(default_factory=BoundQuery, compare=False)
     reads_itself: bool = False
+    keys: tuple[exp.Expr, ...] = ()  # of USING KEY
 
     def use(self) -> None:
         """Note that a query names this entry."""

@@ -46,6 +46,15 @@ with recursive tree as (select id, name, 0 as depth, name as path from staff whe
 with recursive tree as (select id, id as top, pay from staff union all select s.id, t.top, s.pay from staff s join tree t on s.boss = t.id) select top, count(*), sum(pay) from tree group by top
 select n, (with recursive r as (select 1 as k union all select k + 1 from r where k < 3) select sum(k) from r) as s from (values (1), (2)) v(n)
 select * from (with recursive r as (select 1 as n union all select n + 1 from r where n < 3) from r) where n > 1
+with recursive r(a, b) using key (a) as (select 1, 0 union select a, b + 1 from r where b < 3) from r
+with recursive r(a, b) using key (a) as (select 1, 0 union select a, b from r) from r
+with recursive r(a, b) using key (b, a) as (select 1, 0 union select (a + 1) % 3, b from r where b < 5) from r
+with recursive r(a, b, c) using key (a) as (select 1, 0, [1] union select (a + 1) % 3, b + 1, [a] from r where b < 5) from r
+with recursive r(a, b) using key (a) as (select null::int, 'nan'::double union select a, b from r) from r
+with recursive r(a, b) using key (a) as (from (values (1, 0), (1, 5), (2, 7), (2, 7)) union select 90 + a, (select count(*) from r) from r where a < 4) from r
+with recursive r(a, b) using key (a) as (from (values (1, 0), (1, 5), (2, 7), (2, 7)) union all select 90 + a, (select count(*) from r) from r where a < 4) from r
+with recursive r(a, b) using key (a) as (from (values (1, 0), (2, 7)) union select r.a + 1, (select count(*) from recurring.r) from r where a < 4) from r
+with recursive near(node, hops) using key (node) as (select 1, 0 union select e.b, n.hops + 1 from near n join edges e on e.a = n.node left join recurring.near k on k.node = e.b where k.hops is null) from near
 """
 
 
@@ -151,9 +160,15 @@ def test_what_never_ends_is_stopped() -> None:
             None,
         ),
         (
-            "with recursive r using key (n) as (select 1 as n union select n from r) from r",
+            "with recursive r using key (m) as (select 1 as n union select n from r) from r",
             FuselineError,
-            "USING KEY",
+            'no column "m"',
+            "m",
+        ),
+        (
+            "with r using key (n) as (select 1 as n) from r",
+            FuselineError,
+            "USING KEY is supported in WITH RECURSIVE alone",
             "r",
         ),
         (

@@ -43,7 +43,7 @@ OTHER_WORDS = [
     (
         "CTE",
         "key_expressions",
-        "USING KEY is not supported: keep the rows of the last round by a window over them.",
+        "USING KEY is supported in WITH RECURSIVE alone, of a query that reads itself.",
     ),
     ("Select", "laterals", "LATERAL VIEW is not supported."),
     ("Select", "pivots", "PIVOT is not supported."),

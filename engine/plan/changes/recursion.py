@@ -11,7 +11,11 @@ from .stand_in import StandIn
 
 @dataclass(frozen=True)
 class Recursion:
-    """The rows of `first`, and those of `step`, which reads `working`: the rows of the round before; without `all` no row comes twice."""
+    """The rows of `first`, and those of `step`, which reads `working`: the rows of the round before; without `all` no row comes twice.
+
+    With `keys`, the numbers of columns, the last row of each key is kept alone: USING KEY.  `step` may read those of all rounds before as `settled`;
+    without `all` a round consists of the rows that differ from those of their key.
+    """
 
     name: str
     first: Logical
@@ -19,3 +23,5 @@ class Recursion:
     working: StandIn
     all: bool
     span: Span | None = None
+    keys: tuple[int, ...] = ()
+    settled: StandIn | None = None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ...errors import ExecutionError, MemoryLimitError
 from ...plan.changes.recursion import Recursion
-from ...plan.changes.stand_in import filled
+from ...plan.changes.stand_in import StandIn, filled
 from ...plan.logical import Logical
 from ...plan.types import DataType, to_arrow
 from ...settings import Settings
@@ -43,37 +43,100 @@ class RecursiveTable(MemoryTable):
 
     def reopened(self) -> RecursiveTable:
         """Return the table with its rows; raises `ExecutionError` after too many rounds, `MemoryLimitError` for too many rows."""
-        rows = pa.concat_tables(self._made())
+        made = self._last_of_keys() if self._recursion.keys else self._made()
+        rows = pa.concat_tables(made)
         return RecursiveTable(self._recursion, self._rounds, rows)
 
     def _made(self) -> Iterator[pa.Table]:
-        recursion, rounds = self._recursion, self._rounds
-        names = [name for name, _ in recursion.working.fields]
-        types = [kind for _, kind in recursion.working.fields]
+        """Give the rows of each round, the last of which has none."""
         known: set[tuple[Hashable, ...]] = set()
-        size, settings = 0, rounds.settings()
-        most_bytes = settings.memory_limit
-        rows = rounds.run(recursion.first).rename_columns(names)
-        for _ in range(settings.recursion_limit):
-            rows = rows if recursion.all else _unknown(rows, known)
+        size, rows = 0, self._first()
+        for _ in range(self._rounds.settings().recursion_limit):
+            rows = rows if self._recursion.all else _unknown(rows, known)
             yield rows
             if not rows.num_rows:
                 return
             size += rows.nbytes
-            if most_bytes is not None and size > most_bytes:
-                raise MemoryLimitError(
-                    f'The rows of "{recursion.name}" take more than memory_limit, {most_bytes:,} bytes.',
-                    recursion.span,
-                )
+            self._check_bytes(size)
+            rows = self._next({self._recursion.working: rows})
+        raise self._too_many_rounds()
+
+    def _last_of_keys(self) -> Iterator[pa.Table]:
+        """Give the last row of each key when there are no more rows, or none that differs from that of its key."""
+        recursion, held, rows = self._recursion, KeyedRows(self._recursion.keys), self._first()
+        for _ in range(self._rounds.settings().recursion_limit):
+            changed = held.put(rows)
+            rows = rows if recursion.all else changed
+            if not rows.num_rows:
+                yield held.rows()
+                return
+            self._check_bytes(held.nbytes)
+            given = {recursion.working: rows}
+            if recursion.settled is not None:
+                given[recursion.settled] = held.rows()
+            rows = self._next(given)
+        raise self._too_many_rounds()
+
+    def _first(self) -> pa.Table:
+        names = [name for name, _ in self._recursion.working.fields]
+        return self._rounds.run(self._recursion.first).rename_columns(names)
+
+    def _next(self, given: Mapping[StandIn, pa.Table]) -> pa.Table:
+        """Return the rows of a round that reads these."""
+        types = [kind for _, kind in self._recursion.working.fields]
+        tables = {}
+        for stand_in, rows in given.items():
             # A table and a plan of its own: what is kept with a plan may be of its tables' rows
-            working = MemoryTable(recursion.name, rows, types)
-            working.identity = None
-            rows = rounds.run(filled(recursion.step, {recursion.working: working}))
-            rows = rows.rename_columns(names)
-        raise ExecutionError(
+            tables[stand_in] = MemoryTable(self._recursion.name, rows, types)
+            tables[stand_in].identity = None
+        rows = self._rounds.run(filled(self._recursion.step, tables))
+        return rows.rename_columns([name for name, _ in self._recursion.working.fields])
+
+    def _check_bytes(self, size: int) -> None:
+        most_bytes = self._rounds.settings().memory_limit
+        if most_bytes is not None and size > most_bytes:
+            raise MemoryLimitError(
+                f'The rows of "{self._recursion.name}" take more than memory_limit, {most_bytes:,} bytes.',
+                self._recursion.span,
+            )
+
+    def _too_many_rounds(self) -> ExecutionError:
+        recursion, settings = self._recursion, self._rounds.settings()
+        return ExecutionError(
             f'"{recursion.name}" did not end in {settings.recursion_limit:,} rounds: end it by a condition, or SET recursion_limit to more.',
             recursion.span,
         )
+
+
+class KeyedRows:
+    """Rows of which the last of each key is kept."""
+
+    def __init__(self, keys: Sequence[int]) -> None:
+        self._keys = keys
+        self._last: dict[tuple[Hashable, ...], tuple[int, tuple[Hashable, ...]]] = {}
+        self._all: pa.Table | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._all is None else int(self._all.nbytes)
+
+    def put(self, rows: pa.Table) -> pa.Table:
+        """Add rows, and return those that are the last of their keys and differ from what was there before."""
+        before = self.rows() if self._all is not None else rows.slice(0, 0)
+        self._last = {key: (i, row) for i, (key, (_, row)) in enumerate(self._last.items())}
+        new: dict[tuple[Hashable, ...], int] = {}
+        given = list(zip(*(_values(c) for c in rows.columns), strict=True))
+        for i, row in enumerate(given):
+            new[tuple(row[k] for k in self._keys)] = i
+        changed = [i for key, i in new.items() if (self._last.get(key) or (0, None))[1] != given[i]]
+        self._last |= {key: (before.num_rows + i, given[i]) for key, i in new.items()}
+        self._all = pa.concat_tables([before, rows])
+        return rows.take(pa.array(sorted(changed), pa.int64()))
+
+    def rows(self) -> pa.Table:
+        """Return the last row of each key."""
+        assert self._all is not None, "put before"
+        return self._all.take(pa.array([i for i, _ in self._last.values()], pa.int64()))
 
 
 def _no_rows(fields: Sequence[tuple[str, DataType]]) -> pa.Table:

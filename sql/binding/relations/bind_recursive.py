@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Unsupported
+from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.changes.recursion import Recursion
 from fuseline.plan.changes.stand_in import StandIn
@@ -14,8 +16,8 @@ from fuseline.plan.types import INTEGER, DataType, Kind
 from fuseline.sql.parsing.pieces import span_of
 
 from ...parsing.unread import use
-from ..named_queries import BoundQuery
-from ..scope import Cte
+from ..named_queries import RECURRING, BoundQuery
+from ..scope import Cte, Scope
 from ..udf.drawing_calls import find_draw
 
 
@@ -50,17 +52,18 @@ def bind_recursive(cte: Cte) -> Logical:
     types = [INTEGER if c.type.kind is Kind.NULL else c.type for c in first.columns]
     fields = tuple(zip(names, types, strict=True))
     working = StandIn(name, fields)
-    made = tuple(new_column(*field) for field in fields)
-    rows = Scan(working, made, tuple(names))
-    own = Cte(name, exp.Select(), (), scope, BoundQuery(rows))
-    exp.CTE(this=own.query, alias=exp.TableAlias(this=exp.to_identifier(name)))
+    ctes = {**scope.ctes, name.lower(): _entry(working, scope)}
+    keys, settled = _places(cte.keys, names), None
+    if keys:
+        settled = StandIn(name, fields)
+        ctes[f"{RECURRING}\0{name.lower()}"] = _entry(settled, scope)
     draw = find_draw(union.expression, scope.session.catalog, exp.Rand, exp.TableSample)
     if draw is not None:  # each round would draw the same
         raise Unsupported(
             "random(), samples and functions with side effects are not supported in the rounds of WITH RECURSIVE.",
             span_of(draw) or place,
         )
-    step = scope.changed(ctes={**scope.ctes, name.lower(): own}).bind_query(union.expression)
+    step = scope.changed(ctes=ctes).bind_query(union.expression)
     if len(step.columns) != len(first.columns):
         raise InvalidQuery(
             f"The sides of UNION have {len(first.columns)} and {len(step.columns)} columns.", place
@@ -71,9 +74,31 @@ def bind_recursive(cte: Cte) -> Logical:
             f'"{name}" reads columns of the query around it, which a recursive query cannot.', place
         )
     catalog = scope.session.catalog
-    recursion = Recursion(name, first, step, working, not union.args["distinct"], place)
+    all_rows = not union.args["distinct"]
+    recursion = Recursion(name, first, step, working, all_rows, place, keys, settled)
     table = catalog.recursive(recursion)
     return Scan(table, tuple(new_column(*field) for field in fields), tuple(names))
+
+
+def _entry(rows: StandIn, scope: Scope) -> Cte:
+    """Return a WITH entry whose rows are those of a table to come."""
+    made = tuple(new_column(*field) for field in rows.fields)
+    plan = Scan(rows, made, tuple(name for name, _ in rows.fields))
+    entry = Cte(rows.name, exp.Select(), (), scope, BoundQuery(plan))
+    exp.CTE(this=entry.query, alias=exp.TableAlias(this=exp.to_identifier(rows.name)))
+    return entry
+
+
+def _places(keys: Sequence[exp.Expr], names: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the columns that USING KEY names."""
+    folded, found = [name.lower() for name in names], []
+    for key in keys:
+        if key.name.lower() not in folded:
+            hint = nearest(key.name, names)
+            raise UnknownName(f'There is no column "{key.name}" here.{hint}', span_of(key))
+        use(key)
+        found.append(folded.index(key.name.lower()))
+    return tuple(found)
 
 
 def _cast(plan: Logical, fields: tuple[tuple[str, DataType], ...]) -> Logical:
