@@ -243,12 +243,11 @@ def _refuse_two_units(tokens: Sequence[Token], piece: Piece) -> None:
 
 
 def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
-    """Make INTERVAL '1 day 01:30' a cast of the text: sqlglot drops what follows the first number and unit."""
+    """Make INTERVAL '1 day 01:30' and '1 day ago' casts of the text: sqlglot drops what follows the first number and unit."""
     for i, token in enumerate(tokens):
         before = tokens[i - 1] if i else token
         if token.token_type is TokenType.STRING and before.token_type is TokenType.INTERVAL:
-            clock = ":" in token.text
-            if not clock:
+            if ":" not in token.text and not token.text.rstrip().lower().endswith(" ago"):
                 yield from (before, token)
                 continue
             # In parentheses: after `interval 1 day +` sqlglot expects no text but an interval's.

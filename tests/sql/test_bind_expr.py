@@ -50,7 +50,7 @@ timestamp '2020-01-01 10:00' | timestamp '2020-01-01T10:00:00.5Z' | timestamp '2
 timestamp '2020-01-01 10:00:00.123456789' | '2020-01-01 10:00:00'::date | cast('2020-01-02' as timestamp)
 interval '3' month | interval 3 day | interval '1 day 2 hours' | interval '01:30:00' | interval 2.7 second
 interval '1 day 01:30:00' | interval '1 month 2 days 3 hours 4 minutes 5.6 seconds' | interval '1.5' day
-interval '1.5 days' | interval '-3.7' month | interval '1.5 months' | interval '2 weeks 3 days ago'
+interval '1.5 days' | interval '-3.7' month | interval '1.5 months' | interval '2 weeks 3 days ago' | interval '1 day ago' | interval '2 months ago'
 interval '1' century | interval (2.5) day | interval '5.5' milliseconds | interval '5' | pi()
 """
 
