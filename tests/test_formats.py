@@ -23,6 +23,7 @@ import pytest
 import fuseline
 from fuseline.errors import TypeMismatch
 from fuseline.frame.display import csv_columns, json_lines, print_table
+from fuseline.plan.types import VARCHAR
 from tests.compare import assert_same_as_duckdb
 
 DIGITS = "9" * 38
@@ -46,7 +47,11 @@ VALUES = {
 
 
 def json_text(table: pa.Table) -> str:
-    return "".join(json_lines(table.column_names, table.to_batches(max_chunksize=2)))
+    return "".join(
+        json_lines(
+            table.column_names, [VARCHAR] * table.num_columns, table.to_batches(max_chunksize=2)
+        )
+    )
 
 
 @cache

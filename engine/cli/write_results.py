@@ -35,7 +35,7 @@ def write_result(frame: Frame, format: str) -> None:
         tuple(c.name for c in frame.plan.columns), tuple(c.type for c in frame.plan.columns)
     )
     with frame.to_batches() as batches:
-        sys.stdout.writelines(ROW_MODES[format](header, rows_of_batches(batches)))
+        sys.stdout.writelines(ROW_MODES[format](header, rows_of_batches(batches, header.types)))
 
 
 def _write_binary(batches: Batches, format: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DataType
 from .cursor import ROWS_AT_A_TIME
-from .python_values import Row, cell, has_values_beyond, python_values
+from .python_values import Row, cell, has_values_beyond, python_values, shown_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,13 +36,15 @@ def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) ->
     layout = TableLayout(console.width if console.is_terminal else None)
     if not console.is_terminal:
         console.width = WIDEST
-    console.print(fitted(table.column_names, types, rows_of(shown), layout, note))
+    console.print(fitted(table.column_names, types, rows_of(shown, types), layout, note))
 
 
-def json_lines(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+def json_lines(
+    names: Sequence[str], types: Sequence[DataType], batches: Iterable[pa.RecordBatch]
+) -> Iterator[str]:
     """Give the lines of a JSON array of objects, one a row; decimals have all their digits, names that repeat a number."""
     before = "["
-    for text in json_objects(names, rows_of_batches(batches)):
+    for text in json_objects(names, rows_of_batches(batches, types)):
         yield f"{before}{text}"
         before = ",\n "
     yield "[]\n" if before == "[" else "]\n"
@@ -56,11 +58,11 @@ def json_objects(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
         yield f"{{{', '.join(pairs)}}}"
 
 
-def rows_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+def rows_of_batches(batches: Iterable[pa.RecordBatch], types: Sequence[DataType]) -> Iterator[Row]:
     """Give the rows of batches as Python values, some at a time."""
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
-            yield from rows_of(batch.slice(start, ROWS_AT_A_TIME))
+            yield from rows_of(batch.slice(start, ROWS_AT_A_TIME), types)
 
 
 def _json(value: object) -> str:
@@ -86,5 +88,5 @@ def csv_columns(table: pa.Table) -> pa.Table:
     return table
 
 
-def rows_of(table: pa.Table | pa.RecordBatch) -> list[Row]:
-    return list(zip(*map(python_values, table.columns), strict=True))
+def rows_of(table: pa.Table | pa.RecordBatch, types: Sequence[DataType]) -> list[Row]:
+    return list(zip(*map(shown_values, table.columns, types), strict=True))

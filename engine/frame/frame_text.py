@@ -62,7 +62,7 @@ def _drawn(frame: Frame, table: pa.Table) -> str:
         else f"{count} row{'s' * (count != 1)}"
     )
     types = [column.type for column in frame.plan.columns]
-    rows = rows_of(table.slice(0, MOST_SHOWN))
+    rows = rows_of(table.slice(0, MOST_SHOWN), types)
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None)
     console.print(fitted(table.column_names, types, rows, TableLayout(width), note))

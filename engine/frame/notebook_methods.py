@@ -25,8 +25,8 @@ class NotebookMethods:
         frame: Frame = self  # type: ignore[assignment]
         table = frame.limit(LOOKED_AT + 1).to_arrow()
         more_than = LOOKED_AT if table.num_rows > LOOKED_AT else None
-        rows = rows_of(table.slice(0, LOOKED_AT))
         types = [column.type for column in self._plan.columns]
+        rows = rows_of(table.slice(0, LOOKED_AT), types)
         return html_table(table.column_names, types, rows, more_than)
 
     def _repr_mimebundle_(

@@ -13,7 +13,7 @@ from .. import stopping
 from ..errors import ExecutionError, TypeMismatch
 from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, clock_text, date_text, timestamp_text
 from ..plan.distinct_names import distinct_names
-from ..plan.types import HUGEINT, DataType, Kind, list_of
+from ..plan.types import HUGEINT, NULL, DataType, Kind, list_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +100,12 @@ def _with_tuples(value: object, data_type: DataType) -> object:
         children = (list_of(key), list_of(item))
     inside = {k: _with_tuples(v, t) for (k, v), t in zip(value.items(), children, strict=True)}
     return tuple(inside.values()) if data_type.is_tuple else inside
+
+
+def shown_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
+    """Return a column as `python_values` does, with tuples for TUPLEs."""
+    values = python_values(column)
+    return [_with_tuples(v, data_type) for v in values] if data_type.holds_tuple else values
 
 
 def _as_timedelta(interval: tuple[int, int, int]) -> timedelta | str:
@@ -191,10 +197,11 @@ def to_pandas(table: pa.Table, types: Sequence[DataType] = ()) -> pd.DataFrame:
             table = table.set_column(i, field.name, micros)
     table = with_plain_integers(table, types)
     table = table.rename_columns(distinct_names(table.column_names))
+    known = types or [NULL] * table.num_columns
     objects = {
-        name: pd.Series(_objects(column), dtype=object)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if _is_object(column.type)
+        name: pd.Series(_objects(column, data_type), dtype=object)
+        for name, column, data_type in zip(table.column_names, table.columns, known, strict=True)
+        if data_type.holds_tuple or _is_object(column.type)
     }
     frame = table.drop_columns(list(objects)).to_pandas(date_as_object=False)
     if objects:  # at once: pandas warns of frames to which many columns are added
@@ -243,7 +250,9 @@ def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.nd
 
     table = with_plain_integers(table, types)
     made: dict[str, np.ndarray] = {}
-    for name, column in zip(distinct_names(table.column_names), table.columns, strict=True):
+    names = distinct_names(table.column_names)
+    known = types or [NULL] * table.num_columns
+    for name, column, data_type in zip(names, table.columns, known, strict=True):
         valid = column.is_valid().to_numpy()
         arrow = column.type
         plain = pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
@@ -254,7 +263,7 @@ def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.nd
             values = column.to_numpy()
         else:
             values = np.empty(len(column), object)
-            values[:] = python_values(column)
+            values[:] = shown_values(column, data_type)
         made[name] = values if valid.all() else np.ma.masked_array(values, mask=~valid)
     return made
 
@@ -295,7 +304,7 @@ def _holds_uuid(arrow: pa.DataType) -> bool:
     return bool(arrow == pa.uuid())
 
 
-def _objects(column: pa.ChunkedArray) -> np.ndarray:
+def _objects(column: pa.ChunkedArray, data_type: DataType) -> np.ndarray:
     """Return a column as an array of Python objects, of which millions take seconds: some at a time, between which it may be stopped."""
     import numpy as np
 
@@ -303,8 +312,10 @@ def _objects(column: pa.ChunkedArray) -> np.ndarray:
     for start in range(0, len(column), OBJECTS_AT_A_TIME):
         stopping.check()
         some = column.slice(start, OBJECTS_AT_A_TIME)
-        if _holds_uuid(column.type):  # which pyarrow gives as bytes, and not within lists
-            values[start : start + len(some)] = [_with_arrays(v) for v in python_values(some)]
+        if data_type.holds_tuple or _holds_uuid(column.type):
+            # Which pyarrow gives as dicts, and as bytes, and not within lists
+            found = shown_values(some, data_type)
+            values[start : start + len(some)] = [_with_arrays(v) for v in found]
         else:
             values[start : start + len(some)] = some.to_pandas().to_numpy()
     return values
@@ -316,6 +327,8 @@ def _with_arrays(value: object) -> object:
 
     if isinstance(value, dict):
         return {name: _with_arrays(inside) for name, inside in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_with_arrays(inside) for inside in value)
     if not isinstance(value, list):
         return value
     array = np.empty(len(value), object)
@@ -349,7 +362,7 @@ def cell(value: object) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and hasattr(value, "nanoseconds"):  # Arrow's, and no TUPLE
         return interval_text(*value)
     if isinstance(value, datetime) and value.microsecond:
         return str(value).rstrip("0")

@@ -5,6 +5,7 @@ import pytest
 
 import fuseline
 from fuseline.frame.display import csv_columns, json_lines
+from fuseline.plan.types import DATE
 from tests.compare import assert_same_as_duckdb
 
 MOMENTS = (
@@ -57,7 +58,7 @@ def test_shown_and_written_as_text(connection, capsys):
     assert csv_columns(table).to_pylist() == [
         {"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}
     ]
-    lines = json_lines(table.column_names, table.to_batches())
+    lines = json_lines(table.column_names, [DATE] * table.num_columns, table.to_batches())
     assert "".join(lines) == '[{"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}]\n'
 
 

@@ -118,3 +118,18 @@ def test_what_rows_do_not_take(query: str, message: str) -> None:
 
 def test_parameters_in_rows_have_their_numbers() -> None:
     assert_same_as_duckdb("select (?, ?), [?]", params=[1, "a", 2])
+
+
+def test_rows_are_shown_as_tuples(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = fuseline.connect(device="cpu").sql(
+        "select (1, 'a') as r, [row(2)] as l, {'a': (1, null)} as s, interval 1 day as i"
+    )
+    frame.show()
+    shown = capsys.readouterr().out
+    for part in ("(1, 'a')", "[(2,)]", "{'a': (1, None)}"):
+        assert part in shown
+    assert "(1, &#x27;a&#x27;)" in frame._repr_html_()
+    assert "element1" not in shown + repr(frame) + frame._repr_html_()
+    found = frame.to_pandas()
+    assert (found.r[0], list(found.l[0]), found.s[0]) == ((1, "a"), [(2,)], {"a": (1, None)})
+    assert frame.fetchnumpy()["r"][0] == (1, "a")

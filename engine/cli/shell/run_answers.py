@@ -113,7 +113,7 @@ def write_frame(state: ShellState, frame: Frame) -> None:
         state.output.write([table_text(header, rows, _layout(state), note, _colours(state))])
     else:
         with frame.to_batches() as batches:
-            state.output.write(ROW_MODES[state.mode](header, rows_of_batches(batches)))
+            state.output.write(ROW_MODES[state.mode](header, rows_of_batches(batches, types)))
 
 
 def write_profile(state: ShellState) -> None:
@@ -126,17 +126,18 @@ def write_profile(state: ShellState) -> None:
 
 def _few(state: ShellState, frame: Frame) -> tuple[list[Row], str | None]:
     """Return the rows of a table, and what is to be said of others: of very many no more than some are made."""
+    types = [column.type for column in frame.plan.columns]
     if state.maxrows is None:
-        return rows_of(frame.to_arrow()), None
+        return rows_of(frame.to_arrow(), types), None
     most = max(MOST_LOOKED_AT, state.maxrows)
     few = frame.limit(most + 1)
     table = few.to_arrow()
     state.last = few
     if table.num_rows <= most:
-        return rows_of(table), None
+        return rows_of(table, types), None
     shown = state.maxrows
     note = f"the first {shown:,} of more than {most:,} rows; .maxrows all shows them"
-    return rows_of(table.slice(0, shown)), note
+    return rows_of(table.slice(0, shown), types), note
 
 
 def _layout(state: ShellState) -> TableLayout:
