@@ -20,6 +20,7 @@ from .pipeline_inputs import Leaves
 
 FIRST_SAMPLE = 1 << 12  # rows
 SAMPLED_RUNS = 32  # of rows that lie side by side
+GOLDEN = (1 + 5**0.5) / 2  # whose multiples lie evenly between whole numbers
 TIMES_MORE = 16  # rows of the next sample
 FIRST_STRETCH = 1 << 14  # rows in order; the next one has as many as all before
 FEW_LISTED = 1 << 14  # rows, as many as a sample lets expect, for which no larger one pays
@@ -119,9 +120,10 @@ class FirstRowsListing:
 
 
 def _spread(size: int, count: int) -> Ranges:
-    """Return runs of rows all over a table, so many rows in all."""
-    run = size // SAMPLED_RUNS
-    return [(start, start + run) for start in range(0, count - run, count // SAMPLED_RUNS)]
+    """Return runs of rows all over a table, so many rows in all, at places that have no period."""
+    run, stretch = size // SAMPLED_RUNS, count // SAMPLED_RUNS
+    places = (i * stretch + int(i * GOLDEN % 1 * (stretch - run)) for i in range(SAMPLED_RUNS))
+    return [(start, start + run) for start in places]
 
 
 def _shares(start: int, stop: int, threads: int) -> Ranges:
