@@ -1,10 +1,15 @@
 import threading
+from weakref import ref
 
 from fuseline.storage.columns.cache import NO_ENCODING, CacheKey, ColumnCache
 
 
 def key(column, device="cpu", source="file"):
     return CacheKey(source, None, column, device)
+
+
+class Value:
+    """What a column is here: something that can be referred to."""
 
 
 def test_the_column_read_longest_ago_leaves_first():
@@ -124,10 +129,10 @@ def test_a_note_that_there_is_no_encoding_is_no_column() -> None:
 
 def test_several_values_are_looked_for_at_once_and_then_read_last() -> None:
     cache = ColumnCache(100)
-    first, second = object(), object()
+    first, second = Value(), Value()
     cache.put(key("a"), first, 40)
     cache.put(key("b"), second, 40)
-    assert cache.holds_these([(key("a"), first)])
+    assert cache.still_there("cpu", [(key("a"), ref(first))]) == [first]
     cache.put(key("c"), "C", 40)  # pushes out what was read longest ago
     assert cache.get(key("b")) is None
     assert [entry.hits for entry in cache.stats() if entry.column == "a"] == [1]
@@ -135,11 +140,16 @@ def test_several_values_are_looked_for_at_once_and_then_read_last() -> None:
 
 def test_another_value_is_not_the_one_that_was_there() -> None:
     cache = ColumnCache(100)
-    first = object()
+    first, passing = Value(), Value()
+    known = key("a"), ref(first)
     cache.put(key("a"), first, 40)
-    assert cache.holds_these([])
-    assert not cache.holds_these([(key("a"), first), (key("b"), None)])
-    assert not cache.holds_these([(key("a"), None)])
-    assert not cache.holds_these([(key("a", "gpu"), first)])
-    cache.put(key("a"), object(), 40)
-    assert not cache.holds_these([(key("a"), first)])
+    assert cache.still_there("cpu", []) == []
+    assert cache.still_there("cpu", [known, (key("b"), ref(first))]) is None
+    assert cache.still_there("gpu", [known]) is None
+    gone = key("b"), ref(passing)
+    cache.put(key("b"), passing, 40)
+    cache.put(key("b"), first, 40)
+    del passing
+    assert cache.still_there("cpu", [gone]) is None
+    cache.put(key("a"), Value(), 40)
+    assert cache.still_there("cpu", [known]) is None

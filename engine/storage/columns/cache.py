@@ -9,15 +9,17 @@ import dataclasses
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...plan import physical as p
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Container, Hashable, Mapping, Sequence
+    from weakref import ref
 
     from ...plan.expr import Column
 
+T = TypeVar("T")
 
 # In the place of a column as kernels read it, where there is no such form; `stats` says nothing of it
 NO_ENCODING = object()
@@ -98,17 +100,19 @@ class ColumnCache:
             entry.hits += 1
             return entry.value
 
-    def holds_these(self, wanted: Iterable[tuple[CacheKey, object]]) -> bool:
-        """Whether each key has this very value, which is then marked as read, as by `get`."""
+    def still_there(self, device: str, known: Sequence[tuple[CacheKey, ref[T]]]) -> list[T] | None:
+        """Return the very values that keys of a device had, which are marked as read, as by `get`; None where one is gone."""
+        values = [value for _, kept in known if (value := kept()) is not None]
+        if len(values) < len(known):
+            return None
         with self._lock:
-            for key, value in wanted:
-                entries = self._entries.get(key.device)
-                entry = entries.get(key) if entries else None
-                if entries is None or entry is None or entry.value is not value:
-                    return False
+            entries = self._entries.setdefault(device, OrderedDict())
+            for (key, _), value in zip(known, values, strict=True):
+                if key not in entries or (entry := entries[key]).value is not value:
+                    return None
                 entries.move_to_end(key)
                 entry.hits += 1
-        return True
+        return values
 
     def holds(self, key: CacheKey) -> bool:
         """Whether the value is there, without marking it as read."""
@@ -121,7 +125,7 @@ class ColumnCache:
         with self._lock:
             entries = self._entries.setdefault(device, OrderedDict())
             self._remove(device, key)
-            limit = self._limit(device)
+            limit = self.limit(device)
             if nbytes > limit or key.source is None:
                 return
             self._shrink(device, limit - nbytes)
@@ -140,7 +144,7 @@ class ColumnCache:
         with self._lock:
             self._limits = limits
             for device in self._entries:
-                self._shrink(device, self._limit(device))
+                self._shrink(device, self.limit(device))
 
     def release(self, device: str, nbytes: int) -> int:
         """Evict about `nbytes` from a device that runs out of memory; return how many bytes went."""
@@ -164,8 +168,7 @@ class ColumnCache:
 
     def limit(self, device: str) -> int:
         """Return how many bytes the cache may hold on a device."""
-        with self._lock:
-            return self._limit(device)
+        return self._limits if isinstance(self._limits, int) else self._limits.get(device, 0)
 
     def used(self, device: str) -> int:
         """Return the bytes that the cache holds on a device."""
@@ -189,9 +192,6 @@ class ColumnCache:
                 for key, entry in entries.items()
                 if entry.value is not NO_ENCODING
             ]
-
-    def _limit(self, device: str) -> int:
-        return self._limits if isinstance(self._limits, int) else self._limits.get(device, 0)
 
     def _remove(self, device: str, key: CacheKey) -> None:
         entry = self._entries[device].pop(key, None)

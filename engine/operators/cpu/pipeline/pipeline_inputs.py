@@ -258,10 +258,9 @@ class Leaves:
 
     def find(self, known: KnownInputs) -> bool:
         """Look in the cache for the very columns of scans that an earlier run has read; say whether they are all there."""
-        wanted = [(key, ref()) for key, ref in known.cached]
-        if not self._context.cache.holds_these(wanted):
+        found = self._context.cache.still_there(DEVICE, known.cached)
+        if found is None:
             return False
-        found = [column for _, column in wanted if column is not None]
         self.columns.update(zip(known.keys, found, strict=True))
         self._known = known.scans
         return True

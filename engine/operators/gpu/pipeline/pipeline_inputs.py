@@ -321,25 +321,18 @@ class Relations:
 
         Columns of scans must be the same, those of stored rows alike.  Where they are not, all is as before.
         """
-        found = (
-            self._found_scans(known) and self._found_stored(known) and self._found_derived(known)
-        )
-        if not found:
-            self._leaves = {
-                i: pair for i, pair in self._leaves.items() if isinstance(pair[1], StoredLeaf)
-            }
-            self._reads, self.columns, self._scans = {}, {}, {}
-        return found
-
-    def _found_scans(self, known: KnownInputs) -> bool:
-        wanted = [(key, ref()) for key, ref in known.cached]
-        if not self.context.cache.holds_these(wanted):
-            return False
-        found = [encoded for _, encoded in wanted if encoded is not None]
-        self.columns.update(zip(known.scanned, found, strict=True))
-        self._reads.update(known.scanned)
-        self._scans = known.scans
-        return True
+        scanned = self.context.cache.still_there(DEVICE, known.cached)
+        if scanned is not None:
+            self.columns = dict(zip(known.scanned, scanned, strict=True))
+            self._reads, self._scans = {**known.scanned}, known.scans
+            others = not known.others or self._found_stored(known)
+            if others and (not known.derived or self._found_derived(known)):
+                return True
+        self._leaves = {
+            i: pair for i, pair in self._leaves.items() if isinstance(pair[1], StoredLeaf)
+        }
+        self._reads, self.columns, self._scans = {}, {}, {}
+        return False
 
     def _found_stored(self, known: KnownInputs) -> bool:
         for node, rows, reads in known.others:
