@@ -18,9 +18,10 @@ def exported(table: pa.Table) -> pa.Table:
     """Return a result with the columns that others read."""
     import pyarrow as pa
 
-    schema = exported_schema(table.schema)
-    if schema.equals(table.schema):
+    kinds = table.schema.types
+    if not [t for t in kinds if t.num_fields or isinstance(t, pa.BaseExtensionType)]:
         return table
+    schema = exported_schema(table.schema)
     columns = [
         pa.chunked_array([_exported(c, field.type) for c in _pieces(column)], field.type)
         for column, field in zip(table.columns, schema, strict=True)

@@ -82,11 +82,10 @@ def take_device() -> None:
 
     libcudf's calls do so by themselves, the driver's do not: to wait for a stream is an error on a thread that did nothing before.
     """
-    if not _of_thread.has_device:
-        from cuda.core import Device
+    from cuda.core import Device
 
-        Device().set_current()
-        _of_thread.has_device = True
+    Device().set_current()
+    _of_thread.has_device = True
 
 
 class _Memory:
@@ -167,7 +166,8 @@ def on_device(operator: Operator) -> Operator:
     def run(node: Any, inputs: tuple[Any, ...], context: Context) -> Any:
         if not _Memory.ready:
             prepare()
-        take_device()
+        if not _of_thread.has_device:
+            take_device()
         kernel_files.set((context.kernel_directory, context.fuse))
         before = hosts.count_in(context.host_values)
         try:

@@ -55,9 +55,8 @@ class HostColumns(Mapping[int, "Held"]):
         move: Callable[[Arrays], Mapping[int, Held]],
     ) -> None:
         self.move = move
-        self._held = held
-        self._places = {column.id: column for column in held}
-        self._arrays: Arrays = {}
+        self._held = {column.id: (column, lying) for column, lying in held.items()}
+        self._arrays: dict[int, pa.Array] = {}
         self._moved: Mapping[int, Held] | None = None
 
     def __getitem__(self, column_id: int) -> Held:
@@ -66,34 +65,34 @@ class HostColumns(Mapping[int, "Held"]):
         return self._moved[column_id]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._places)
+        return iter(self._held)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._held)
 
     def __contains__(self, column_id: object) -> bool:
-        return column_id in self._places
+        return column_id in self._held
 
     @property
     def nbytes(self) -> int:
-        return sum(held.nbytes for held in self._held.values())
+        return sum([lying.nbytes for _, lying in self._held.values()])
 
     @property
     def arrays(self) -> Arrays:
-        return {column: self.array(column) for column in self._held}
+        return {column: self.array(column) for column, _ in self._held.values()}
 
     def array(self, column: Column) -> pa.Array:
-        own = self._places[column.id]
-        found = self._arrays.get(own)
+        found = self._arrays.get(column.id)
         if found is None:
-            held = self._held[own]
-            found = held.array() if isinstance(held, Registers | Texts) else held
-            self._arrays[own] = found
+            _, found = self._held[column.id]
+            if isinstance(found, Registers | Texts):
+                found = found.array()
+            self._arrays[column.id] = found
         return found
 
     def lying(self, column: Column) -> Lying:
         """Return a column as it lies."""
-        return self._held[self._places[column.id]]
+        return self._held[column.id][1]
 
     def encoded(self, column: Column) -> EncodedColumn | None:
         """Return a column as kernels read it, still on the host: numbers as in registers are codes as they are."""
@@ -126,16 +125,17 @@ class HostColumns(Mapping[int, "Held"]):
     def _at(self, rows: Rows) -> HostColumns:
         """The rows of some numbers, or of a slice."""
         return HostColumns(
-            {column: _rows(held, rows) for column, held in self._held.items()}, self.move
+            {column: _rows(lying, rows) for column, lying in self._held.values()}, self.move
         )
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
         """Return columns in the Arrow types of results."""
-        types = [arrow_type(c.type) for c in columns]
-        arrays = [self.array(c) for c in columns]
-        exact = [a if a.type == t else a.cast(t) for a, t in zip(arrays, types, strict=True)]
-        schema = pa.schema([(c.name, t) for c, t in zip(columns, types, strict=True)])
-        return pa.Table.from_arrays(exact, schema=schema)
+        exact = []
+        for column in columns:
+            array, wanted = self.array(column), arrow_type(column.type)
+            exact.append(array if array.type == wanted else array.cast(wanted))
+        # Of names Arrow makes a schema in less than half of the time that one takes which it is given
+        return pa.Table.from_arrays(exact, [c.name for c in columns])
 
 
 def _rows(held: Lying, rows: Rows) -> Lying:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,7 @@ from ....plan import physical as p
 from ....plan.device_costs import costs_of
 from ....plan.expr import Column
 from ....plan.text.concealed_text import concealed_tree
-from ....storage.columns.encodings import Array
-from ...context import Context, Feedback, Origin, PipelineReceipt, latest
+from ...context import Context, Feedback, Origin, latest
 from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
 from . import launch
@@ -39,10 +38,11 @@ from .buckets import with_buckets
 from .finish import wanted_of
 from .launch import Given, Launch, Launches
 from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
-from .picking import Picking, picking, short_arrays
+from .picking import picking, short_arrays
 from .pipeline_inputs import KnownInputs, Relations
+from .ready_pipeline import Ready, ResultMemory
 from .regions import BufferSpan, Region, Regions
-from .unpack_counters import Unpacking, short_results, unpacking, with_packed_counts
+from .unpack_counters import short_results, unpacking, with_packed_counts
 
 GROUP_LIMIT = costs_of("gpu").group_limit  # whose accumulators travel to the host
 # Groups that are addressed directly on the device, however few rows there are
@@ -53,52 +53,6 @@ LEAST_SLOTS = 1 << 16
 LEAST_LISTED = 1 << 16
 
 Codes = tuple[tuple[bytes, ...], Origin]
-
-
-@dataclass(frozen=True)
-class ResultMemory:
-    """Where the main kernel's results lie: accumulators of `groups` groups, or lists of rows.
-
-    `doubt`, `counter` and `full` are words of the small buffer.  `picking`: accumulators are in device memory after the run.
-    """
-
-    where: Layout
-    groups: int
-    out_i: BufferSpan
-    out_f: BufferSpan
-    doubt: BufferSpan
-    keys: BufferSpan | None = None
-    full: BufferSpan | None = None
-    lists: tuple[BufferSpan, ...] = ()
-    counter: BufferSpan | None = None
-    picking: Picking | ComingOut | None = None
-    out_n: BufferSpan | None = None
-    unpacking: Unpacking | None = None
-
-    @cached_property
-    def results(self) -> dict[int, tuple[str, int]]:
-        return self.where.results()
-
-
-@dataclass(frozen=True)
-class Ready:
-    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts."""
-
-    launches: Launches
-    sink: ResultMemory
-    indexes: tuple[Index, ...]
-    states: tuple[BufferSpan, ...]
-    receipt: PipelineReceipt
-
-    @cached_property
-    def _places(self) -> Array:
-        words = [range(s.start // 8, s.start // 8 + s.length) for s in self.states]
-        return np.array(words, np.int64)
-
-    def states_in(self, words: Array) -> list[list[int]]:
-        """Return the states among the words of the small buffer."""
-        found: list[list[int]] = words[self._places].tolist()
-        return found
 
 
 @dataclass

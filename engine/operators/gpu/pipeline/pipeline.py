@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pylibcudf as plc
 
 from ....codegen.groups.results import result_registers
@@ -22,16 +21,16 @@ from ..memory.upload import on_host
 from ..rows import filter_rows
 from ..table import Table, check_rows, only
 from .buckets import far_off
-from .compiled_pipeline import CompiledPipeline, Ready, generated, laid_out
+from .compiled_pipeline import CompiledPipeline, generated, laid_out
 from .finish import Finisher
 from .gather import late_columns
 from .ordered_groups import ComingOut
 from .pipeline_inputs import Relations
+from .ready_pipeline import Ready
 from .regions import BufferSpan
 
 GROWTH = 4
 MOST_FOLDED = 1 << 31  # values of a sum in two parts
-ROWS = 0  # of the state of an index; behind what counts repeated keys are doubts
 
 DOUBT = "a value was close to 64 bits"
 MANY = f"a group has {MOST_FOLDED:,} rows or more"
@@ -68,17 +67,19 @@ class Attempt:
 
     def launch(self, kernels: CompiledPipeline) -> Done[Table] | Retry | Void:
         node, ready, context, relations = self._node, self._ready, self._context, self._relations
-        if not _hold(node, ready, context):
+        is_limited = context.memory_limit is not None
+        if is_limited and not _hold(node, ready, context):
             return Void(SHORT)
         try:
             memory, words = ready.launches.run(relations.columns)
         finally:
-            context.hold(node, -ready.launches.nbytes)
+            if is_limited:
+                context.hold(node, -ready.launches.nbytes)
         context.bytes_read += ready.receipt.bytes
-        states = ready.states_in(words)
-        built = [state[ROWS] for state in states]
+        built, is_noticed = ready.report(words)
         facts = partial(of_one_run, ready.receipt, built)
-        found = self._checked(kernels, words, states)
+        asks = is_noticed or ready.sink.counter is not None
+        found = self._checked(kernels, words) if asks else None
         if isinstance(found, Retry):
             return found
         table = found or _result(node, kernels, ready, memory, words, relations)
@@ -90,17 +91,15 @@ class Attempt:
         if kernels.remark is not None:
             context.remarks[id(node)] = kernels.remark
         known = self._feedback.built
-        better = far_off(ready.indexes, built, known)
+        better = far_off(ready.indexes, built, known) if built else None
         if not better:
             return Done(table, facts)
         kernels.ready = None  # the next run lays its memory out for them
         return Done(table, facts, replace(self._feedback, built={**known, **better}))
 
-    def _checked(
-        self, kernels: CompiledPipeline, words: Array, states: list[list[int]]
-    ) -> Retry | str | None:
+    def _checked(self, kernels: CompiledPipeline, words: Array) -> Retry | str | None:
         """Look at what the kernels reported: what to make them for, or why their answer is in doubt; None where it holds."""
-        learnt, sink = self._feedback, self._ready.sink
+        learnt, sink, states = self._feedback, self._ready.sink, self._ready.states_in(words)
         if any(state[-1] for state in states):
             return DOUBT
         indexes = zip(kernels.stages.indexes, states, strict=True)
@@ -168,13 +167,7 @@ def _result(
             return MANY
         finisher = Finisher(main, prepared.columns, sink.picking.picks)
         return only(finisher.table(memory, count, bounds, relations), prepared.columns)
-    spans = {"out_i": sink.out_i, "out_f": sink.out_f}
-    places = sink.results
-    arrays = []
-    for number in range(len(main.accumulators)):
-        array, row = places[number]
-        values = _values(words, spans[array].part(row * sink.groups, sink.groups))
-        arrays.append(values.view(np.float64) if array == "out_f" else values)
+    arrays = sink.accumulators(words)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         return MANY
     return on_host(*result_registers(main, arrays))
