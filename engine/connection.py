@@ -15,7 +15,7 @@ from .errors import (
     WrongArguments,
 )
 from .fence import fenced
-from .import_ahead import import_ahead
+from .import_ahead import frame_class, import_ahead
 from .interop.function_registry import FunctionRegistry
 from .metadata.objects import Here
 from .metadata.snapshots import snapshot_functions
@@ -173,18 +173,11 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
 
         `params` are the values for `?` and `$1` (a sequence) or `$name` (a dictionary).
         """
-        return self.sql_over({}, text, params)
+        return self._sql({}, text, params)
 
     def sql_over(self, tables: Mapping[str, Logical], text: str, params: Parameters) -> Frame:
         """Do what `sql` does with plans as further tables, by their names in lower case."""
-        from .frame.frame import Frame
-        from .storage.tables.memory_table import MemoryTable
-
-        self._check_open()
-        answer = run_text(self, self._runner, text, params, tables=tables)
-        if isinstance(answer, CachedPlan):
-            return Frame(self, answer.source, answer, answer.text)
-        return self._scan(MemoryTable("answer", answer.table, answer.types))
+        return self._sql(tables, text, params)
 
     def cursor(self) -> Cursor:
         """Return a cursor, which runs statements and has the rows of its last one (PEP 249)."""
@@ -346,6 +339,15 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
                 "This connection is closed: open another with fuseline.connect()."
             )
 
+    def _sql(self, tables: Mapping[str, Logical], text: str, params: Parameters) -> Frame:
+        self._check_open()
+        answer = run_text(self, self._runner, text, params, tables=tables)
+        if isinstance(answer, CachedPlan):
+            return frame_class()(self, answer.source, answer, answer.text)
+        from .storage.tables.memory_table import MemoryTable
+
+        return self._scan(MemoryTable("answer", answer.table, answer.types))
+
     def _rowset(self, text: str, params: Parameters, rows: pa.Table | None = None) -> Rowset:
         """Run all statements of a text and return what the last gave.
 
@@ -391,7 +393,5 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         return LiveTable(name, getattr(self._runner, what))
 
     def _scan(self, table: CatalogTable) -> Frame:
-        from .frame.frame import Frame
-
         made = tuple(new_column(name, data_type) for name, data_type in table.fields)
-        return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))
+        return frame_class()(self, Scan(table, made, tuple(name for name, _ in table.fields)))

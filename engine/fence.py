@@ -43,6 +43,7 @@ PASSED = frozenset(
         "__init_subclass__",
         "__class_getitem__",
         "pipe",  # what it is given raises its own errors
+        "stoppable",  # what is done inside is fenced itself
     ]
 )
 # What the system says when it has no room or gives no right: no fault of a program

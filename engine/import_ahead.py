@@ -7,8 +7,12 @@ import threading
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from .plan.physical import Device
+
+if TYPE_CHECKING:
+    from .frame.frame import Frame
 
 MODULES = (".frame.frame", ".sql", ".planner", ".frame.cursor", ".run_statements")
 
@@ -25,6 +29,14 @@ def import_ahead(device: Device) -> threading.Thread:
     # An import that another thread has begun would never end in a forked process
     os.register_at_fork(before=thread.join)
     return thread
+
+
+@cache
+def frame_class() -> type[Frame]:
+    """Return what queries are given as, when the thread has imported it."""
+    from .frame.frame import Frame
+
+    return Frame
 
 
 def _import(device: Device) -> None:

@@ -5,6 +5,7 @@ differs from another in its constants, where these say the same to what asked fo
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -101,16 +102,16 @@ class CachedPlan:
         made.origin, made.spent, made.draft = "shape", 0.0, None
         return made
 
-    def take_origin(self, is_known: bool) -> tuple[bool, PlanOrigin]:
-        """Return whether a run has a known plan, and whose; later runs take that of this text."""
-        origin, self.origin = self.origin, "text"
-        if is_known == (origin in ("text", "shape")):
-            return is_known, origin
-        return is_known, "text" if is_known else "new"
+    def take_planning(self, is_known: bool, start: float) -> tuple[float, bool, PlanOrigin]:
+        """Return the seconds of planning, up to now since `start` and `spent` before, whether the plan was known, and whose it is.
 
-    def take_spent(self) -> float:
-        spent, self.spent = self.spent, 0.0
-        return spent
+        Later runs have spent nothing, and take that of this text.
+        """
+        spent = self.spent + time.perf_counter() - start
+        origin, self.origin, self.spent = self.origin, "text", 0.0
+        if is_known != (origin in ("text", "shape")):
+            origin = "text" if is_known else "new"
+        return spent, is_known, origin
 
 
 _drafts = threading.Lock()

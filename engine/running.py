@@ -141,16 +141,16 @@ class QueryRunner(RunsHere):
         outer = current()
         try:
             if outer is not None and outer in self._running:  # stopped together with what asks
-                return self._counted(partial(self._answered, prepared, work, outer), outer)
+                return self._counted(prepared, work, outer)
             with self.stoppable() as stop:
-                return self._counted(partial(self._answered, prepared, work, stop), stop)
+                return self._counted(prepared, work, stop)
         except FuselineError as error:
             self.catalog.fail()
             prepared.place(error)
             error.with_text(prepared.text)
             raise
 
-    def _counted(self, work: Callable[[], T], stop: Stop) -> T:
+    def _counted(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         """Do work that counts how far it is; rows that are made while they are read go on with it."""
         outer = stop.progress
         stop.progress = progress = Progress(self.listener, outer)
@@ -158,9 +158,10 @@ class QueryRunner(RunsHere):
             if self.settings.enable_progress_bar and outer is None:
                 from .progress.progress_bar import with_bar
 
-                answer = with_bar(work, progress, self.settings.progress_bar_time / 1e3)
+                shown = partial(self._answered, prepared, work, stop)
+                answer = with_bar(shown, progress, self.settings.progress_bar_time / 1e3)
             else:
-                answer = work()
+                answer = self._answered(prepared, work, stop)
             if isinstance(answer, Result) or not isinstance(answer, Reading) or answer.is_made:
                 progress.end()
             else:
@@ -188,7 +189,7 @@ class QueryRunner(RunsHere):
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""
         with self.stoppable():
             prepared = self._prepared(plan, None)
-            self._refresh(prepared)
+            self._refresh(prepared, prepared.stale_tables())
             return retried_deeply(lambda: self._plan(prepared.plan, observer))
 
     def load(self, plan: Logical) -> None:
@@ -198,7 +199,9 @@ class QueryRunner(RunsHere):
             self.run(plan, None, timed=False)
             return
         with self.stoppable() as stop:
-            load_columns(scan, self.backends, self._context(stop))
+            load_columns(
+                scan, self.backends, context_of(self.settings, self.cache, stop, self.memory)
+            )
 
     def interrupt(self) -> None:
         """Stop what runs: in its threads it raises `Interrupted`."""
@@ -252,15 +255,11 @@ class QueryRunner(RunsHere):
         self._folders.add(folder)
         return folder
 
-    def _context(self, stop: Stop) -> Context:
-        return context_of(self.settings, self.cache, stop, self.memory)
-
     def _prepared(self, plan: Logical, key: object) -> CachedPlan:
         return key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
 
-    def _refresh(self, prepared: CachedPlan) -> None:
-        """Give a plan the files as they are now; raises `FileError` when they no longer have its columns."""
-        stale = prepared.stale_tables()
+    def _refresh(self, prepared: CachedPlan, stale: Sequence[ParquetTable]) -> None:
+        """Give a plan the files of these tables as they are now; raises `FileError` when they no longer have its columns."""
         if stale:
             renewed: dict[CatalogTable, ParquetTable] = {t: t.reopened() for t in stale}
             for old, new in renewed.items():
@@ -273,7 +272,8 @@ class QueryRunner(RunsHere):
     def _executed(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
         schedule, options = self._asked(prepared, timed, start)
-        result = execute(schedule, self.backends, self._context(stop), options)
+        context = context_of(self.settings, self.cache, stop, self.memory)
+        result = execute(schedule, self.backends, context, options)
         if self.settings.debug > 0:
             self._show(schedule, result.profile)
         return result
@@ -299,7 +299,7 @@ class QueryRunner(RunsHere):
         self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
     ) -> Result | Reading:
         schedule, options = self._asked(prepared, False, start)
-        context = self._context(stop)
+        context = context_of(self.settings, self.cache, stop, self.memory)
         answer = stream(schedule, self.backends, context, options)
         if isinstance(answer, Result):
             if self.settings.debug > 0:
@@ -325,17 +325,14 @@ class QueryRunner(RunsHere):
         """Return what is to be executed, and how."""
         settings = self.settings
         schedule, cached = self._planned(prepared)
-        return schedule, RunOptions(
-            timed or settings.debug > 0,
-            settings.memory_limit,
-            settings.spill_dir,
-            settings.spill_memory,
-            (prepared.take_spent() + time.perf_counter() - start, *prepared.take_origin(cached)),
-        )
+        timed = timed or settings.debug > 0
+        limits = settings.memory_limit, settings.spill_dir, settings.spill_memory
+        return schedule, RunOptions(timed, *limits, prepared.take_planning(cached, start))
 
     def _planned(self, prepared: CachedPlan) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
-        self._refresh(prepared)
+        if stale := prepared.stale_tables():
+            self._refresh(prepared, stale)
         settings = self.settings
         if prepared.functions:
             prepared.look_at_functions()

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 # What `signal` wraps: as members of enumerations its handlers cost each query 15 us, a twentieth of a short one
 _signal: Any = importlib.import_module("_signal")
+_Lock = type(threading.RLock())  # which `threading.RLock` takes a further call to make
 
 AGAIN_SECONDS = 0.02
 WAIT_SECONDS = 0.02  # between two looks at the stop while a thread waits
@@ -39,20 +40,20 @@ class Stop:
     """Whether work is to end: because it was asked to, or its time is over; `limit` is in seconds, None is no limit."""
 
     __slots__ = (
-        "_by_keyboard",
         "_deadline",
         "_left",
         "_lock",
         "_sent",
         "_thread",
         "asked",
+        "by_keyboard",
         "limit",
         "progress",
     )
 
     def __init__(self, limit: float | None = None) -> None:
-        self.asked = self._by_keyboard = self._sent = False
-        self._lock = threading.RLock()  # a handler of signals may run amid any method
+        self.asked = self.by_keyboard = self._sent = False
+        self._lock = _Lock()  # a handler of signals may run amid any method
         self._thread: int | None = None  # the one that is inside `anywhere`
         self.limit = limit
         self.progress: Any = None  # a `progress.run_progress.Progress`, which the work counts in
@@ -78,14 +79,14 @@ class Stop:
     def ask(self, by_keyboard: bool = False) -> None:
         """Have the work end where it next looks; for which nobody waits."""
         with self._lock:
-            self._by_keyboard = self._by_keyboard or by_keyboard
+            self.by_keyboard = self.by_keyboard or by_keyboard
             self.asked = True
         self._send()
 
     def check(self) -> None:
         """Raise `Interrupted`, or after Ctrl-C `KeyboardInterrupt`, when the work is to end."""
         if self.asked:
-            if self._by_keyboard:
+            if self.by_keyboard:
                 raise KeyboardInterrupt
             raise Interrupted("The query was stopped by interrupt().")
         if self._deadline is not None and time.monotonic() >= self._deadline:
@@ -151,11 +152,6 @@ class Stop:
         while self._thread is not None or self._sent:
             with suppress(_Now):
                 self._leave()
-
-    def raise_late(self) -> None:
-        """Raise `KeyboardInterrupt` for a Ctrl-C that came when the work no longer looked."""
-        if self._by_keyboard:
-            raise KeyboardInterrupt
 
 
 class _Hushed:
@@ -260,14 +256,12 @@ class Stoppable:
         self._running.discard(self._stop)
         if self._listens:
             _signal.signal(signal.SIGINT, signal.default_int_handler)
-            if kind is None:
-                self._stop.raise_late()
+            if kind is None and self._stop.by_keyboard:  # it came when the work no longer looked
+                raise KeyboardInterrupt
 
 
 def _listen(stop: Stop) -> bool:
     """Have Ctrl-C ask `stop`; False in other threads, and where a program handles Ctrl-C itself."""
-    if threading.get_ident() != threading.main_thread().ident:
-        return False
     if _signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return False
 
@@ -278,7 +272,7 @@ def _listen(stop: Stop) -> bool:
 
     try:
         _signal.signal(signal.SIGINT, ask)
-    except ValueError:  # in an interpreter below the main one
+    except ValueError:  # in another thread, or an interpreter below the main one
         return False
     return True
 

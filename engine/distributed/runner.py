@@ -23,7 +23,7 @@ from ..plan.types import to_arrow
 from ..plan.udf.settled_calls import functions_of
 from ..plan_cache import CachedPlan
 from ..reading import Reading
-from ..running import Observer, QueryRunner
+from ..running import Observer, QueryRunner, context_of
 from ..runtime.memory import MemoryBudget
 from ..runtime.run import NOT_RUN, Result
 from ..runtime.stream import stream_of
@@ -100,7 +100,8 @@ class ClusterRunner(QueryRunner):
         if not in_parts:
             return result
         assert prepared.schedule is not None
-        answer = stream_of(result, prepared.schedule.plan, self._context(stop))
+        context = context_of(self.settings, self.cache, stop, self.memory)
+        answer = stream_of(result, prepared.schedule.plan, context)
         return Reading(answer, prepared.text, stop, self._running, self.stoppable)
 
     def kept(

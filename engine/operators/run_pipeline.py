@@ -82,11 +82,7 @@ def run_fused(
 
     Raises `TooLarge` when its operators should rather run in chunks.
     """
-    memory, part = context.memory.pipeline(node), context.shaped.get(id(node))
-    shape: _Shape[K] | None = None if part is None else _Shape.of(part, node, context)
-    if shape is not None and memory.kernels is None:
-        memory.feedback = shape.memory.feedback
-    return _Run(node, inputs, context, backend, memory, shape).table()
+    return _Run(node, inputs, context, backend, context.memory.pipeline(node)).table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +141,14 @@ class _Run(Generic[T, K]):
     context: Context
     backend: PipelineBackend[T, K]
     memory: PipelineMemory[K]
-    shape: _Shape[K] | None = None
 
     def table(self) -> T:
+        memory, refused = self.memory, self.memory.refused
+        remembered: Apart | Refused | None = memory.apart
+        if refused is not None and refused.rows == self._rows():
+            remembered = refused
         # Operators run outside of the handlers of errors, which keep what was allocated before memory ran out
-        match self._remembered() or self._outcome():
+        match remembered or self._outcome():
             case Done(table=table):
                 return table
             case Void(reason=reason, facts=facts):
@@ -161,11 +160,10 @@ class _Run(Generic[T, K]):
 
     # Kernels
 
-    def _remembered(self) -> Apart | Refused | None:
-        refused = self.memory.refused
-        if refused is not None and refused.rows == self._rows():
-            return refused
-        return self.memory.apart
+    def _shape(self) -> _Shape[K] | None:
+        """What other texts have left, for runs that have no kernels of their own or find out what others should know."""
+        part = self.context.shaped.get(id(self.node))
+        return None if part is None else _Shape.of(part, self.node, self.context)
 
     def _rows(self) -> tuple[int, ...]:
         return tuple(table.num_rows for table in self.inputs)
@@ -173,6 +171,8 @@ class _Run(Generic[T, K]):
     def _outcome(self) -> Done[T] | Void | Apart | Refused:
         """Run kernels until they give an answer, or it is clear that they do not."""
         memory = self.memory
+        if memory.kernels is None and (shape := self._shape()) is not None:
+            memory.feedback = shape.memory.feedback
         for _ in range(ATTEMPTS):
             self.context.check()
             try:
@@ -194,8 +194,8 @@ class _Run(Generic[T, K]):
             self._learn(outcome.feedback)
             if outcome.other_kernels:
                 memory.kernels = memory.compiled = None
-                if self.shape is not None:
-                    self.shape.memory.kernels.clear()
+                if (shape := self._shape()) is not None:
+                    shape.memory.kernels.clear()
         return Void(UNSETTLED)
 
     def _refused(self, refused: NotFusable) -> Apart | Refused:
@@ -221,8 +221,7 @@ class _Run(Generic[T, K]):
         if isinstance(outcome, Retry) or outcome.facts is None:
             return outcome
         seconds, loading = time.perf_counter() - launched, attempt.loading
-        times = origin, seconds, loading, max(0.0, launched - start - loading)
-        facts = partial(_timed, outcome.facts, *times)
+        facts = partial(_timed, outcome.facts, origin, seconds, loading, launched - start - loading)
         if isinstance(outcome, Void):
             return Void(outcome.reason, facts)
         self.memory.short_of_memory = False
@@ -233,8 +232,8 @@ class _Run(Generic[T, K]):
 
     def _learn(self, feedback: Feedback) -> None:
         self.memory.feedback = feedback
-        if self.shape is not None:
-            self.shape.memory.feedback = feedback
+        if (shape := self._shape()) is not None:
+            shape.memory.feedback = feedback
 
     def _kernels(self, attempt: PipelineAttempt[T, K]) -> tuple[K, Origin] | None:
         """Return kernels for these columns, those of the last run or another text if they fit, and where their code came from.
@@ -248,10 +247,9 @@ class _Run(Generic[T, K]):
         if kernels is not None and known and memory.compiled is kernels:
             return kernels, "memory"
         if kernels is None or not known:
+            shape = self._shape()
             kernels, known = (
-                (attempt.compile(None), False)
-                if self.shape is None
-                else self.shape.kernels(attempt)
+                (attempt.compile(None), False) if shape is None else shape.kernels(attempt)
             )
             memory.kernels, memory.compiled = kernels, None
         codes = kernels.codes
@@ -343,6 +341,7 @@ class _Run(Generic[T, K]):
 def _timed(
     facts: Facts, origin: Origin, seconds: float, loading: float, preparing: float
 ) -> PipelineReceipt:
+    compiling = max(0.0, preparing)
     return replace(
-        facts(), origin=origin, seconds=seconds, load_seconds=loading, compile_seconds=preparing
+        facts(), origin=origin, seconds=seconds, load_seconds=loading, compile_seconds=compiling
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,8 +18,9 @@ import pyarrow as pa
 from ..errors import ExecutionError
 from ..plan.physical import Device
 from ..storage.spill_folders import SpillFolder
-from .host_memory import readable
+from .host_memory import host_memory, readable
 
+HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 BYTES_A_CHECK = 4 << 20  # that are read at a time for their checksum, and stay in a core's cache
 
 
@@ -103,15 +105,17 @@ class SpilledFile:
 
 
 class SpillArea:
-    """Where parts lie while a query runs: those of a GPU in `host_limit` bytes of host memory, all others in files.
+    """Where parts lie while a query runs: those of a GPU in `host_limit` bytes of host memory, by default half of it, all others in files.
 
     What a GPU copied lies in pinned memory, as far as the system has it; what is written to a file gives that back.
 
-    The files' folder is made when there is a first one, and removed at the end of a `with` statement.
+    `directory` is by default the system's for temporary files.  The files' folder is made when there is a first one, and removed at the end of a `with` statement.
     """
 
-    def __init__(self, directory: Path, host_limit: int) -> None:
-        self._parent, self._limit, self._room = directory, host_limit, host_limit
+    def __init__(self, directory: Path | None, host_limit: int | None) -> None:
+        limit = host_memory() // HOST_SHARE if host_limit is None else host_limit
+        self._parent = Path(tempfile.gettempdir()) if directory is None else directory
+        self._limit = self._room = limit
         self._folder: SpillFolder | None = None
         self._files = 0
 

@@ -5,13 +5,11 @@ A node object that several others read runs once.  A table is dropped as soon as
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from ..errors import MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
@@ -34,12 +32,10 @@ from ..plan.physical import (
 )
 from . import in_pieces
 from .in_pieces import note, pull_of
-from .memory import MemoryBudget, host_memory, out_of_memory, without_fused_joins
+from .memory import MemoryBudget, out_of_memory, without_fused_joins
 from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begun, explain, result_of
 from .schedule import Schedule, schedule_of
 from .stream import Stream
-
-HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 
 
 def execute(
@@ -55,7 +51,7 @@ def execute(
     `MemoryLimitError` when that passes the limit all the same or the device has no more.
     """
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
-    with _spill_area(options) as area:
+    with SpillArea(options.spill_dir, options.spill_memory) as area:
         rest = backends, context, options, area
         found = _whole(schedule, *rest)
         return in_pieces.result(begun(schedule, *rest)) if found is None else found
@@ -69,17 +65,12 @@ def stream(
 ) -> Result | Stream:
     """Run a plan as `execute` does; where only pieces of its rows fit, return what makes them while it is read."""
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
-    with _spill_area(options) as area:
+    with SpillArea(options.spill_dir, options.spill_memory) as area:
         found = _whole(schedule, backends, context, options, area)
     if found is not None:
         return found
-    return in_pieces.stream(begun(schedule, backends, context, options, _spill_area(options)))
-
-
-def _spill_area(options: RunOptions) -> SpillArea:
-    memory = options.spill_memory
-    host = host_memory() // HOST_SHARE if memory is None else memory
-    return SpillArea(options.spill_dir or Path(tempfile.gettempdir()), host)
+    area = SpillArea(options.spill_dir, options.spill_memory)
+    return in_pieces.stream(begun(schedule, backends, context, options, area))
 
 
 def _whole(
@@ -145,10 +136,11 @@ def _run_node(node: Physical, run: Run) -> None:
     except Exception as error:
         explain(error, node, run)
         raise
-    seconds = time.perf_counter() - start
+    seconds, key = time.perf_counter() - start, id(node)
     size = backend.num_bytes(table)
-    run.host_values[id(node)] = _since(before, counted) if counted else NOTHING
-    run.measured[id(node)] = (seconds, backend.num_rows(table), size)
+    if counted:
+        run.host_values[key] = _since(before, counted)
+    run.measured[key] = (seconds, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
     for child in children:
         run.readers[id(child)] -= 1
@@ -165,7 +157,7 @@ def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, i
 
 def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTable:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
-    if isinstance(node, HashJoin) and run.held.is_spilled(node):
+    if run.held.spilled and isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
     try:
         return _made(node, inputs, run)
@@ -183,22 +175,23 @@ def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTa
 def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> BackendTable:
     tables = run.held.tables
     inputs = tuple([tables[id(child)] for child in children])
-    if isinstance(node, Transfer):
-        return moved(node, inputs[0], run.backends, run.context)
-    if isinstance(node, Exchange):
-        return exchanged(node, inputs[0], run.backends, run.context)
-    if (chain := run.chains.streamed.get(id(node))) is not None:
-        return _stream(node, chain, run)
-    if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
-        return _pull(node, chain, run)
+    if run.chains.ends:
+        if (chain := run.chains.streamed.get(id(node))) is not None:
+            return _stream(node, chain, run)
+        if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
+            return _pull(node, chain, run)
     return _operated(node, inputs, run)
 
 
 def _operated(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
     operator = run.backends[node.device].OPERATORS.get(type(node))
-    if operator is None:
-        raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
-    return operator(node, inputs, run.context)
+    if operator is not None:
+        return operator(node, inputs, run.context)
+    if isinstance(node, Transfer):
+        return moved(node, inputs[0], run.backends, run.context)
+    if isinstance(node, Exchange):
+        return exchanged(node, inputs[0], run.backends, run.context)
+    raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
 
 
 def _stream(node: Physical, chain: Pipeline, run: Run) -> BackendTable:

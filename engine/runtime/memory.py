@@ -29,14 +29,12 @@ class MemoryBudget:
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self._held: dict[Device, int] = {}
-        self.peak: dict[Device, int] = {}
 
     def add(self, node: Physical, nbytes: int) -> None:
         """Count the output of a node; raises `MemoryLimitError` when that is more than the limit."""
         device = node.device
         held = self._held.get(device, 0) + nbytes
         self._held[device] = held
-        self.peak[device] = max(held, self.peak.get(device, 0))
         if self.limit is not None and held > self.limit:
             raise MemoryLimitError(
                 f"{type(node).__name__} made {readable(nbytes)} on the {device}, so that the query holds "
@@ -131,7 +129,8 @@ class Held:
 
         Beyond the memory limit tables that wait for a join leave memory; raises `MemoryLimitError` where that is not enough.
         """
-        self.tables[id(node)], self.sizes[id(node)] = table, size
+        key = id(node)
+        self.tables[key], self.sizes[key] = table, size
         del table
         try:
             self.budget.add(node, size)

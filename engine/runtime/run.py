@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ExecutionError, FuselineError
 from ..observe.profile import NodeProfile, PlanOrigin, Profile
@@ -71,12 +71,13 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow.Table with the types of `plan.types.to_arrow`; raises `MemoryLimitError` where there is no room for it."""
-        if self.budget.limit is not None or self.num_rows > ROWS_UNASKED:
+        if self.budget.limit is not None or self.backend.num_rows(self.table) > ROWS_UNASKED:
             ask_for_answer(self.budget, self.backend.arrow_bytes(self.table, self.columns))
         return self.backend.to_arrow(self.table, self.columns)
 
 
-class RunOptions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RunOptions:
     """How a plan runs.
 
     `timed` waits for the device after each node, so that its seconds are true.  `spill_dir` is by default the system's temporary
@@ -129,7 +130,7 @@ def begun(
     budget = MemoryBudget(options.memory_limit)
     context.hold, context.ask = budget.hold, budget.ask
     context.shaped = schedule.shaped
-    context.spilled.clear()
+    context.spilled = {}
     held = Held(Workspace(backends, context, area, budget.room), budget, places)
     return Run(plan, order, backends, context, budget, options, readers, chains, held)
 

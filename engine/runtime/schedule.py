@@ -137,6 +137,8 @@ class Chains:
 
     def inputs(self, node: Physical) -> tuple[Physical, ...]:
         """Return the nodes whose tables a node reads."""
+        if not self.ends:
+            return node.children
         chain = self.streamed.get(id(node)) or self.pulled.get(id(node))
         return node.children if chain is None else chain.inputs
 

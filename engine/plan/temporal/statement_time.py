@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 
 import numpy as np
 
 from . import zones
 from .ticks import Array
 
-
-def clock() -> datetime:
-    """Return the time in UTC."""
-    return datetime.now(UTC)
+clock = partial(datetime.now, UTC)  # the time in UTC
 
 
 @dataclass

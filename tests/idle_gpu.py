@@ -1,0 +1,179 @@
+"""A GPU that is not there: what a hot query asks of its driver and libraries, answered at once and by nothing, so that the host's part can be counted.
+
+Columns and buffers lie in the host's memory, kernels are generated but neither compiled nor run, and what libcudf would compute is not there: this serves
+queries all of whose rows go through kernels.  Run as a program, in a process of its own, it prints how many functions named queries call when they are hot.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import numpy as np
+import pyarrow.parquet as pq
+
+ROOM = 1 << 36  # bytes of memory that the device says it has
+CAPABILITY = (9, 0)
+
+
+class HostBuffer:
+    """Memory of the host in the place of the device's."""
+
+    def __init__(self, size: int = 0, stream: object = None) -> None:
+        self.memory = np.zeros(size, np.uint8)
+        self.ptr, self.size = self.memory.ctypes.data, size
+
+    @classmethod
+    def to_device(cls, values: Any) -> HostBuffer:
+        made = cls(values.nbytes)
+        made.memory[:] = values.view(np.uint8)
+        return made
+
+    def data(self) -> HostBuffer:
+        return self
+
+
+class Stream:
+    """What waits for nothing."""
+
+    synchronize = staticmethod(sys.gettrace)  # a function of C, as the libraries' are
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 0
+
+
+def install() -> None:
+    """Have the libraries of a GPU answer in this process; before the backend is imported."""
+    buffer = _module("rmm.pylibrmm.device_buffer")
+    buffer.DeviceBuffer = HostBuffer
+    for name in ("rmm", "rmm.pylibrmm", "rmm.pylibrmm.stream", "pylibcudf.interop"):
+        _module(name)
+    memory = sys.modules["rmm"].mr = _module("rmm.mr")
+    memory.available_device_memory = lambda: (ROOM, ROOM)
+    libcudf = _module("pylibcudf")
+    libcudf.Column = HostBuffer
+    libcudf.utils = SimpleNamespace(CUDF_DEFAULT_STREAM=Stream())
+    _answer_as_driver()
+    _leave_out_the_device()
+
+
+def _module(name: str) -> Any:
+    made = sys.modules[name] = MagicMock(name=name)
+    made.__spec__, made.__path__ = ModuleSpec(name, None), []
+    return made
+
+
+def _answer_as_driver() -> None:
+    from cuda.bindings import runtime
+
+    done, kept = runtime.cudaError_t.cudaSuccess, []
+    given = {runtime.cudaDeviceAttr.cudaDevAttrComputeCapabilityMajor: CAPABILITY[0]}
+    given[runtime.cudaDeviceAttr.cudaDevAttrComputeCapabilityMinor] = CAPABILITY[1]
+
+    def copied(target: int, source: int, size: int, *_: object) -> tuple[object]:
+        ctypes.memmove(target, source, size)
+        return (done,)
+
+    def filled(target: int, byte: int, size: int, *_: object) -> tuple[object]:
+        ctypes.memset(target, byte, size)
+        return (done,)
+
+    def allocated(size: int, *_: object) -> tuple[object, int]:
+        kept.append(HostBuffer(size))
+        return done, kept[-1].ptr
+
+    answers = {
+        "cudaDriverGetVersion": lambda: (done, 13000),
+        "cudaGetDeviceCount": lambda: (done, 1),
+        "cudaDeviceGetAttribute": lambda name, _: (done, given.get(name, 1 << 11)),
+        "cudaMemcpyAsync": copied,
+        "cudaMemsetAsync": filled,
+        "cudaHostAlloc": allocated,
+    }
+    for name, answer in answers.items():
+        setattr(runtime, name, answer)
+
+
+def _leave_out_the_device() -> None:
+    """Have kernels neither compiled nor loaded, columns encoded on the host, and tables of values computed there."""
+    from fuseline.codegen.compile.kernel_files import KernelFile
+    from fuseline.operators.cpu.pipeline.pipeline_inputs import Leaves
+    from fuseline.operators.gpu.memory import device
+    from fuseline.operators.gpu.pipeline import launch
+    from fuseline.operators.gpu.pipeline.pipeline_inputs import Relations
+    from fuseline.operators.gpu.scan import encoded
+
+    replaced: list[tuple[Any, str, Any]] = [
+        (KernelFile, "machine_code", lambda file: (b"", "compiler")),
+        (Relations, "fold", staticmethod(Leaves.fold)),
+        (device, "take_device", lambda: None),
+        (launch, "_loaded", lambda *_: object()),
+        (launch, "_resident", lambda *_: 1),
+        (launch, "default_stream", lambda: None),
+        (launch, "launch", lambda *_: None),
+        (encoded, "load", _encoded_on_the_host),
+    ]
+    for place, name, other in replaced:
+        setattr(place, name, other)
+
+
+def _encoded_on_the_host(
+    scan: Any, missing: Sequence[str], context: Any
+) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    from fuseline.operators.cpu.table import to_physical
+    from fuseline.storage.columns.cache import kernel_key
+    from fuseline.storage.columns.encode import encode
+
+    types = {source: column.type for column, source in zip(scan.made, scan.sources, strict=True)}
+    made = {}
+    for source in missing:
+        values = pq.read_table(scan.table.files[0].path, columns=[source]).column(0)
+        values = values.combine_chunks()
+        if types[source].kind == "VARCHAR":
+            values = values.dictionary_encode()
+        column = encode(to_physical(values, types[source]), types[source])
+        assert column is not None
+        made[source] = replace(column, codes=HostBuffer.to_device(column.codes))
+        context.cache.put(kernel_key(scan, source, "gpu"), made[source], column.nbytes)
+    yield made, []
+
+
+def hot_calls(folder: Path, names: Sequence[str], scale: float) -> dict[str, int]:
+    """Return how many functions TPC-H's queries of these names call after their first runs; `folder` has its tables."""
+    import fuseline
+    from benchmarks import tpch
+    from tests.work import calls_of
+
+    counts, texts = {}, tpch.queries(scale)
+    with (
+        TemporaryDirectory() as kernels,
+        fuseline.connect("gpu", fuse="always", cache_dir=kernels) as opened,
+    ):
+        for path in folder.glob("*.parquet"):
+            opened.read_parquet(str(path), path.stem)
+        for name in names:
+            text = texts[name]
+            for _ in range(4):
+                frame = opened.sql(text)
+                frame.to_arrow()
+            assert all(node.device == "gpu" for node in frame.profile.nodes)
+            assert all(pipeline.receipt.fused for pipeline in frame.profile.pipelines)
+            counts[name] = calls_of(
+                lambda text=text: opened.sql(text).to_arrow(), ("call", "c_call")
+            )
+    return counts
+
+
+if __name__ == "__main__":
+    install()
+    place, scale, *named = sys.argv[1:]
+    print(json.dumps(hot_calls(Path(place), named, float(scale))))
