@@ -96,10 +96,11 @@ suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' si
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
              / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' (paren / '[' (listed (',' listed)* ','?)? ']')
 listed      <- unpacked / expr
-map         <- 'map'? '{' (field (',' field)* ','?)? '}'
+map         <- 'map' '{' (entry (',' entry)* ','?)? '}' / '{' (field (',' field)* ','?)? '}'
 slice       <- ':' ('-' ':' / expr)? (':' expr?)?
 parameter   <- '?' / '$' (NUMBER / LABEL) / '#' NUMBER
 field       <- (LABEL / expr) ':' expr
+entry       <- expr ':' expr
 paren       <- '(' (plain_query / exprs tail) ')'
 case        <- 'case' expr? ('when' expr 'then' expr)+ ('else' expr)? 'end'
 cast        <- ('cast' / 'try_cast') '(' expr 'as' type ')'

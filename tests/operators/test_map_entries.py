@@ -37,6 +37,7 @@ QUERIES = (
     "select m from t order by m, i",
     "select a.i, b.i from t a join t b on a.m = b.m order by all",
     "select m::varchar, n::varchar, l::varchar, m::map(varchar, double), map {'a b': 'x,y', 'c': null}::varchar from t",
+    "select map {t.k: t.i, upper('a'): 2}, map {i % 3: 1, case when i > 0 then -7 end: 2}, map {t.k[1]: 1} from t where k is not null and i > 0",
     "select map_concat(m, map {'z': 1, 'a': 9}), map {i: k, -i: k}, map([i, 0], [k, k]), map([k], null) from t where k is not null",
     "select map_from_entries(map_entries(m)), map_from_entries([{'x': i, 'y': k}]) from t",
     "select list(m order by i), count(distinct m) from t",

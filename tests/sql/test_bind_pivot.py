@@ -69,6 +69,25 @@ def test_rows_become_columns_and_back(query, backend) -> None:
     assert_same_as_duckdb(query, setup=SALES, backend=backend, fuse=("always", "never"))
 
 
+KINDS = [
+    "create table t (i int, n int, e enum ('sad', 'ok', 'happy'), s varchar, day date, h hugeint, b blob, l int[], v interval, r struct(a int))",
+    """insert into t values (1, 10, 'sad', '', '2020-01-01', 10, 'a', [10], '30 days', {'a': 10}),
+        (2, 9, 'ok', 'x', '12020-01-01', 9, '\\xff', [9], '1 month', {'a': 9}),
+        (3, -1, 'happy', '''', '2020-01-02', -3, '', [], '2 days', {'a': null}),
+        (4, null, null, null, null, null, null, null, null, null)""",
+]
+
+
+@pytest.mark.parametrize("on", ["n", "e", "s", "day", "h", "b", "l", "v", "r", "(n, s)", "s || i"])
+def test_columns_stand_in_the_order_of_the_texts_of_values(on) -> None:
+    assert_same_as_duckdb(f"pivot t on {on} using sum(i) group by i", setup=KINDS, backend="cpu")
+
+
+def test_the_empty_text_has_a_name() -> None:
+    for on in ("s, i using sum(i)", "s in ('', 'x') using sum(i)", "s using sum(i) as a, max(i)"):
+        assert_same_as_duckdb(f"pivot t on {on} group by n", setup=KINDS, backend="cpu")
+
+
 def test_values_are_those_of_now_in_tables_and_views() -> None:
     with fuseline.connect("cpu") as connection:
         connection.execute("create table t as select 1 as k, 2 as v")

@@ -15,6 +15,7 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.plan.functions import aggregate_name
 from fuseline.plan.logical import Logical
+from fuseline.plan.types import Kind
 from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import span_of
 
@@ -30,10 +31,14 @@ MOST_COLUMNS = (
 
 @dataclass(frozen=True)
 class PivotedValue:
-    """A value that gets a column: its name there, and for each expression of its axis the constant that it equals."""
+    """A value that gets a column: its name there, and for each expression of its axis the constant that it equals.
+
+    With `is_text` that is the text of the expression: texts of intervals and nested values differ where these are equal.
+    """
 
     name: str
     values: tuple[exp.Expr, ...]
+    is_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,11 @@ def _cell(node: exp.Expr, size: int, scope: Scope) -> PivotedValue:
     return PivotedValue(alias or "_".join(_shown(part, scope) for part in values), values)
 
 
+def _name(text: str) -> str:
+    """The name of a value's column: of the empty text two quotes."""
+    return text or "''"
+
+
 def _constant(node: exp.Expr) -> exp.Expr:
     """Return a value of IN: a name alone is text."""
     if isinstance(node, exp.Column) and len(node.parts) == 1:
@@ -171,32 +181,37 @@ def _constant(node: exp.Expr) -> exp.Expr:
 
 
 def _shown(value: exp.Expr, scope: Scope) -> str:
-    text = exp.Cast(this=copied(value), to=exp.DataType.build("text", dialect="duckdb"))
-    found = plain_constant(scope.inside("PIVOT").bind(text), "A value of PIVOT")
-    return "NULL" if found is None else str(found)
+    found = plain_constant(scope.inside("PIVOT").bind(_as_text(value)), "A value of PIVOT")
+    return "NULL" if found is None else _name(str(found))
+
+
+def _as_text(value: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=copied(value), to=exp.DataType.build("text", dialect="duckdb"))
 
 
 def _found_cells(axis: Axis, table: exp.Expr, scope: Scope) -> tuple[PivotedValue, ...]:
-    """Read the values of an axis: those that are not NULL, in their order."""
+    """Read the values of an axis: those that are not NULL, in the order of their texts."""
     value = axis.expressions[0]
     bound = scope.bind_query(exp.Select(expressions=[copied(value)], from_=_from(table)))
     data_type = bound.columns[0].type
-    to_text = exp.DataType.build("text", dialect="duckdb")
-    shown = exp.alias_(exp.Cast(this=copied(value), to=to_text), "shown")
+    by_text = data_type.is_nested or data_type.kind is Kind.INTERVAL
     known = exp.Not(this=exp.Is(this=copied(value), expression=exp.Null()))
     query = exp.Select(
-        expressions=[shown],
+        expressions=[exp.alias_(_as_text(value), "shown")],
         from_=_from(table),
         where=exp.Where(this=known),
-        group=exp.Group(expressions=[copied(value)]),
-        order=exp.Order(expressions=[exp.Ordered(this=copied(value))]),
+        group=exp.Group(expressions=[_as_text(value) if by_text else copied(value)]),
+        order=exp.Order(expressions=[exp.Ordered(this=_as_text(value))]),
         limit=exp.Limit(expression=exp.Literal.number(MOST_COLUMNS + 1)),
     )
     rows = scope.session.catalog.rows(scope.bind_query(query)).column(0).to_pylist()
+    texts = {text: exp.Literal.string(text) for text in rows}
+    if by_text:
+        return tuple(PivotedValue(_name(text), (value,), True) for text, value in texts.items())
     to = exp.DataType.build(str(data_type), dialect="duckdb")
     return tuple(
-        PivotedValue(text, (exp.Cast(this=exp.Literal.string(text), to=to.copy()),))
-        for text in rows
+        PivotedValue(_name(text), (exp.Cast(this=value, to=to.copy()),))
+        for text, value in texts.items()
     )
 
 
@@ -205,7 +220,10 @@ def _cells(asked: Pivoting, cells: Sequence[Sequence[PivotedValue]]) -> Iterator
     several = len(asked.aggregates) > 1
     for combination in itertools.product(*cells):
         tests: list[exp.Expr] = [
-            exp.NullSafeEQ(this=copied(expression), expression=copied(value))
+            exp.NullSafeEQ(
+                this=_as_text(expression) if cell.is_text else copied(expression),
+                expression=copied(value),
+            )
             for axis, cell in zip(asked.axes, combination, strict=True)
             for expression, value in zip(axis.expressions, cell.values, strict=True)
         ]
