@@ -21,6 +21,9 @@ VALUES = {
     "date": [None, *(date(1992, 1, 1) + timedelta(37 * i % 200) for i in range(9))],
     "timestamp": [None, *(datetime(2001, 1, 1) + timedelta(hours=31 * i % 90) for i in range(9))],
     "text": ["b", None, "", "a", "ab", "b", "ä", "z", "a", "0"],
+    "bytes": [b"b", None, b"", b"\xff", b"ab", b"b", b"\x00", b"zz"],
+    "list": [[1, 2], None, [], [1], [None], [2, None], [0, 9], [-1]],
+    "struct": [{"a": 1, "b": "x"}, None, {"a": 1, "b": "a"}, {"a": None, "b": "x"}, {"a": 0, "b": None}, {"a": 2, "b": ""}],
     "truth": [True, False, None, True, False, None, True, True, False, False],
 }  # fmt: skip
 
@@ -67,7 +70,7 @@ def test_inequalities(kind: str, condition: str, limits: SetLimits) -> None:
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[1:5])
-@pytest.mark.parametrize("kind", ["integer", "double", "truth"])
+@pytest.mark.parametrize("kind", ["integer", "double", "truth", "list"])
 def test_inequalities_within_keys(kind: str, condition: str, limits: SetLimits) -> None:
     limits(PAIRS_A_ROW=0)
     given = tables(kind)

@@ -16,9 +16,9 @@ from ...context import Context
 from ..functions.expressions import evaluate
 from ..memory.ask_memory import ask_ranges
 from ..memory.chunks import each_chunk
-from ..sort.keys import Ints, image_values, is_string
+from ..sort.keys import Ints, image_values, is_ranked, is_string, value_ranks
 from ..sort.ordering import stable_order
-from ..table import Indices, Mask, Table, validity
+from ..table import Indices, Mask, Table, concat_arrays, validity
 from .join_pairs import PAIRS_A_BLOCK, Matches, Pairs
 
 PAIRS_A_ROW = 8  # from which on sorting the rows of a key takes less time than testing its pairs
@@ -248,7 +248,11 @@ def _sides(bound: _Bound, many: Table, few: Table, context: Context) -> _BoundSi
     )
     if any(map(is_string, arrays)):
         return None
-    values, bounds = map(image_values, arrays)
+    if is_ranked(arrays[0].type):  # ranks are of the values that are ranked together
+        ranks = value_ranks(concat_arrays(arrays))
+        values, bounds = [ranks[: many.num_rows]], [ranks[many.num_rows :]]
+    else:
+        values, bounds = map(image_values, arrays)
     if len(values) != 1 or len(bounds) != 1:
         return None
     known = validity(arrays[1])
