@@ -110,10 +110,12 @@ def among_enum(operand: Expr, values: Sequence[Expr]) -> Sequence[Expr]:
 def literal_types(args: Sequence[Expr], text: bool = False) -> list[DataType]:
     """Return the types of arguments, an integer literal's being that of the integers beside it where it fits.
 
-    `text`: string literals are untyped, unless all of the arguments are.
+    `text`: string literals are untyped, unless all of the arguments are.  A NULL that was cast is no literal here.
     """
     beside = common(
-        a.type for a in args if a.type.kind is not Kind.NULL and not isinstance(a, Literal)
+        a.type
+        for a in args
+        if a.type.kind is not Kind.NULL and (not isinstance(a, Literal) or a.is_null)
     )
     types = []
     for arg in args:

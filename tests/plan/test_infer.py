@@ -29,6 +29,7 @@ from fuseline.plan.types import (
     VARCHAR,
     decimal,
 )
+from tests.compare import assert_same_as_duckdb
 from tests.plan.columns import REFS, TYPES, duckdb_type, type_or_error
 
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "int_div": "//", "mod": "%"}
@@ -68,6 +69,12 @@ def test_integer_literals_take_the_type_beside_them_where_they_fit(name, sign, t
             lambda column=column: infer.call(name, [REFS[column], infer.literal(LITERALS[text])])
         )
         assert ours == duckdb_type(f"{column} {sign} {text}"), f"{column} {sign} {text}"
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "ubigint", "utinyint", "hugeint"])
+def test_a_null_that_was_cast_has_a_type_for_the_literal_beside_it(kind):
+    for text in (f"null::{kind} // 2", f"-1 + null::{kind}", f"2 * cast(null as {kind})"):
+        assert_same_as_duckdb(f"select {text} as x, typeof({text}) as t", backend="cpu")
 
 
 def test_operands_of_addition_have_the_type_of_the_sum():
