@@ -40,10 +40,18 @@ Sets = list[tuple[int, ...]]  # each the positions of the keys in it
 
 @dataclass
 class GroupKeys:
-    """The distinct keys of GROUP BY; `sets` is None for one plain set of all of them."""
+    """The distinct keys of GROUP BY; `sets` is None for one plain set of all of them.
+
+    `is_all` is for GROUP BY ALL, which groups nothing where no output reads a column.
+    """
 
     keys: list[Expr] = field(default_factory=list)
     sets: Sets | None = None
+    is_all: bool = False
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.is_all and not self.keys
 
     def position(self, key: Expr) -> int:
         """Return the place of a key, which is added when it is new."""
@@ -58,12 +66,10 @@ def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scop
     if node.args.get("all") is False:  # None where there is no such word
         raise Unsupported("GROUP BY DISTINCT is not supported.", span_of(node))
     place = scope.inside("GROUP BY")
-    keys = GroupKeys()
-    if node.args.get("all"):
+    keys = GroupKeys(is_all=bool(node.args.get("all")))
+    if keys.is_all:
         for _, value in outputs:
-            if not isinstance(value, Literal) and not (
-                is_aggregated([value]) or has_window([value])
-            ):
+            if columns_of(value) and not is_aggregated([value]) and not has_window([value]):
                 keys.position(value)
         return keys
     elements = node.expressions

@@ -64,14 +64,14 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     parts = _bind_parts(node, items, scope)
     pass_over(scope.windows)
     limit = bind_limit(node, scope)
-    group = node.args.get("group")
     names = [item.name for item in items]
     if parts.keys is not None and has_unnest(parts.keys.keys):  # rows are made, then grouped
         lists = UnnestRewriter(plan)
         keys = dataclasses.replace(parts.keys, keys=list(map(lists.rewrite, parts.keys.keys)))
         parts = dataclasses.replace(parts.rewritten(lists), keys=keys)
         plan = lists.plan()
-    if group is not None or parts.having is not None or is_aggregated(parts.expressions):
+    is_grouped = parts.keys is not None and not parts.keys.is_nothing
+    if is_grouped or parts.having is not None or is_aggregated(parts.expressions):
         drawn = ArgumentRewriter(plan)
         parts = parts.rewritten(drawn)
         plan = drawn.plan()
