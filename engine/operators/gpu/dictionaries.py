@@ -149,3 +149,16 @@ def joint_codes(parts: Sequence[Held]) -> list[Coded] | None:
     if len(coded) == len(parts) and all(c.keys is coded[0].keys for c in coded):
         return coded
     return None
+
+
+def codes_of_all(parts: Sequence[Held]) -> list[Coded] | None:
+    """Return columns that follow one another as codes into the same keys: those that have them, and those of NULLs alone."""
+    coded = next((part for part in parts if isinstance(part, Coded)), None)
+    return None if coded is None else joint_codes([_as_codes(part, coded) for part in parts])
+
+
+def _as_codes(held: Held, other: Coded) -> Held:
+    """NULLs alone have codes into any keys, as a total's place in ROLLUP."""
+    if isinstance(held, Coded) or held.null_count() < held.size():
+        return held
+    return Coded(null_column(held.size(), other.codes.type()), other.keys)

@@ -21,8 +21,8 @@ from ...plan.expr import Column
 from ...plan.types import TICKS, DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from ...storage.columns.device_encode import DURATIONS, TIMESTAMPS
-from .columns import INT64, cast, empty, null_column, reinterpret
-from .dictionaries import Coded, Held, joint_codes, plain
+from .columns import INT32, INT64, cast, empty, null_column, reinterpret
+from .dictionaries import Coded, Held, codes_of_all, plain
 from .late_materialization import LateColumns
 from .memory.host_table import HostColumns
 
@@ -85,7 +85,7 @@ def unsupported_type(data_type: DataType) -> str | None:
 def plc_table(table: Table, columns: Iterable[Column]) -> plc.Table:
     """Return some columns of a table as libcudf wants them."""
     wanted = list(columns)
-    _fetch(table, [c.id for c in wanted])
+    fetch(table, [c.id for c in wanted])
     return plc.Table([table[c] for c in wanted], num_rows=table.num_rows)
 
 
@@ -107,7 +107,7 @@ def gather(
     if not ids:
         return Table({}, rows.size())
     if nullify:
-        _fetch(table, ids)  # row numbers have no NULL
+        fetch(table, ids)  # row numbers have no NULL
         if not table.num_rows:
             source = _lying(table, ids)
             none = [null_column(rows.size(), c.type()) for c in source.columns()]
@@ -154,8 +154,8 @@ def _picked(table: Table, ids: Sequence[int], pick: Callable[[plc.Table], plc.Ta
     return Table(columns, picked.num_rows())
 
 
-def _fetch(table: Table, ids: Iterable[int]) -> None:
-    """Fetch columns together before they are asked for one by one."""
+def fetch(table: Table, ids: Iterable[int]) -> None:
+    """Fetch late columns together before they are asked for one by one."""
     if isinstance(table.columns, LateColumns):
         table.columns.fetch(ids)
 
@@ -206,10 +206,13 @@ def concat_columns(columns: Sequence[plc.Column]) -> plc.Column:
 
 def concat_held(parts: Sequence[Held]) -> Held:
     """Return columns one after the other; codes into the same keys stay codes."""
-    coded = joint_codes(parts)
+    coded = codes_of_all(parts)
     if coded is None:
         return concat_columns([plain(part) for part in parts])
-    return Coded(concat_columns([c.codes for c in coded]), coded[0].keys)
+    codes = [c.codes for c in coded]
+    if any(c.type().id() != codes[0].type().id() for c in codes):
+        codes = [cast(c, INT32) for c in codes]  # extremes of codes have 32 bits
+    return Coded(concat_columns(codes), coded[0].keys)
 
 
 def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
@@ -218,7 +221,7 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
         return _without_columns(table.num_rows)
     if isinstance(table.columns, HostColumns):
         return table.columns.to_arrow(columns)
-    _fetch(table, [c.id for c in columns])
+    fetch(table, [c.id for c in columns])
     moved = [_for_host(table[c], c.type) for c in columns]
     metadata = [ColumnMetadata(c.name, precision=c.type.precision or None) for c in columns]
     host = plc.Table(moved, num_rows=table.num_rows).to_arrow(metadata)
