@@ -10,13 +10,17 @@ from weakref import WeakKeyDictionary
 import pylibcudf as plc
 
 from ....codegen.program import LateColumn, Program, once
+from ....plan import physical as p
 from ....plan.expr import Column, ColumnRef, columns_of
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.encodings import EncodedColumn
+from ...context import Context
 from ..columns import null_column
 from ..dictionaries import Coded, Held
+from ..few_rows import run_on_host
 from ..functions.expressions import evaluate_all
 from ..late_materialization import Fetch, Fetches, LateColumns, Places
+from ..memory.host_table import HostColumns
 from ..table import Table, device_type
 from .pipeline_inputs import Leaf, Relations, ScanLeaf, StoredLeaf
 from .stored import decoded
@@ -29,12 +33,13 @@ _kept: WeakKeyDictionary[EncodedColumn, Fetch] = WeakKeyDictionary()
 class _Made:
     """What late columns are made of: `read` are columns of relations by number, with their aliases.
 
-    `passed` are the aliases that are results as they are, given as (result, alias).
+    `passed` are the aliases that are results as they are, given as (result, alias); `node` makes all results of the aliases.
     """
 
     read: Mapping[int, tuple[tuple[Column, Column], ...]]
     passed: tuple[tuple[int, int], ...]
     computed: tuple[LateColumn, ...]
+    node: p.ComputeColumns
 
 
 @once
@@ -44,11 +49,13 @@ def _made_of(program: Program) -> _Made:
     for relation in program.relations:
         pairs = ((c, relation.aliases.get(c, c)) for c in relation.leaf.columns)
         read[relation.number] = tuple((own, alias) for own, alias in pairs if alias in wanted)
-    passed = [(late.column.id, late.expr) for late in program.late]
+    aliases = tuple(alias for pairs in read.values() for _, alias in pairs)
+    items = tuple((late.column, late.expr) for late in program.late)
     return _Made(
         read,
-        tuple((i, e.column.id) for i, e in passed if isinstance(e, ColumnRef)),
+        tuple((c.id, e.column.id) for c, e in items if isinstance(e, ColumnRef)),
         tuple(late for late in program.late if not isinstance(late.expr, ColumnRef)),
+        p.ComputeColumns(p.ValuesScan(aliases, ()), items),
     )
 
 
@@ -57,14 +64,16 @@ def late_columns(
     relations: Relations,
     rows: Mapping[int, plc.Column],
     count: int,
-    there: Mapping[int, Held] | None = None,
     distinct: int | None = None,
-) -> LateColumns:
-    """Return `program.late` to be fetched, and columns that are there already.
+    context: Context | None = None,
+) -> LateColumns | HostColumns:
+    """Return `program.late` to be fetched; with a `context` on the host, where something is computed of few rows.
 
     `rows` are the row numbers (INT32, -1 for none) of each relation that they read; of one relation they may be `distinct`.
+    Seven rounded quotients of 2,513 rows take 9 ms by libcudf on an H200 (TPC-DS Q2).
     """
-    made, columns = _made_of(program), dict(there or {})
+    made = _made_of(program)
+    columns: dict[int, Held] = {}
     nulls: dict[int, Held] = {}
     aliases: Fetches = {}
     places: list[Places] = []
@@ -79,6 +88,9 @@ def late_columns(
     columns |= {new: nulls[alias] for new, alias in made.passed if alias in nulls}
     if made.computed:
         table = Table(LateColumns(nulls, places, aliases), count)
+        few = None if context is None else run_on_host(made.node, (table,), context)
+        if few is not None and isinstance(few.columns, HostColumns):
+            return few.columns
         values = evaluate_all([late.expr for late in made.computed], table)
         columns |= {late.column.id: v for late, v in zip(made.computed, values, strict=True)}
     fetches = {new: aliases[alias] for new, alias in made.passed if alias in aliases}

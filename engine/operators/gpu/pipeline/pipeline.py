@@ -17,6 +17,7 @@ from ...context import Context, Feedback
 from ...pipeline_backend import SHORT, Done, Retry, Void, of_one_run
 from ..columns import INT32
 from ..memory.buffers import Memory
+from ..memory.host_table import HostColumns, note
 from ..memory.upload import on_host
 from ..rows import filter_rows
 from ..table import Table, check_rows, only
@@ -160,7 +161,11 @@ def _result(
         }
         if main.rows_out == (0,) and count > 1:
             rows[0] = _ascending(rows[0])  # as operators give them
-        return Table(late_columns(main, relations, rows, count), count)
+        context = relations.context
+        columns = late_columns(main, relations, rows, count, context=context)
+        if isinstance(columns, HostColumns):
+            note(node, count, context)
+        return Table(columns, count)
     if sink.picking is not None:
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:

@@ -66,7 +66,7 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
         return tables.slice_rows(table, 0, 0)
     if not node.keys:
         return tables.slice_rows(table, node.offset, node.count)
-    few = _led(table, node, end)
+    few = led(table, node.keys[0], _with_keys(node), end)
     if few is not None:
         host_table.note(node, table.num_rows, context)
     else:
@@ -80,12 +80,12 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     return tables.gather(table, wanted, node.columns)
 
 
-def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
-    """Bring the first rows by the first key to the host, if all are among them that can be among the first by all keys.
+def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> HostColumns | None:
+    """Bring columns to the host of all rows that can be among the first `end` by a key, equal ones included, and of some more.
 
-    One key of a fixed width has a radix sort, and nothing but the few rows is waited for.
+    None where these are not few.  One key of a fixed width has a radix sort, and nothing but the few rows is waited for.
     """
-    key, count = node.keys[0], max(LED_ROWS, LED_SHARE * end)
+    count = max(LED_ROWS, LED_SHARE * end)
     if isinstance(table.columns, HostColumns) or count > host_table.MOST_ROWS:
         return None
     if not max(host_table.MOST_ROWS, TOP_K_SHARE * count) < table.num_rows <= MOST_LED_ROWS:
@@ -93,20 +93,21 @@ def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
     (lead,) = sort_keys(table, [key.column])
     if lead.type().id() == plc.TypeId.STRING:
         return None
-    few = _leading(table, node, lead, end)
+    few = _leading(table, key, columns, lead, end)
     if few is not None:
         return few
     order = sorted_rows([lead], [(key.descending, key.nulls_first)])
     (rows,) = plc.copying.slice(order, [0, count])
-    wanted = _with_keys(node)
-    few = to_host.picked_on_host(table, wanted, rows)
+    few = to_host.picked_on_host(table, columns, rows)
     if few is None:
         return None
     ranks = host_table.ranks(few, key)
     return few if ranks[end - 1] < ranks[-1] else None
 
 
-def _leading(table: Table, node: p.TopK, lead: plc.Column, end: int) -> HostColumns | None:
+def _leading(
+    table: Table, key: p.Order, columns: Sequence[Column], lead: plc.Column, end: int
+) -> HostColumns | None:
     """The same by kernels that sort nothing; None for keys that are no integers without NULL, and where too many are equal."""
     if lead.null_count():
         return None
@@ -116,8 +117,7 @@ def _leading(table: Table, node: p.TopK, lead: plc.Column, end: int) -> HostColu
         numbers = cast(numbers, INT64)
     elif kind not in (plc.TypeId.INT32, plc.TypeId.INT64):
         return None
-    descending = node.keys[0].descending
-    return to_host.leading(table, _with_keys(node), numbers, descending, end)
+    return to_host.leading(table, columns, numbers, key.descending, end)
 
 
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:

@@ -14,6 +14,7 @@ from ..dictionaries import Held
 from ..few_rows import run_on_host
 from ..late_materialization import together
 from ..memory.device import on_device
+from ..sort.sort import led
 from ..table import Table, device_type
 from .frame_aggregates import aggregate_frames
 from .places import DeviceRows, MarkedPlaces, places_of
@@ -25,7 +26,7 @@ READS_A_WRITE = 2  # at random, in the same time
 @on_device
 def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    few = run_on_host(node, inputs, context)
+    few = run_on_host(node, inputs, context) or _led(node, table, context)
     if few is not None:
         return few
     if not table.num_rows:
@@ -51,6 +52,21 @@ def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -
         assert places.order is not None
         passed = tables.gather(passed, places.order, node.passed)
     return Table(together(passed.columns, made), table.num_rows)
+
+
+def _led(node: WindowRows, table: Table, context: Context) -> Table | None:
+    """Bring the first rows of one partition to the host, where no others are wanted: their ranks are the same without the rest.
+
+    Two ranks up to 11 of 50,055 rows take 7 ms of TPC-DS Q44's 10.5 ms without it (SF10, H200).
+    """
+    most = rank_to_cut_at(node, table.num_rows)
+    if most is None or node.partition or not node.order:
+        return None
+    key = node.order[0]
+    few = led(table, key, node.input.columns, most)
+    if few is None:
+        return None
+    return run_on_host(node, (Table(few, len(few.lying(key.column))),), context)
 
 
 def _stays(node: WindowRows) -> bool:
