@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pylibcudf as plc
 
 from ...plan.node import Once
-from ...storage.columns.encodings import Encoding
+from ...storage.columns.encodings import REGISTER, Encoding
 from .columns import BOOL, INT32, binary, scalar, select, sequence
 from .dictionaries import Coded, Held
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Op = plc.binaryop.BinaryOperator
 OutOfBounds = plc.copying.OutOfBoundsPolicy
 INT32_BYTES = 4
+Bounds: TypeAlias = tuple[int, int]
 NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf counts it from the end
 
 
@@ -30,14 +31,16 @@ class Fetch:
     """A column of a relation: how it lies in memory, and what makes values of rows of that.
 
     What lies there has the order of the values; without an `encoding` it is the values, or codes of `keys`.  `owned` bytes are kept by this table alone, those of the cache are not.  `bounds`
-    are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for.  `origin` names a scan's column.
+    are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for; `loose` ones may be much wider,
+    so that kernels measure anew.  `origin` names a scan's column.
     """
 
     lying: plc.Column
     encoding: Encoding | None
     decode: Callable[[plc.Column], Held]
     owned: int = 0
-    bounds: tuple[int, int] | None = None
+    bounds: Bounds | None = None
+    loose: bool = False
     keys: plc.Column | None = None
     origin: Hashable = None
 
@@ -52,6 +55,7 @@ class Fetch:
 
 # By `Column.id` the number of a relation's places, and what to fetch there
 Fetches: TypeAlias = dict[int, tuple[int, Fetch]]
+Known: TypeAlias = Mapping[int, Bounds | None]  # intervals by `Column.id`
 
 
 @dataclass(frozen=True)
@@ -95,16 +99,28 @@ class Places:
 
 
 class LateColumns(Mapping[int, Held]):
-    """Columns by `Column.id`: some `there`, of others a relation's number in `paths` and what to fetch from it."""
+    """Columns by `Column.id`: some `there`, of others a relation's number in `paths` and what to fetch from it.
+
+    `known` are intervals that hold the integers of some that are there.
+    """
 
     def __init__(
         self,
         there: Mapping[int, Held],
         places: Sequence[Places],
         fetches: Mapping[int, tuple[int, Fetch]],
+        known: Known | None = None,
     ) -> None:
         self.there = dict(there)
         self.places, self.fetches = tuple(places), dict(fetches)
+        self.known = known or {}
+
+    @classmethod
+    def of_one(cls, made: Mapping[int, Held | Fetch], known: Known | None = None) -> LateColumns:
+        """Return columns of the same rows: some there, others what values are made of."""
+        there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
+        fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
+        return cls(there, [Places(None, False)] if fetches else [], fetches, known)
 
     def __getitem__(self, column_id: int) -> Held:
         if column_id not in self.there:
@@ -129,9 +145,34 @@ class LateColumns(Mapping[int, Held]):
         size += sum(p.nbytes for p in self.places)
         return int(size) + sum(owned.values())
 
+    @property
+    def has_codes(self) -> bool:
+        """Whether any strings lie as codes, or will when they are fetched."""
+        fetches = [fetch for _, fetch in self.fetches.values()]
+        coded = (
+            f.keys is not None or (f.encoding and f.encoding.values is not None) for f in fetches
+        )
+        return any(coded) or any(isinstance(held, Coded) for held in self.there.values())
+
     def late(self, column_id: int) -> Fetch | None:
         """Return how a column that is not there yet is fetched."""
         return None if column_id in self.there else self.fetches[column_id][1]
+
+    def bounds(self, column_id: int) -> Bounds | None:
+        """Return an interval that holds the integers behind a column, as in registers, if one is known."""
+        if column_id in self.fetches:
+            fetch = self.fetches[column_id][1]
+            encoding = fetch.encoding
+            if encoding is not None and encoding.values is None and not encoding.is_float:
+                return fetch.bounds
+        return self.known.get(column_id)
+
+    def may_be_null(self, column_id: int) -> bool:
+        """Whether a column has NULLs, as far as can be said without fetching it."""
+        if column_id in self.there:
+            return bool(self.there[column_id].null_count())
+        number, fetch = self.fetches[column_id]
+        return self.places[number].optional or bool(fetch.lying.null_count())
 
     def whole(self, column_id: int) -> Fetch | None:
         """Return how a column is made of what has the same rows, if that is what it is made of."""
@@ -166,18 +207,46 @@ class LateColumns(Mapping[int, Held]):
         there: dict[int, Held] = {}
         fetches: dict[int, tuple[int, Fetch]] = {}
         numbers: dict[int, int] = {}  # by those here
+        known: dict[int, Bounds | None] = {}
         for new, old in pairs:
             if old in self.there:
-                there[new] = self.there[old]
+                there[new], known[new] = self.there[old], self.bounds(old)
             else:
                 number, fetch = self.fetches[old]
                 fetches[new] = numbers.setdefault(number, len(numbers)), fetch
-        return LateColumns(there, [self.places[n] for n in numbers], fetches)
+        return LateColumns(there, [self.places[n] for n in numbers], fetches, known)
 
     def with_places(self, rows: Sequence[plc.Column], there: Mapping[int, Held]) -> LateColumns:
         """Return the columns at other rows: what is there, and row numbers of each relation."""
         places = [Places(r, p.optional) for r, p in zip(rows, self.places, strict=True)]
-        return LateColumns(there, places, self.fetches)
+        return LateColumns(there, places, self.fetches, self.known)
+
+
+def bounds_of(columns: Mapping[int, Held], column_id: int) -> Bounds | None:
+    """Return an interval that holds the integers behind a column, if one is known."""
+    return columns.bounds(column_id) if isinstance(columns, LateColumns) else None
+
+
+def lasting(
+    columns: Mapping[int, Held | Fetch], like: Mapping[int, Held], known: Known
+) -> Mapping[int, Held]:
+    """Return columns that were made of others, which stay a kernel's result if those are one; `known` is as for `LateColumns`."""
+    if isinstance(like, LateColumns):
+        return LateColumns.of_one(columns, known)
+    return {i: h.decode(h.lying) if isinstance(h, Fetch) else h for i, h in columns.items()}
+
+
+def registers_of(columns: Mapping[int, Held], column_id: int) -> plc.Column | None:
+    """Return the integers as in registers that a column is made of; None where it is not, or was fetched before."""
+    if not isinstance(columns, LateColumns) or not is_of_registers(columns, column_id):
+        return None
+    return columns.lying([column_id])[column_id]
+
+
+def is_of_registers(columns: Mapping[int, Held], column_id: int) -> bool:
+    """Whether a column is made of integers as in registers, and has not been fetched."""
+    fetch = columns.late(column_id) if isinstance(columns, LateColumns) else None
+    return fetch is not None and fetch.encoding == REGISTER
 
 
 def together(left: Mapping[int, Held], right: Mapping[int, Held]) -> Mapping[int, Held]:
@@ -186,9 +255,13 @@ def together(left: Mapping[int, Held], right: Mapping[int, Held]) -> Mapping[int
         return {**left, **right}
     one, other = _late(left), _late(right)
     first = len(one.places)
-    fetches = {i: (first + number, fetch) for i, (number, fetch) in other.fetches.items()}
+    fetches = {i: found for i, found in one.fetches.items() if i not in other.there}
+    fetches |= {i: (first + number, fetch) for i, (number, fetch) in other.fetches.items()}
     return LateColumns(
-        {**one.there, **other.there}, (*one.places, *other.places), {**one.fetches, **fetches}
+        {**one.there, **other.there},
+        (*one.places, *other.places),
+        fetches,
+        {**one.known, **other.known},
     )
 
 

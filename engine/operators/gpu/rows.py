@@ -11,15 +11,25 @@ from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjuncti
 from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
-from .aggregate.unique_groups import is_retyped, with_types
+from .aggregate.unique_groups import is_retyped, with_types, without_default
 from .columns import INT64, STRING, sequence
 from .compute_few_rows import row_by_row
 from .dictionaries import Coded, Held
 from .few_rows import run_on_host
 from .functions.expressions import evaluate, evaluate_all, selection
-from .late_materialization import LateColumns, together
+from .functions.kernels_arithmetic import around, proven
+from .late_materialization import (
+    Bounds,
+    Fetch,
+    LateColumns,
+    bounds_of,
+    lasting,
+    registers_of,
+    together,
+)
 from .memory.device import on_device
 from .memory.host_table import HostColumns, few_on_host, note
+from .pipeline.finish import late_integers
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
 # Below this many rows a second filter costs more in fixed overhead (about 0.1 ms) than it saves.
@@ -70,8 +80,9 @@ def _is_text(table: Table, column: Column) -> bool:
 @on_device
 def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    passed = [(c, e.column) for c, e in node.items if isinstance(e, ColumnRef)]
-    if len(passed) == len(node.items):
+    items = [(c, without_default(e, table)) for c, e in node.items]
+    passed = [(c, e.column) for c, e in items if isinstance(e, ColumnRef)]
+    if len(passed) == len(items):
         few_on_host(node, table.columns, table.num_rows, context)
         return tables.renamed(table, passed)
     if isinstance(table.columns, HostColumns):
@@ -79,15 +90,21 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
         if made is not None:
             note(node, table.num_rows, context)
             return Table(made, table.num_rows)
-    retyped = {c: e for c, e in node.items if is_retyped(e, table)}
-    computed = [(c, e) for c, e in node.items if c not in retyped and not isinstance(e, ColumnRef)]
+    retyped = {c: e for c, e in items if is_retyped(e, table)}
+    computed = [(c, e) for c, e in items if c not in retyped and not isinstance(e, ColumnRef)]
     few = run_on_host(node, inputs, context) if computed else None
     if few is not None:
         return few
+    tables.fetch(table, {c.id for _, expr in computed for c in columns_of(expr)})
     values = evaluate_all([expr for _, expr in computed], table)
-    columns: dict[int, Held] = {c.id: v for (c, _), v in zip(computed, values, strict=True)}
+    columns = {c.id: v for (c, _), v in zip(computed, values, strict=True)}
+    known = {c.id: proven(e, table.columns) for c, e in computed if _has_integers(c.type)}
     same = with_types(table, passed, retyped)
-    return Table(together(same, columns), table.num_rows)
+    return Table(together(same, lasting(columns, table.columns, known)), table.num_rows)
+
+
+def _has_integers(data_type: DataType) -> bool:
+    return data_type.is_integer or data_type.is_decimal
 
 
 @on_device
@@ -126,12 +143,22 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
     if few is not None:
         return few
     count = check_rows(sum(t.num_rows for t in inputs), "UNION ALL")
-    columns = {}
+    columns: dict[int, Held | Fetch] = {}
+    known: dict[int, Bounds | None] = {}
     for i, made in enumerate(node.made):
         pairs = zip(node.inputs, inputs, strict=True)
-        columns[made.id] = concat_held([t.columns[child.columns[i].id] for child, t in pairs])
+        parts = [(t.columns, child.columns[i].id) for child, t in pairs]
+        bounds = [bounds_of(*part) for part in parts]
+        known[made.id] = around([b for b in bounds if b is not None]) if all(bounds) else None
+        registers = [registers_of(*part) for part in parts]
+        if all(r is not None for r in registers):
+            one = concat_columns(registers)
+            columns[made.id] = late_integers(one, made.type, known[made.id], loose=True)
+        else:
+            columns[made.id] = concat_held([held[column_id] for held, column_id in parts])
         context.check()
-    return Table(columns, count)
+    late = [t.columns for t in inputs if isinstance(t.columns, LateColumns)]
+    return Table(lasting(columns, late[0] if late else {}, known), count)
 
 
 def _constants(cells: list[Expr], data_type: DataType) -> plc.Column:

@@ -17,6 +17,15 @@ from .. import table as tables
 from ..columns import HUGE, as_key, empty, mean, reinterpret, where_true
 from ..dictionaries import Coded, Held
 from ..few_rows import run_on_host
+from ..late_materialization import (
+    Bounds,
+    Fetch,
+    bounds_of,
+    is_of_registers,
+    lasting,
+    registers_of,
+    together,
+)
 from ..memory.device import on_device
 from ..set_operations import first_of_each
 from ..sort.sort import sorted_rows
@@ -29,8 +38,8 @@ from .groups import Answer, GroupedArgument, Groups, matching_order, pick, pick_
 from .unique_groups import each_alone
 
 Aggregate = Callable[[AggregateCall, list[GroupedArgument], Groups], Answer]
-# As `Answer`, or strings as codes.
-HeldAnswer = Callable[[], Held]
+# As `Answer`, or strings as codes, or integers as in registers.
+HeldAnswer = Callable[[], "Held | Fetch"]
 
 AGGREGATES: dict[str, Aggregate] = {
     "count_star": values.count_star,
@@ -60,6 +69,9 @@ AGGREGATES: dict[str, Aggregate] = {
     "quantile_disc": ordered.quantile_disc,
     "mode": ordered.mode,
 }
+ADDS = (sums.sum_of, sums.avg)
+COUNTS = (values.count, values.count_star)
+PICKS = (values.extreme, values.first, values.last, values.any_value)  # a value of the argument
 
 
 def unsupported_call(call: AggregateCall) -> str | None:
@@ -81,6 +93,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     few = run_on_host(node, inputs, context)
     if few is not None:
         return few
+    tables.fetch(table, _read_as_values(node, table))
     keys = [_group_key(table.columns[c.id]) for c in node.keys]
     if keys and not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
@@ -89,6 +102,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     groups = Groups(keys, table.num_rows, table.columns, context.deterministic)
     variants: dict[Hashable, Groups] = {}
     answers: list[tuple[Groups, HeldAnswer]] = []
+    sums.measure(_added(node, groups), groups)
     for _, call in node.aggregates:
         with Located(call.span):
             answers.append(_ask(call, groups, variants))
@@ -98,11 +112,52 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     for members in {id(g): g for g in (lead, *variants.values())}.values():
         members.run()
         context.check()
-    columns = _keys_again(node, lead.group_keys, table)
+    columns: dict[int, Held | Fetch] = {**_keys_again(node, lead.group_keys, table)}
     for (column, call), (members, answer) in zip(node.aggregates, answers, strict=True):
         with Located(call.span):
             columns[column.id] = _aligned(answer(), members, lead)
-    return Table(columns, lead.count)
+    return Table(lasting(columns, table.columns, _known(node, groups)), lead.count)
+
+
+def _read_as_values(node: p.HashAggregate, table: Table) -> list[int]:
+    """The columns that are fetched in any case, which is done together: all but those that are added up as in registers."""
+    args = [
+        arg.column for _, call in node.aggregates for arg in call.args if isinstance(arg, ColumnRef)
+    ]
+    added = [c.id for c in args if not is_of_registers(table.columns, c.id)]
+    return [*(c.id for c in node.keys), *added]
+
+
+def _added(node: p.HashAggregate, groups: Groups) -> list[tuple[GroupedArgument, Bounds]]:
+    """The integers that calls add up as they are, and the ranges of their types."""
+    calls = [c for _, c in node.aggregates if not c.distinct and c.filter is None]
+    return [
+        (groups.integers(arg.column), arg.type.integer_range)
+        for call in calls
+        if _adds_integers(call)
+        for arg in call.args
+        if isinstance(arg, ColumnRef)
+    ]
+
+
+def _adds_integers(call: AggregateCall) -> bool:
+    """Whether a call adds up the integers behind its argument."""
+    if AGGREGATES[call.function] not in ADDS:
+        return False
+    (arg,) = call.args
+    return arg.type.is_integer or arg.type.is_decimal
+
+
+def _known(node: p.HashAggregate, groups: Groups) -> dict[int, Bounds | None]:
+    """Intervals that hold the integers of groups: of keys, of counts, and of values that are picked."""
+    found = {key.id: groups.bounds(key) for key in node.keys}
+    for made, call in node.aggregates:
+        arg, asked = call.args[0] if call.args else None, AGGREGATES[call.function]
+        if asked in COUNTS:
+            found[made.id] = 0, groups.rows
+        elif isinstance(arg, ColumnRef) and asked in PICKS:
+            found[made.id] = groups.bounds(arg.column)
+    return found
 
 
 @on_device
@@ -111,13 +166,18 @@ def finish_averages(node: FinishAverages, inputs: tuple[Table, ...], context: Co
     few = run_on_host(node, inputs, context)
     if few is not None:
         return few
-    columns = dict(table.columns)
+    made: dict[int, Held] = {}
     for average in node.averages:
-        total, data_type = table[average.total], average.total.type
-        if data_type.is_decimal:
-            total = reinterpret(total, HUGE)
-        columns[average.made.id] = mean(total, table[average.count], 10**data_type.scale)
-    return Table(columns, table.num_rows)
+        total, count = (
+            registers_of(table.columns, column.id) for column in (average.total, average.count)
+        )
+        data_type = average.total.type
+        if total is None:
+            total = table[average.total]
+            total = reinterpret(total, HUGE) if data_type.is_decimal else total
+        count = table[average.count] if count is None else count
+        made[average.made.id] = mean(total, count, 10**data_type.scale)
+    return Table(together(table.columns, made), table.num_rows)
 
 
 def _group_key(held: Held) -> plc.Column:
@@ -161,7 +221,9 @@ def _distinct(node: p.HashAggregate, keys: list[plc.Column], table: Table) -> Ta
         plc.types.NullEquality.EQUAL,
         plc.types.NanEquality.ALL_EQUAL,
     )
-    return Table(_keys_again(node, rows.columns(), table), rows.num_rows())
+    known = {key.id: bounds_of(table.columns, key.id) for key in node.keys}
+    columns = lasting(_keys_again(node, rows.columns(), table), table.columns, known)
+    return Table(columns, rows.num_rows())
 
 
 def _ask(
@@ -205,9 +267,13 @@ def coded_argument(call: AggregateCall, groups: Groups) -> tuple[GroupedArgument
 
 def arguments(call: AggregateCall, groups: Groups) -> list[GroupedArgument]:
     """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
-    counts = AGGREGATE[call.function].counts
+    counts, adds = AGGREGATE[call.function].counts, _adds_integers(call)
     args = [
-        _counted(a.column, groups) if counts else groups.source(a.column)
+        _counted(a.column, groups)
+        if counts
+        else groups.integers(a.column)
+        if adds
+        else groups.source(a.column)
         for a in call.args
         if isinstance(a, ColumnRef)
     ]
@@ -220,13 +286,19 @@ def arguments(call: AggregateCall, groups: Groups) -> list[GroupedArgument]:
 
 def _counted(column: Column, groups: Groups) -> GroupedArgument:
     """Return what stands for values of which only equality and NULL matter."""
-    coded = groups.codes(column)
-    return groups.source(column) if coded is None else coded[0]
+    registers = groups.registers(column)
+    coded = None if registers is not None else groups.codes(column)
+    return registers or (groups.source(column) if coded is None else coded[0])
 
 
 def _kept(argument: GroupedArgument, keep: GroupedArgument, groups: Groups) -> GroupedArgument:
     key = ("filtered", argument.key, keep.key)
-    return groups.once(key, lambda: GroupedArgument(key, where_true(argument.column, keep.column)))
+
+    def filtered() -> GroupedArgument:
+        kept = where_true(argument.column, keep.column)
+        return GroupedArgument(key, kept, argument.bounds)
+
+    return groups.once(key, filtered)
 
 
 def _distinct_rows(args: list[GroupedArgument], groups: Groups, call: AggregateCall) -> Groups:
@@ -262,9 +334,11 @@ def _subset(groups: Groups, rows: plc.Column, columns: Mapping[int, Held]) -> Gr
     return Groups(keys, rows.size(), picked, groups.deterministic)
 
 
-def _aligned(held: Held, members: Groups, lead: Groups) -> Held:
+def _aligned(held: Held | Fetch, members: Groups, lead: Groups) -> Held | Fetch:
     """Bring an answer from the order of its own groups into that of the result."""
     if members is lead or not lead.keys:
         return held
     order = members.once("aligned", lambda: matching_order(lead.group_keys, members.group_keys))
+    if isinstance(held, Fetch):
+        return dataclasses.replace(held, lying=pick(held.lying, order))
     return pick_held(held, order)

@@ -9,6 +9,8 @@ groups add 64-bit numbers with one atomic instruction, and 128-bit ones in a loo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pylibcudf as plc
 
@@ -30,7 +32,9 @@ from ..columns import (
     true_mask,
     where_true,
 )
-from ..functions.kernels_arithmetic import extremes
+from ..functions.kernels_arithmetic import extremes, extremes_of
+from ..late_materialization import Bounds
+from ..pipeline.finish import late_integers
 from ..table import count_true, device_type
 from .groups import Answer, GroupedArgument, Groups
 
@@ -51,8 +55,10 @@ def sum_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> 
     if call.type.is_float:
         return float_sum(argument, groups)
     total = exact_sum(argument, call.args[0].type.integer_range, groups)
-    result = device_type(call.type)
-    return lambda: reinterpret(cast(total(), HUGE), result)
+    bounds, result = total.bounds, device_type(call.type)
+    if groups.of_kernel and bounds is not None:
+        return lambda: late_integers(cast(total.answer(), INT64), call.type, bounds, loose=True)
+    return lambda: reinterpret(cast(total.answer(), HUGE), result)
 
 
 def avg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
@@ -63,7 +69,7 @@ def avg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Ans
     if argument_type.is_float:
         total = float_sum(argument, groups)
     else:
-        total = exact_sum(argument, argument_type.integer_range, groups)
+        total = exact_sum(argument, argument_type.integer_range, groups).answer
     return lambda: mean(total(), count(), 10**argument_type.scale)
 
 
@@ -71,26 +77,56 @@ def product(call: AggregateCall, args: list[GroupedArgument], groups: Groups) ->
     return groups.ask(as_double(args[0], groups), "product")
 
 
-def exact_sum(argument: GroupedArgument, value_range: tuple[int, int], groups: Groups) -> Answer:
+@dataclass(frozen=True)
+class Sum:
+    """A sum that was asked for, INT64 or HUGE; `bounds` hold all sums where they are INT64."""
+
+    answer: Answer
+    bounds: Bounds | None = None
+
+
+def exact_sum(argument: GroupedArgument, value_range: Bounds, groups: Groups) -> Sum:
     """Ask for the sum of integers or unscaled decimals, of which the type says the range.
 
-    The answer is INT64 or HUGE.  Raises `OutOfRange` for a sum of more than 38 digits.
+    Nothing is measured where that, or what is known of the argument, proves that 64 bits hold it.  Raises `OutOfRange` for a sum
+    of more than 38 digits.
     """
     integers = argument.derive("integers", as_integers(argument.column))
+    found = argument.bounds or value_range
+    if is_measured(argument, value_range, groups):
+        found = groups.once(("extremes", argument.key), lambda: extremes(integers.column))
     if integers.column.type().id() == plc.TypeId.DECIMAL128:
-        return _sum_of_wide(integers, value_range, groups)
-    if _magnitude(value_range) * groups.rows >= 1 << 63:
-        value_range = groups.once(("extremes", argument.key), lambda: extremes(integers.column))
-    return _sum_of_narrow(integers, value_range, groups)
+        return _sum_of_wide(integers, found, groups)
+    return _sum_of_narrow(integers, found, groups)
 
 
-def _sum_of_narrow(integers: GroupedArgument, bounds: tuple[int, int], groups: Groups) -> Answer:
+def is_measured(argument: GroupedArgument, value_range: Bounds, groups: Groups) -> bool:
+    """Whether the extremes of an argument are looked for, since less is known of it than its sum takes."""
+    rows, known = groups.rows, _magnitude(argument.bounds or value_range)
+    if known * rows < 1 << 63:
+        return False
+    if argument.column.type().id() != plc.TypeId.DECIMAL128:
+        return True
+    is_small = not groups.keys or rows < NARROWED_ROWS
+    return not (is_small and known * rows <= LARGEST_DECIMAL)
+
+
+def measure(arguments: Sequence[tuple[GroupedArgument, Bounds]], groups: Groups) -> None:
+    """Find the extremes of all arguments of which they are needed, given with the ranges of their types, with one wait."""
+    wanted = {a.key: a.column for a, of_type in arguments if is_measured(a, of_type, groups)}
+    for key, found in zip(wanted, extremes_of(list(wanted.values())), strict=True):
+        groups.remember(("extremes", key), found)
+
+
+def _sum_of_narrow(integers: GroupedArgument, bounds: Bounds, groups: Groups) -> Sum:
     """The sum of integers of at most 64 bits that lie within bounds."""
+    low, high = bounds
     if _magnitude(bounds) * groups.rows >= 1 << 63:
-        return _sum_of_limbs(integers, groups)
+        return Sum(_sum_of_limbs(integers, groups))
     if integers.column.type().id() == plc.TypeId.UINT64:
         integers = integers.derive("signed", reinterpret(integers.column, INT64))
-    return groups.ask(integers, "sum")
+    of_all = min(low, low * groups.rows), max(high, high * groups.rows)
+    return Sum(groups.ask(integers, "sum"), of_all)
 
 
 def _sum_of_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
@@ -116,23 +152,18 @@ def _sum_of_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     return combine
 
 
-def _sum_of_wide(argument: GroupedArgument, value_range: tuple[int, int], groups: Groups) -> Answer:
-    """Sums of 128-bit values, plain when neither the sum nor a part of it can pass the limits."""
+def _sum_of_wide(argument: GroupedArgument, found: Bounds, groups: Groups) -> Sum:
+    """Sums of 128-bit values within bounds, plain when neither the sum nor a part of it can pass the limits."""
     values = argument.derive("huge", reinterpret(argument.column, HUGE))
-    rows = groups.rows
-    is_small = not groups.keys or rows < NARROWED_ROWS
-    if is_small and _magnitude(value_range) * rows <= LARGEST_DECIMAL:
-        return groups.ask(values, "sum")
-    found = groups.once(("extremes", argument.key), lambda: extremes(values.column))
-    if groups.keys and _magnitude(found) < 1 << 63:
+    if (groups.keys or groups.of_kernel) and _magnitude(found) < 1 << 63:
         narrow = groups.once(("narrow", argument.key), lambda: cast(values.column, INT64))
         return _sum_of_narrow(argument.derive("narrow", narrow), found, groups)
-    bound = _magnitude(found) * rows
+    bound = _magnitude(found) * groups.rows
     if bound <= LARGEST_DECIMAL:
-        return groups.ask(values, "sum")
+        return Sum(groups.ask(values, "sum"))
     if bound < 1 << 127:
-        return _checked(groups.ask(values, "sum"))
-    return _sum_of_wide_limbs(values, groups)
+        return Sum(_checked(groups.ask(values, "sum")))
+    return Sum(_sum_of_wide_limbs(values, groups))
 
 
 def _sum_of_wide_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
@@ -173,7 +204,7 @@ def _refuse_beyond(column: plc.Column, limit: int) -> None:
         raise OutOfRange("The sum has more than 38 digits: cast the argument to DOUBLE.")
 
 
-def _magnitude(bounds: tuple[int, int]) -> int:
+def _magnitude(bounds: Bounds) -> int:
     return max(abs(bounds[0]), abs(bounds[1]))
 
 

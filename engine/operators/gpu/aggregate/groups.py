@@ -27,6 +27,7 @@ from ..columns import (
     sequence,
 )
 from ..dictionaries import Coded, Held, plain
+from ..late_materialization import Bounds, LateColumns, bounds_of, registers_of
 
 EXCLUDE = plc.types.NullPolicy.EXCLUDE
 INCLUDE = plc.types.NullPolicy.INCLUDE
@@ -63,10 +64,11 @@ _NARROW_INTEGERS = (
 
 @dataclass(frozen=True)
 class GroupedArgument:
-    """Values to aggregate; arguments with equal keys hold the same values."""
+    """Values to aggregate; arguments with equal keys hold the same values.  `bounds` are known to hold all integers behind them."""
 
     key: Hashable
     column: plc.Column
+    bounds: Bounds | None = None
 
     def derive(self, step: str, column: plc.Column) -> GroupedArgument:
         return GroupedArgument((self.key, step), column)
@@ -120,14 +122,46 @@ class Groups:
             self._memo[key] = make()
         return self._memo[key]
 
+    def remember(self, key: Hashable, found: object) -> None:
+        """Have `once` return this for a key."""
+        self._memo[key] = found
+
+    @property
+    def of_kernel(self) -> bool:
+        """Whether the rows are a kernel's result, and what is made of them is to stay in registers."""
+        return isinstance(self.columns, LateColumns)
+
     @property
     def was_asked(self) -> bool:
         return bool(self._questions)
 
     def source(self, column: Column) -> GroupedArgument:
         """Return a column of the rows as an argument."""
-        held = self.columns[column.id]
-        return self.once(("source", column.id), lambda: GroupedArgument(column.id, plain(held)))
+
+        def source() -> GroupedArgument:
+            held = plain(self.columns[column.id])
+            return GroupedArgument(column.id, held, self.bounds(column))
+
+        return self.once(("source", column.id), source)
+
+    def integers(self, column: Column) -> GroupedArgument:
+        """Return a column of the rows as in registers, where that is what it is made of, else as it is."""
+        return self.registers(column) or self.source(column)
+
+    def registers(self, column: Column) -> GroupedArgument | None:
+        """Return the integers as in registers that a column of the rows is made of, if it is."""
+
+        def registers() -> GroupedArgument | None:
+            found = registers_of(self.columns, column.id)
+            if found is None:
+                return None
+            return GroupedArgument(("registers", column.id), found, self.bounds(column))
+
+        return self.once(("registers", column.id), registers)
+
+    def bounds(self, column: Column) -> Bounds | None:
+        """Return an interval that holds the integers behind a column of the rows, if one is known."""
+        return bounds_of(self.columns, column.id)
 
     def codes(self, column: Column) -> tuple[GroupedArgument, Coded] | None:
         """Return the codes of a column of strings as an argument, if it has any."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pylibcudf as plc
 
 from ....plan import physical as p
-from ....plan.expr import AggregateCall, Cast, Column, ColumnRef, Expr
+from ....plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr
 from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind
 from ....storage.columns.encodings import REGISTER
@@ -85,6 +85,17 @@ def _tells_apart(key: Column, columns: LateColumns) -> bool:
 def is_retyped(expr: Expr, table: Table) -> bool:
     """Whether an expression is a column of a table whose integers, as they lie, are those of another type too."""
     return isinstance(table.columns, LateColumns) and _register(expr, table.columns) is not None
+
+
+def without_default(expr: Expr, table: Table) -> Expr:
+    """coalesce(x, ...) -> x, where x is a column without NULL, or a cast of one."""
+    if not isinstance(expr, Call) or expr.function != "coalesce":
+        return expr
+    first = expr.args[0]
+    source = first.operand if isinstance(first, Cast) else first
+    if not isinstance(source, ColumnRef) or not isinstance(table.columns, LateColumns):
+        return expr
+    return expr if table.columns.may_be_null(source.column.id) else first
 
 
 def with_types(

@@ -8,11 +8,12 @@ smallest and largest values of the columns that an expression is made of.  Only 
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable, Mapping, Sequence
 
 import pylibcudf as plc
 
 from ....errors import ExecutionError, OutOfRange
-from ....plan.expr import Call, Cast, ColumnRef, Expr, Literal
+from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal
 from ....plan.types import room_for
 from ...integer_bounds import INT64_RANGE, NAMES, Bounds, combined, inside, rescaled, type_bounds
 from ..columns import (
@@ -27,6 +28,8 @@ from ..columns import (
     select,
     true_mask,
 )
+from ..dictionaries import Held
+from ..late_materialization import bounds_of
 from ..table import device_type
 from .values import (
     Constant,
@@ -59,6 +62,8 @@ def exact(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         return binary(left, right, operator, result_type)
     limits = call.type.integer_range
     found = combined(call.function, type_bounds(call.args[0]), type_bounds(call.args[1]))
+    if not inside(found, limits):
+        found = combined(call.function, *(proven(a, scope.table.columns) for a in call.args))
     if not inside(found, limits):
         found = combined(call.function, *(bounds(a, scope) for a in call.args))
     width = integer_type(result_type)
@@ -111,34 +116,68 @@ def outside(huge: plc.Column, limits: Bounds) -> plc.Column:
 
 def bounds(expr: Expr, scope: RowScope) -> Bounds:
     """Return bounds of the integers behind an expression, from the extremes of the columns that it is made of."""
+
+    def measured(column: Column) -> Bounds:
+        if column.id not in scope.extremes:
+            scope.extremes[column.id] = extremes(scope.table[column])
+        return scope.extremes[column.id]
+
+    return _bounds(expr, measured)
+
+
+def proven(expr: Expr, columns: Mapping[int, Held]) -> Bounds:
+    """Return bounds of the integers behind an expression, from what is known of the columns without a look at them."""
+    return _bounds(expr, lambda c: bounds_of(columns, c.id) or c.type.integer_range)
+
+
+def _bounds(expr: Expr, of_column: Callable[[Column], Bounds]) -> Bounds:
     match expr:
         case Literal():
             return type_bounds(expr)
         case ColumnRef(column=column):
-            if column.id not in scope.extremes:
-                scope.extremes[column.id] = extremes(scope.table[column])
-            return scope.extremes[column.id]
+            return of_column(column)
         case Cast(operand=inner) if inner.type.is_integer or inner.type.is_decimal:
-            return rescaled(bounds(inner, scope), inner.type, expr.type)
-        case Call(function="add" | "sub" | "mul", args=(left, right)):
-            found = combined(expr.function, bounds(left, scope), bounds(right, scope))
+            return rescaled(_bounds(inner, of_column), inner.type, expr.type)
+        case Call(function="add" | "sub" | "mul", args=args):
+            found = combined(expr.function, *(_bounds(a, of_column) for a in args))
             low, high = expr.type.integer_range
             return max(found[0], low), min(found[1], high)
+        case Call(function="coalesce", args=values):
+            return around([_bounds(v, of_column) for v in values])
+        case Case(results=results, default=default):
+            return around([_bounds(v, of_column) for v in (*results, default)])
     return expr.type.integer_range
+
+
+def around(found: Sequence[Bounds]) -> Bounds:
+    """Return the interval that holds all of several."""
+    return min(low for low, _ in found), max(high for _, high in found)
 
 
 def extremes(column: plc.Column) -> Bounds:
     """Return the smallest and the largest of the integers behind a column, 0 and 0 for none."""
-    column = integers(column)
+    return extremes_of([column])[0]
+
+
+def extremes_of(columns: Sequence[plc.Column]) -> list[Bounds]:
+    """Return the extremes of several columns: all are being measured before the first answer is waited for."""
+    started = [_started(integers(column)) for column in columns]
+    with decimal.localcontext(prec=50):  # the default context rounds to 28 digits
+        return [
+            (0, 0) if ends is None else (int(ends[0].to_py()), int(ends[1].to_py()))
+            for ends in started
+        ]
+
+
+def _started(column: plc.Column) -> tuple[plc.Scalar, plc.Scalar] | None:
+    """The smallest and the largest of integers as scalars on the device, None for none."""
     if column.size() == column.null_count():
-        return 0, 0
+        return None
     if column.type().id() != plc.TypeId.DECIMAL128:
         low, high = plc.reduce.minmax(column)
-        return int(low.to_py()), int(high.to_py())
-    with decimal.localcontext(prec=50):  # the default context rounds to 28 digits
-        least = plc.reduce.reduce(column, plc.aggregation.min(), HUGE).to_py()
-        most = plc.reduce.reduce(column, plc.aggregation.max(), HUGE).to_py()
-    return int(least), int(most)
+        return low, high
+    least = plc.reduce.reduce(column, plc.aggregation.min(), HUGE)
+    return least, plc.reduce.reduce(column, plc.aggregation.max(), HUGE)
 
 
 def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:

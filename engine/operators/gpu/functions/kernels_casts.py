@@ -29,7 +29,7 @@ from ..columns import (
     where_true,
 )
 from ..table import device_type
-from .kernels_arithmetic import bounds
+from .kernels_arithmetic import bounds, proven
 from .kernels_dates import floored
 from .kernels_host import settled
 from .kernels_parse import parsed
@@ -179,6 +179,8 @@ def _exact(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     source, target = expr.operand.type, expr.type
     shift = target.scale - source.scale
     found = _after(source.integer_range, shift)
+    if not inside(found, target.integer_range):
+        found = _after(proven(expr.operand, scope.table.columns), shift)
     if not inside(found, target.integer_range):
         found = _after(bounds(expr.operand, scope), shift)
     fits = inside(found, target.integer_range)

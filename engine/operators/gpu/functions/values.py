@@ -15,6 +15,7 @@ from ....storage.columns.device_encode import SAME_BITS
 from .. import columns
 from ..columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
 from ..dictionaries import Coded
+from ..late_materialization import LateColumns
 from ..table import Table, count_true, device_type
 
 
@@ -49,8 +50,11 @@ class RowScope:
 
     @cached_property
     def has_codes(self) -> bool:
-        """Whether any strings of the table lie as codes."""
-        return any(isinstance(c, Coded) for c in self.table.columns.values())
+        """Whether any strings of the table lie as codes, or will when they are fetched."""
+        columns = self.table.columns
+        if isinstance(columns, LateColumns):
+            return columns.has_codes
+        return any(isinstance(c, Coded) for c in columns.values())
 
     def where(self, condition: Callable[[], plc.Column]) -> RowScope:
         """Return the scope of the rows, among these, for which a BOOL8 column is TRUE."""

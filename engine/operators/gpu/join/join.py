@@ -5,7 +5,7 @@ The keys decide first and only they are read; columns that the parents want are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pylibcudf as plc
@@ -19,6 +19,7 @@ from ..columns import BOOL, EQUAL, as_key, constant, empty, scalar, select, with
 from ..dictionaries import Coded, Held, joint_codes, plain
 from ..few_rows import run_on_host
 from ..functions.expressions import selection
+from ..late_materialization import together
 from ..memory.device import is_out_of_memory, on_device
 from ..table import MAX_ROWS, Table, check_rows
 from .join_pairs import (
@@ -239,12 +240,12 @@ def _cross(node: p.NestedLoopJoin, left: Table, right: Table, context: Context) 
 def _side_by_side(left: Table, right: Table) -> Table:
     """The cross product when one side is a single row, whose values are repeated."""
     count = left.num_rows * right.num_rows
-    columns = {}
+    sides: list[Mapping[int, Held]] = []
     for table in (left, right):
-        for column_id, column in table.columns.items():
-            repeats = table.num_rows == 1 and count != 1
-            columns[column_id] = _repeated(column, count) if repeats else column
-    return Table(columns, count)
+        repeats = table.num_rows == 1 and count != 1
+        held = table.columns
+        sides.append({i: _repeated(h, count) for i, h in held.items()} if repeats else held)
+    return Table(together(*sides), count)
 
 
 def _repeated(held: Held, count: int) -> Held:

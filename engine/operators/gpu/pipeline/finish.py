@@ -38,12 +38,12 @@ from ..columns import (
     where_true,
 )
 from ..dictionaries import Held, numbered, width_of_codes
-from ..late_materialization import Fetch, LateColumns, Places, together
+from ..late_materialization import Bounds, Fetch, LateColumns, together
 from ..memory.buffers import Memory
 from ..table import Table, device_type, to_device
 from .gather import late_columns
 from .ordered_groups import Listed
-from .picking import Bounds, PickedGroups, Picks
+from .picking import PickedGroups, Picks
 from .pipeline_inputs import Relations
 from .stored import keys_of
 
@@ -105,9 +105,7 @@ class Finisher:
             interval = bounds.get(folded.accumulators[0])
             known = None if interval is None else rounded(interval, count)
             made[folded.column.id] = _finished(folded, groups, grouping.rows, known)
-        there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
-        fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
-        columns = LateColumns(there, [Places(None, False)] if fetches else [], fetches)
+        columns = LateColumns.of_one(made)
         if grouping.row is None:
             return Table(columns, count)
         rows = {grouping.row: groups.components[-1]}
@@ -130,16 +128,18 @@ def _key(key: GroupKey, part: plc.Column) -> Held | Fetch:
         part = binary(steps, scalar(key.low, INT64), Op.ADD, INT64)
     if there is not None or key.values is not None:
         return _as_type(part, there, key.column.type, key.values)
-    return _late(part, key.column.type, (key.low, key.low + (key.size - 1) * key.step))
+    return late_integers(part, key.column.type, (key.low, key.low + (key.size - 1) * key.step))
 
 
-def _late(registers: plc.Column, data_type: DataType, bounds: Bounds | None) -> Held | Fetch:
-    """Integers as in registers, as values when they are asked for."""
+def late_integers(
+    registers: plc.Column, data_type: DataType, bounds: Bounds | None, loose: bool = False
+) -> Held | Fetch:
+    """Return integers as in registers, as values when they are asked for; the rest is as for `Fetch`."""
     lying = device_type(data_type)
     if bounds is None or data_type.kind is Kind.BOOLEAN or not registers.size():
         return from_registers(registers, lying)
     size = int(registers.device_buffer_size())
-    return Fetch(registers, REGISTER, lambda r: from_registers(r, lying), size, bounds)
+    return Fetch(registers, REGISTER, lambda r: from_registers(r, lying), size, bounds, loose)
 
 
 def _as_type(
@@ -180,7 +180,7 @@ def _finished(
     kind, term = folded.column.type, folded.term
     arrays = [groups.accumulators.get(at) for at in folded.accumulators]
     if not folded.least:
-        return _late(arrays[0], kind, bounds)
+        return late_integers(arrays[0], kind, bounds)
     if any(part.type is Machine.WIDE and isinstance(part, Apply) for part in subterms(term)):
         return _on_host(folded, arrays)
     there = None
@@ -194,7 +194,7 @@ def _finished(
         return _as_type(codes, there, kind, folded.values)
     if isinstance(term, Name) and not kind.is_float:
         integers = arrays[0] if there is None else where_true(arrays[0], there)
-        return _late(integers, kind, bounds)
+        return late_integers(integers, kind, bounds)
     values = _evaluated(term, groups.accumulators)
     if kind.is_float:
         values = cast(values, device_type(kind))

@@ -37,7 +37,7 @@ from ....storage.columns.encodings import (
 from ..columns import INT64, as_integers, cast, is_float, reinterpret, width_of, without_nulls
 from ..dictionaries import MOST_KEYS, Coded, Held, numbered
 from ..functions.kernels_arithmetic import extremes
-from ..late_materialization import LateColumns
+from ..late_materialization import LateColumns, registers_of
 from ..memory.host_table import HostColumns
 from ..memory.upload import Staging
 from ..table import Table, to_device
@@ -55,8 +55,12 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
     found = _fetched(table.columns, columns) if isinstance(table.columns, LateColumns) else {}
     measured: list[tuple[Column, plc.Column, Any]] = []
     for column in (c for c in columns if c not in found):
-        held = table.columns[column.id]
-        integers = None if isinstance(held, Coded) else _integers(held, column.type)
+        registers = registers_of(table.columns, column.id)
+        if registers is not None and registers.null_count() < registers.size():
+            integers = aligned(registers)
+        else:
+            held = table.columns[column.id]
+            integers = None if isinstance(held, Coded) else _integers(held, column.type)
         if integers is None:
             found[column] = _encoded(held, column.type)
         else:
@@ -70,7 +74,8 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
 
 def _fetched(held: LateColumns, columns: Sequence[Column]) -> Encoded:
     """Those of some columns that lie as codes, or will when they are fetched: what is known of these needs no measuring."""
-    known = {c: f for c in columns if (f := held.late(c.id)) is not None and f.encoding is not None}
+    fetches = {c: f for c in columns if (f := held.late(c.id)) is not None}
+    known = {c: f for c, f in fetches.items() if f.encoding is not None and not f.loose}
     late = held.lying(column.id for column in known)
     found: Encoded = {}
     for column, fetch in known.items():

@@ -14,6 +14,7 @@ import pylibcudf as plc
 
 from .... import stopping
 from ....codegen.handwritten import window_kernels as kernels
+from ....plan.expr import Column
 from ....plan.window.window_call import WindowCall
 from ...windows.frames import Ranges, frame_of, places_before
 from ...windows.window_moments import State
@@ -37,6 +38,7 @@ from ..columns import (
 )
 from ..dictionaries import Held
 from ..join.join_pairs import UNMATCHED
+from ..late_materialization import Bounds, bounds_of
 from .device_array import as_array, as_rows, column_of, prefix_sums
 from .places import DeviceRows
 
@@ -66,6 +68,9 @@ class FrameGroups(Groups):
         super().__init__([], rows.places.rows, columns)
         self.call, self.window, self.places = call, rows, rows.places
         self.count = rows.places.rows
+
+    def bounds(self, column: Column) -> Bounds | None:
+        return bounds_of(self.window.table.columns, column.id)
 
     @cached_property
     def ranges(self) -> Ranges:
