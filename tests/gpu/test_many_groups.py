@@ -39,6 +39,8 @@ QUERIES = [
     "select i from g group by i having sum(w) > (select avg(w) from g where x > 0)",
     "select n, count(*) from (select i, count(w) as n from g group by i) z group by n",
     "select i, stddev(w), var_pop(w), sum(v), avg(x) from g group by i",
+    "select i, corr(w, i), covar_samp(w, a), covar_pop(i, t), stddev_pop(a), var_samp(t) from g group by i",
+    "select i, d, stddev(w) / avg(w) from g group by i, d having count(w) > 1",
     "select t, i, sum(t), count(*) from g group by t, i",
     "select d, count(*) from g where i > 1000 group by d",
     "select i * 2, total * 2 from (select i, sum(w) as total from g group by i) z where total < 0",
@@ -91,6 +93,20 @@ def test_groups_on_the_device(
     if not dense:
         limits(LEAST_DENSE=4, DENSE_A_ROW=0)
     expected, _ = run(query, tables, fuse="never")
+    found, done = run(query, tables, fuse="always")
+    assert any(receipt.fused for receipt in done)
+    assert_same(expected, found)
+
+
+def test_deviations_stay_on_the_device(
+    tables: dict[str, pa.Table], limits: SetLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators.gpu.pipeline import finish
+
+    limits(compiled_pipeline__GROUP_LIMIT=4, LEAST_SLOTS=1 << 10, few_rows__MOST_ROWS=0)
+    query = "select i, stddev(w), var_pop(a), covar_samp(w, t) from g group by i"
+    expected, _ = run(query, tables, fuse="never")
+    monkeypatch.setattr(finish, "finished", None)  # which is the host's
     found, done = run(query, tables, fuse="always")
     assert any(receipt.fused for receipt in done)
     assert_same(expected, found)

@@ -1,13 +1,12 @@
 """Accumulators of many groups, which stay on the device, as result columns: keys, exact aggregates.
 
-What few aggregates need that libcudf has not (variances of more than 64 bits) is finished on the host, as that of few groups is.
+What more than 128 bits may be needed for (a correlation of large numbers) is finished on the host, as that of few groups is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pylibcudf as plc
@@ -17,7 +16,7 @@ from ....codegen.cuda.emit_picks import Component, Wanted
 from ....codegen.groups.accumulate import Folded
 from ....codegen.groups.grouping import GroupKey
 from ....codegen.groups.results import arrow_array, finished
-from ....codegen.loop import Apply, Function, Machine, Name, Number, Select, Term, subterms
+from ....codegen.loop import Name
 from ....codegen.program import Program
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
@@ -25,13 +24,11 @@ from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import REGISTER, rounded
 from ..columns import (
     BOOL,
-    FLOAT64,
     HUGE,
     INT64,
     binary,
     cast,
     constant,
-    mean,
     reinterpret,
     scalar,
     select,
@@ -41,6 +38,7 @@ from ..dictionaries import Held, numbered, width_of_codes
 from ..late_materialization import Bounds, Fetch, LateColumns, together
 from ..memory.buffers import Memory
 from ..table import Table, device_type, to_device
+from .exact_terms import evaluated, fits, magnitudes
 from .gather import late_columns
 from .ordered_groups import Listed
 from .picking import PickedGroups, Picks
@@ -104,7 +102,8 @@ class Finisher:
                 continue
             interval = bounds.get(folded.accumulators[0])
             known = None if interval is None else rounded(interval, count)
-            made[folded.column.id] = _finished(folded, groups, grouping.rows, known)
+            most = magnitudes(folded, grouping.rows, bounds)
+            made[folded.column.id] = _finished(folded, groups, grouping.rows, known, most)
         columns = LateColumns.of_one(made)
         if grouping.row is None:
             return Table(columns, count)
@@ -166,22 +165,24 @@ def from_registers(registers: plc.Column, data_type: plc.DataType) -> plc.Column
 
 # Aggregates
 
-OPERATORS = {"^": Op.BITWISE_XOR, "<": Op.LESS, "!=": Op.NOT_EQUAL}
-TYPES = {Machine.I64: INT64, Machine.F64: FLOAT64, Machine.BOOL: BOOL}
-
 
 def _finished(
-    folded: Folded, groups: PickedGroups, rows: int, bounds: Bounds | None
+    folded: Folded,
+    groups: PickedGroups,
+    rows: int,
+    bounds: Bounds | None,
+    most: Mapping[int, int],
 ) -> Held | Fetch:
     """The values of a call; where it counted too few values of a group, it is NULL.
 
-    `rows` is the accumulator that counts the groups' rows, `bounds` are known to hold the first one of the call.
+    `rows` is the accumulator that counts the groups' rows, `bounds` are known to hold the first one of the call, `most` what is
+    known of the magnitudes of all.
     """
     kind, term = folded.column.type, folded.term
     arrays = [groups.accumulators.get(at) for at in folded.accumulators]
     if not folded.least:
         return late_integers(arrays[0], kind, bounds)
-    if any(part.type is Machine.WIDE and isinstance(part, Apply) for part in subterms(term)):
+    if not fits(term, most):
         return _on_host(folded, arrays)
     there = None
     # Groups exist by having rows: where all rows count, none has no value
@@ -195,44 +196,12 @@ def _finished(
     if isinstance(term, Name) and not kind.is_float:
         integers = arrays[0] if there is None else where_true(arrays[0], there)
         return late_integers(integers, kind, bounds)
-    values = _evaluated(term, groups.accumulators)
+    values = evaluated(term, groups.accumulators, most)
     if kind.is_float:
         values = cast(values, device_type(kind))
     elif kind.kind is not Kind.BOOLEAN:
         values = from_registers(values, device_type(kind))
     return values if there is None else where_true(values, there)
-
-
-def _evaluated(term: Term, accumulators: Mapping[int, plc.Column]) -> Any:
-    """Compute a term over variables that are called by the accumulators' numbers."""
-    if isinstance(term, Name):
-        return accumulators[int(term.text)]
-    if isinstance(term, Number):
-        return scalar(term.value, TYPES[term.type])
-    operands = [_evaluated(part, accumulators) for part in term.parts]
-    match term:
-        case Apply(operator, _, machine):
-            left, right = operands
-            return binary(left, right, OPERATORS[operator], TYPES[machine])
-        case Select():
-            return select(*operands)
-        case Function("mean", (*_, Number(unit))):
-            *parts, count, _ = operands
-            return mean(_whole(parts), count, unit)
-        case Function("double_of_bits"):
-            return reinterpret(operands[0], FLOAT64)
-        case Function("whole"):
-            return _whole(operands)
-    raise AssertionError(term)
-
-
-def _whole(parts: Sequence[plc.Column]) -> plc.Column:
-    """A sum: FLOAT64, INT64, or two limbs put together."""
-    low, *rest = parts
-    if not rest:
-        return low
-    upper = binary(cast(rest[0], HUGE), scalar(1 << 32, HUGE), Op.MUL, HUGE)
-    return binary(upper, cast(low, HUGE), Op.ADD, HUGE)
 
 
 def _on_host(folded: Folded, columns: Sequence[plc.Column]) -> plc.Column:
