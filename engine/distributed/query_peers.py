@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..errors import ClusterError
 from ..observe.profile import Meeting
-from ..operators.context import MovedBytes, PeerMessage, PlacedBytes
+from ..operators.context import MovedBytes
 from .meetings import Meetings, packed_rows, unpacked_rows
 
 # What a message over the link begins with: it is one, or rows; there are too many for it; the worker has failed
@@ -30,9 +30,7 @@ class DeviceLink(Protocol):
     @property
     def alive(self) -> bool: ...
 
-    def tell(
-        self, message: bytes, parts: Sequence[PlacedBytes], why_left: Callable[[], str | None]
-    ) -> list[PeerMessage]: ...
+    def tell(self, message: bytes, why_left: Callable[[], str | None]) -> list[bytes]: ...
 
     def move(
         self,
@@ -64,7 +62,7 @@ class QueryPeers:
         self.expected: Sequence[frozenset[int]] | None = None
         self._meetings, self._query, self._check = meetings, query, check
         self.has_link, self._link = has_link, link
-        self._told: dict[int, list[PeerMessage]] = {}  # by the number of the meeting
+        self._told: dict[int, list[bytes]] = {}  # by the number of the meeting
         self._has_ended = False
         self._start = time.perf_counter()
 
@@ -95,41 +93,37 @@ class QueryPeers:
             size = sum(batch.nbytes for part in given for batch in part)
             is_few = parts is not None and size <= MOST_TOLD
             told = ROWS + _message_of(parts or (), self.rank) if is_few else MANY
-            self._tell(number, told, ())
+            self._tell(number, told)
         told_by = self._told[number]
-        if parts is None or any(said.message[:1] == MANY for said in told_by):
+        if parts is None or any(said[:1] == MANY for said in told_by):
             return None
         mine = parts[self.rank]
         if mine is None:
             return []
         found: list[pa.RecordBatch] = []
         for rank, said in enumerate(told_by):
-            found += mine if rank == self.rank else _rows_for(self.rank, said.message[1:])
+            found += mine if rank == self.rank else _rows_for(self.rank, said[1:])
         return found
 
-    def meet(
-        self, number: int, message: bytes, parts: Sequence[PlacedBytes]
-    ) -> Sequence[PeerMessage]:
+    def meet(self, number: int, message: bytes) -> Sequence[bytes]:
         if number not in self._told:
-            told = self._tell(number, WORDS + message, parts)
-            self._told[number] = [PeerMessage(said.message[1:], said.address) for said in told]
-        return self._told[number]
+            self._tell(number, WORDS + message)
+        return [said[1:] for said in self._told[number]]
 
-    def _tell(self, number: int, message: bytes, parts: Sequence[PlacedBytes]) -> list[PeerMessage]:
-        """Tell all something and return what each tells; raises `ClusterError` where one has failed."""
+    def _tell(self, number: int, message: bytes) -> None:
+        """Tell all something and note what each tells; raises `ClusterError` where one has failed."""
         if not self.linked:
             raise ClusterError("The link between the GPUs is gone.")
         assert self._link is not None
         begun = time.perf_counter()
-        told = self._link.tell(message, parts, self._why_left)
-        others = [len(said.message) for rank, said in enumerate(told) if rank != self.rank]
+        told = self._link.tell(message, self._why_left)
+        others = [len(said) for rank, said in enumerate(told) if rank != self.rank]
         self._note(number, begun, len(message) * len(others), sum(others))
         for said in told:
-            if said.message[:1] == FAILED:
+            if said[:1] == FAILED:
                 self._has_ended = True
-                raise ClusterError(said.message[1:].decode())
+                raise ClusterError(said[1:].decode())
         self._told[number] = told
-        return told
 
     def move(
         self, number: int, outgoing: Sequence[MovedBytes], incoming: Sequence[MovedBytes]
@@ -150,7 +144,7 @@ class QueryPeers:
             self._meetings.fail(self._query, why)
         elif not self._has_ended and self._is_awaited:
             with suppress(ClusterError):  # of a worker that has failed too, or is lost
-                self._tell(-1, FAILED + why.encode(), ())
+                self._tell(-1, FAILED + why.encode())
             if not self._has_ended:  # the link could not be used
                 self._meetings.fail(self._query, why)
 

@@ -50,7 +50,7 @@ def _meeting_seconds(peers: QueryPeers) -> float:
     for number in range(MEETINGS + 1):
         begun = time.perf_counter()
         if peers.linked:
-            peers.meet(number, b"", ())
+            peers.meet(number, b"")
         else:
             peers.exchange(number, nothing)
         found.append(time.perf_counter() - begun)

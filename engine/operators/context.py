@@ -226,21 +226,6 @@ class MovedBytes(NamedTuple):
     size: int
 
 
-class PlacedBytes(NamedTuple):
-    """Device memory that goes to all workers beside a message, and the place that it has there."""
-
-    place: int
-    address: int
-    size: int
-
-
-class PeerMessage(NamedTuple):
-    """What a worker says in a meeting of linked workers; `address`: where the device memory of all lies that came beside it, if all of it has."""
-
-    message: bytes
-    address: int | None
-
-
 class Peers(Protocol):
     """The workers of a cluster, this one among them, which all run the same plan.
 
@@ -270,10 +255,8 @@ class Peers(Protocol):
         """As `exchange`, of linked workers in one meeting if all have few rows; None where one has many, for which its parts are None."""
         ...
 
-    def meet(
-        self, number: int, message: bytes, parts: Sequence[PlacedBytes]
-    ) -> Sequence[PeerMessage]:
-        """Tell all linked workers something, with a little device memory, and return what each says; a second call returns the same."""
+    def meet(self, number: int, message: bytes) -> Sequence[bytes]:
+        """Tell all linked workers something, and return what each says; a second call returns the same."""
         ...
 
     def move(

@@ -7,15 +7,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fuseline.operators.context import MovedBytes, PeerMessage, PlacedBytes
+from fuseline.operators.context import MovedBytes
 from fuseline.operators.exchange.exchange_rounds import (
-    MOST_BESIDE,
     ExchangeRounds,
     Packed,
     Space,
@@ -40,32 +38,17 @@ class _Board:
 
 class _Peers:
     has_link = linked = True
-    beside = (
-        64  # bytes that go along with a message, at most; a longer message leaves no place for them
-    )
 
     def __init__(self, board: _Board, rank: int) -> None:
         self.workers, self.rank, self.board = WORKERS, rank, board
         self.moves, self.owes, self.over = 0, False, set[int]()
-        self.held: list[Any] = []
 
-    def meet(self, number: int, message: bytes, parts: Sequence[PlacedBytes]) -> list[PeerMessage]:
-        slot = np.zeros(MOST_BESIDE, np.uint8)
-        fits = all(part.place + part.size <= self.beside for part in parts)
-        for place, address, size in parts if fits else ():
-            slot[place : place + size] = np.frombuffer(ctypes.string_at(address, size), np.uint8)
+    def meet(self, number: int, message: bytes) -> list[bytes]:
         with self.board.changed:
-            self.board.met[number].setdefault(self.rank, (message, slot, fits))
+            self.board.met[number].setdefault(self.rank, message)
             self.board.changed.notify_all()
             self.board.wait(lambda: len(self.board.met[number]) == WORKERS)
-            found = [self.board.met[number][rank] for rank in range(WORKERS)]
-        fits = all(fits for _, _, fits in found)
-        copies = [slot.copy() for _, slot, _ in found]
-        self.held += copies
-        told = zip(found, copies, strict=True)
-        return [
-            PeerMessage(said, slot.ctypes.data if fits else None) for (said, _, _), slot in told
-        ]
+            return [self.board.met[number][rank] for rank in range(WORKERS)]
 
     def move(
         self, number: int, outgoing: Sequence[MovedBytes], incoming: Sequence[MovedBytes]
@@ -88,22 +71,14 @@ def _packed(text: bytes) -> Packed:
     return Packed(b"%d bytes" % len(text), held.ctypes.data, len(text), held)
 
 
-def _space(size: int, total: int, source: int | None) -> Space:
+def _space(size: int, total: int) -> Space:
     assert size <= total
     held = np.empty(size, np.uint8)
-    if source is not None:
-        ctypes.memmove(held.ctypes.data, source, size)
     return Space(held.ctypes.data, held)
 
 
 def _received(state: ExchangeRounds) -> list[list[bytes]]:
     return [[part.space.held.tobytes() for part in parts] for parts in state.arrived]
-
-
-@pytest.fixture(autouse=True, params=[0, 600, MOST_BESIDE])
-def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a place for nothing beside a message, for the parts of some workers, and for all."""
-    monkeypatch.setattr(_Peers, "beside", request.param)
 
 
 def run(work: Callable[[_Peers], Any]) -> list[Any]:
@@ -168,12 +143,12 @@ def test_who_runs_out_of_memory_goes_on_where_it_was(full_in: int) -> None:
         state = ExchangeRounds()
         is_full = peers.rank == 0
 
-        def space(size: int, total: int, source: int | None) -> Space:
+        def space(size: int, total: int) -> Space:
             nonlocal is_full
             if is_full and state.over == full_in:
                 is_full = False
                 raise MemoryError
-            return _space(size, total, source)
+            return _space(size, total)
 
         def pack(number: int) -> list[Packed | None]:
             return [_packed(_text(peers.rank, r, number)) for r in range(WORKERS)]
@@ -189,19 +164,3 @@ def test_who_runs_out_of_memory_goes_on_where_it_was(full_in: int) -> None:
             [_text(rank, own, number) for number in range(2)] if rank != own else []
             for rank in range(WORKERS)
         ]
-
-
-def test_little_comes_with_the_headers_and_much_does_not(beside: None) -> None:
-    """One meeting a round, and no more than that where all have little to give."""
-
-    def work(peers: _Peers, size: int) -> tuple[list[list[int]], int]:
-        state = ExchangeRounds()
-        same = _packed(bytes([peers.rank]) * size)  # for all others, so that it goes along once
-        assert exchange_in_rounds(peers, 7, state, 1, lambda _: [same] * WORKERS, _space)
-        assert not peers.owes
-        return [[len(part) for part in parts] for parts in _received(state)], peers.moves
-
-    for size in (1, 500, MOST_BESIDE, MOST_BESIDE + 1):
-        moves = int(size > _Peers.beside)
-        for rank, found in enumerate(run(partial(work, size=size))):
-            assert found == ([[size] if r != rank else [] for r in range(WORKERS)], moves)

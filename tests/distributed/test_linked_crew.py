@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
@@ -63,11 +63,7 @@ class BoardLink:
         self.team, self.rank, self.turn = team, rank, 0
         self.connection = Client(address, authkey=KEY)
 
-    def tell(
-        self, message: bytes, parts: Sequence[Any], why_left: Callable[[], str | None]
-    ) -> list[Any]:
-        from fuseline.operators.context import PeerMessage
-
+    def tell(self, message: bytes, why_left: Callable[[], str | None]) -> list[bytes]:
         self.turn += 1
         self.connection.send((self.team, self.turn, self.rank, message))
         left_at = None
@@ -77,7 +73,7 @@ class BoardLink:
             if left_at is not None and time.monotonic() > left_at + PATIENCE_SECONDS:
                 self.alive = False
                 raise errors.ClusterError(why_left() or "")
-        return [PeerMessage(said, None) for said in self.connection.recv()]
+        return list(self.connection.recv())
 
     def close(self) -> None:
         self.alive = False

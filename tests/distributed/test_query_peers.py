@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline import errors
-from fuseline.operators.context import MovedBytes, PeerMessage, PlacedBytes
+from fuseline.operators.context import MovedBytes
 from fuseline.operators.exchange.exchange_rounds import FEW_ROWS
 from fuseline.operators.exchange.exchange_rows import few_together, parts_of_few
 from fuseline.plan.exchange import Exchange
@@ -54,12 +54,9 @@ class _Link:
     def __init__(self, board: _Board, rank: int) -> None:
         self.board, self.rank, self.times = board, rank, 0
 
-    def tell(
-        self, message: bytes, parts: Sequence[PlacedBytes], why_left: Callable[[], str | None]
-    ) -> list[PeerMessage]:
+    def tell(self, message: bytes, why_left: Callable[[], str | None]) -> list[bytes]:
         self.times += 1
-        found = self.board.put(self.board.told[self.times], self.rank, message)
-        return [PeerMessage(said, None) for said in found]
+        return self.board.put(self.board.told[self.times], self.rank, message)
 
     def move(
         self,
@@ -193,7 +190,7 @@ def test_who_fails_when_nobody_waits_tells_nobody() -> None:
 
 def test_who_fails_before_it_gives_what_is_waited_for_says_so_by_the_host() -> None:
     def work(peers: QueryPeers) -> str:
-        peers.meet(1, b"I have much to give", ())
+        peers.meet(1, b"I have much to give")
         if peers.rank == 2:
             peers.owes = True
             peers.fail("no room")

@@ -148,10 +148,10 @@ class _PlacedExchange:
         counts = [0] * self.slots if source is None else source.counts
         nulls = [False] * len(self.widths) if source is None else source.nulls
         message = np.array([source is not None, *counts, *nulls], np.int64).tobytes()
-        told = self.peers.meet(HEADERS + number, message, ())
+        told = self.peers.meet(HEADERS + number, message)
         found = []
         for said in told:
-            is_ready, *rest = np.frombuffer(said.message, np.int64).tolist()
+            is_ready, *rest = np.frombuffer(said, np.int64).tolist()
             of_columns = [bool(nullable) for nullable in rest[self.slots :]]
             found.append(_Told(bool(is_ready), rest[: self.slots], of_columns))
         return found

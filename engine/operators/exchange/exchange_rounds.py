@@ -1,8 +1,7 @@
 """An exchange of packed rows between devices: in rounds, each of which begins with a header from every worker.
 
-A header says how many rounds a worker needs, how many bytes it has for each other worker in this one, and how they are laid out.  Where
-all have little to give, the bytes come with the headers, and the round is over.  Else they are sent once all are known to be at the
-same round.  A worker that has no room on its device for what it gives says 0 rounds: then all take the way by the host.
+A header says how many rounds a worker needs, how many bytes it has for each other worker in this one, and how they are laid out.  They
+are sent once all are known to be at the same round.  A worker that has no room on its device for what it gives says 0 rounds: then all take the way by the host.
 
 What has arrived is kept in the query's context until it is put together, so that a worker that runs out of memory goes on at the round
 where it was once there is room, and the others have waited.
@@ -16,17 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..context import MovedBytes, Peers, PlacedBytes
+from ..context import MovedBytes, Peers
 
 # Times the round, beside the number of the exchange: the number of a header's meeting
 HEADERS = 1 << 20
 FEW_ROWS = (
     -HEADERS
 )  # less the number of the exchange: the number of the meeting in which all may have few rows
-SLOT_ALIGNMENT = 256  # of what lies beside a header, as of an allocation
-MOST_BESIDE = (
-    240 << 10
-)  # bytes that a worker gives beside its header, where there is a place for them
+SLOT_ALIGNMENT = 256  # of what is sent in one piece, as of an allocation
 
 
 class Packed(NamedTuple):
@@ -62,17 +58,11 @@ class ExchangeRounds:
 
 
 class _Header(NamedTuple):
-    """The rounds of a worker, and for each worker the bytes of its part, their place beside the header, -1 where there is none, and their layout."""
+    """The rounds of a worker, and for each worker the bytes of its part and their layout."""
 
     rounds: int
     sizes: Sequence[int]
-    places: Sequence[int]
     layouts: Sequence[bytes]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all that this worker gives lies beside it."""
-        return all(place >= 0 for place in self.places)
 
 
 def exchange_in_rounds(
@@ -81,12 +71,11 @@ def exchange_in_rounds(
     state: ExchangeRounds,
     rounds: int,
     pack: Callable[[int], Sequence[Packed | None]],
-    space: Callable[[int, int, int | None], Space],
+    space: Callable[[int, int], Space],
 ) -> bool:
     """Give other workers what `pack` makes of a round's rows for each, and take theirs in; False where one has no room for it.
 
-    `space` returns memory for bytes, of which so many come altogether in a round, with a copy of what lies at an address, if one is
-    given; it may raise `MemoryError`, and a second call goes on.
+    `space` returns memory for bytes, of which so many come altogether in a round; it may raise `MemoryError`, and a second call goes on.
     """
     own = peers.rank
     state.arrived = state.arrived or [[] for _ in range(peers.workers)]
@@ -94,24 +83,17 @@ def exchange_in_rounds(
         packed: Sequence[Packed | None] = [None] * peers.workers
         if state.over < rounds:
             packed = [None if r == own else part for r, part in enumerate(pack(state.over))]
-        message, beside = _message(rounds, packed)
-        told = peers.meet(HEADERS * (state.over + 1) + number, message, beside)
-        headers = [_header(said.message, peers.workers) for said in told]
+        told = peers.meet(HEADERS * (state.over + 1) + number, _message(rounds, packed))
+        headers = [_header(said, peers.workers) for said in told]
         if not all(header.rounds for header in headers):
             return False
         state.count = max(header.rounds for header in headers)
         coming = [(r, h) for r, h in enumerate(headers) if r != own and h.sizes[own]]
-        is_here = all(
-            h.is_whole and said.address is not None for h, said in zip(headers, told, strict=True)
-        )
-        peers.owes = not is_here
+        is_moving = any(map(any, (header.sizes for header in headers)))
+        peers.owes = is_moving
         total = sum(header.sizes[own] for _, header in coming)
-        spaces = []
-        for rank, header in coming:
-            begin = told[rank].address if is_here else None
-            source = None if begin is None else begin + header.places[own]
-            spaces.append(space(header.sizes[own], total, source))
-        if not is_here:
+        spaces = [space(header.sizes[own], total) for _, header in coming]
+        if is_moving:
             incoming = [
                 MovedBytes(rank, place.address, header.sizes[own])
                 for (rank, header), place in zip(coming, spaces, strict=True)
@@ -129,32 +111,17 @@ def exchange_in_rounds(
     return True
 
 
-def _message(rounds: int, packed: Sequence[Packed | None]) -> tuple[bytes, Sequence[PlacedBytes]]:
-    """Return a header, and what lies beside it; what several workers get lies there once."""
-    beside: dict[int, PlacedBytes] = {}
-    end = 0
-    for part in packed:
-        if part is not None and part.size and part.address not in beside:
-            beside[part.address] = PlacedBytes(end, part.address, part.size)
-            end += -(-part.size // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
-    if end > MOST_BESIDE:
-        beside.clear()
+def _message(rounds: int, packed: Sequence[Packed | None]) -> bytes:
     sizes = [0 if part is None else part.size for part in packed]
-    places = [
-        0 if part is None or not part.size else beside[part.address].place if beside else -1
-        for part in packed
-    ]
     layouts = [b"" if part is None else part.layout for part in packed]
-    numbers = [rounds, *sizes, *places, *map(len, layouts)]
-    return np.array(numbers, np.int64).tobytes() + b"".join(layouts), list(beside.values())
+    return np.array([rounds, *sizes, *map(len, layouts)], np.int64).tobytes() + b"".join(layouts)
 
 
 def _header(message: bytes, workers: int) -> _Header:
-    end = 8 * (1 + 3 * workers)
+    end = 8 * (1 + 2 * workers)
     rounds, *numbers = np.frombuffer(message[:end], np.int64).tolist()
-    sizes, places, lengths = (numbers[i * workers : (i + 1) * workers] for i in range(3))
     layouts = []
-    for length in lengths:
+    for length in numbers[workers:]:
         layouts.append(message[end : end + length])
         end += length
-    return _Header(rounds, sizes, places, layouts)
+    return _Header(rounds, numbers[:workers], layouts)

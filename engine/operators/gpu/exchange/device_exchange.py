@@ -27,7 +27,6 @@ from ...exchange.exchange_rounds import (
 from ...exchange.exchange_rows import few_together, parts_of_few
 from ..columns import empty
 from ..memory import to_host
-from ..memory.buffers import copy
 from ..memory.device import device_memory, with_room
 from ..memory.upload import on_host
 from ..table import Table, check_rows, device_type
@@ -68,13 +67,11 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
         sender = _Sender(parts, peers.rank) if peers.linked else None
     state = context.rounds.setdefault(node.number, ExchangeRounds())
 
-    def space(size: int, total: int, source: int | None) -> Space:
+    def space(size: int, total: int) -> Space:
         context.ask(node, total)
         made = with_room(
             lambda: DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM), context
         )
-        if source is not None:
-            copy(int(made.ptr), source, size)
         return Space(int(made.ptr), made)
 
     def pack(number: int) -> Sequence[Packed | None]:
