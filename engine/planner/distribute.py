@@ -95,6 +95,7 @@ class Distribution:
     _numbers: count[int] = field(default_factory=count)
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
     _exchanged: dict[tuple[object, ...], Exchange] = field(default_factory=dict)
+    _of_parts: set[int] = field(default_factory=set)  # gathers of few parts of aggregates
 
     def __post_init__(self) -> None:
         self._cuts = keys_of_scans(self.plan, self.sharing)
@@ -275,11 +276,22 @@ class Distribution:
             if few
             else self._sent(parts, node.keys, because=f"its input is {described(placed.at)}")
         )
+        if few:
+            self._of_parts.add(id(merged))
         for step in (*split.merge, *split.finish):
             made = step.with_children((merged,)).placed_as(node)
             merged = made.replaced(partitioning=at.kept(made.columns))
         items = tuple((c, ColumnRef(c)) for c in node.columns)
         return Placed(ComputeColumns(merged, items).placed_as(node), at)
+
+    def _merged_on_all(self, node: Physical) -> Physical | None:
+        """Gather(parts) -> Broadcast(parts): each worker merges few parts itself, so that the first has not to send all what comes of them."""
+        if id(node) in self._of_parts:
+            return self._exchange(*node.children, "broadcast")
+        if isinstance(node, Exchange) or len(node.children) != 1:
+            return None
+        below = self._merged_on_all(*node.children)
+        return below and node.with_children((below,)).replaced(partitioning=REPLICATED)
 
     def _first_rows(self, node: TopK | LimitRows, local: Physical) -> Placed:
         """Of the first rows of each share come the first of all."""
@@ -348,7 +360,8 @@ class Distribution:
             if placed.at.is_replicated:
                 return placed.node
             first = placed.at.spread is Spread.SINGLE
-            return self._exchange(placed.node, "broadcast", because=why, of_first=first)
+            merged = self._merged_on_all(placed.node) if first else None
+            return merged or self._exchange(placed.node, "broadcast", because=why, of_first=first)
         if not move.keys:
             return placed.node
         return self._sent(placed, move.keys, move.cuts, because=why)

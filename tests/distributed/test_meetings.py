@@ -20,7 +20,7 @@ MET = {
     "select id from t order by d limit 10": (1, TO_FIRST),
     "select count(distinct k) from t": (1, TO_FIRST),
     "select count(*) from t, u where t.k = u.k": (2, TO_ALL + TO_FIRST),
-    "select id from t where n > (select avg(n) from t)": (2, TO_FIRST + TO_ALL),
+    "select id from t where n > (select avg(n) from t)": (1, TO_ALL),
     "select k, id from t order by k, id": (2, 2 * TO_ALL),
 }
 

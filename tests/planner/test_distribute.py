@@ -38,7 +38,11 @@ CASES = {
     "select x from big union all select g from big": ["gather of ConcatRows"],
     "select x from big union all select g from small": ["gather of ConcatRows", "pick of ParquetScan"],
     "select x from big where x > (select avg(x) from big)":
-        ["gather of NestedLoopJoin", "broadcast of ComputeColumns", "gather of HashAggregate"],
+        ["gather of NestedLoopJoin", "broadcast of HashAggregate"],
+    "select x from big where x > (select avg(s) + 1 from (select g, sum(x) as s from big group by g having sum(x) > 2))":
+        ["gather of NestedLoopJoin", "broadcast of HashAggregate"],
+    "select x from big where x > (select max(x) from (select x from big order by x limit 3))":
+        ["gather of NestedLoopJoin", "broadcast of HashAggregate", "gather of TopK"],
 }  # fmt: skip
 
 # Where nothing is small enough to be sent to all without a comparison
