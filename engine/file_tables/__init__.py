@@ -2,5 +2,5 @@
 
 What scans Parquet - statistics, row groups, the column cache, memory limits, spilling - serves each format so.  A format is a
 `FileSource`: it tells the columns, and gives the rows as Arrow tables.  May import operators, whose casts convert texts.
-Start at `converted_table.py`.
+Start at `file_source.py` and `converted_table.py`.
 """

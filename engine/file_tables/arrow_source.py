@@ -5,37 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Self
 
 import pyarrow as pa
 
 from ..errors import FileError, Unsupported
 from ..plan.distinct_names import distinct_names
 from ..plan.types import VARCHAR, DataType, Kind
-from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import FoundFile, find_files
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.other_types import type_of
 from .csv_fields import Options
+from .file_source import FormatSource
 from .text_types import NOT_KEPT
 
 _MAGIC, _FEATHER_1 = b"ARROW1", b"FEA1"
 
 
 @dataclass(frozen=True)
-class ArrowSource:
+class ArrowSource(FormatSource):
     """Files of the same columns that are read as one table."""
 
-    name: str
-    patterns: tuple[str, ...]
-    options: Options
-    rules: AccessRules
     parts: tuple[FoundFile, ...]
     own: tuple[tuple[str, DataType], ...]  # all columns of the files
     constant: str | None  # the name of the column of paths
 
     @classmethod
-    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> ArrowSource:
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> Self:
         """Find the files and read their schemas; raises `FileError` and `AccessDenied`."""
         parts = find_files(patterns, rules)
         own = _columns(parts[0])
@@ -52,10 +49,6 @@ class ArrowSource:
         return cls(parts[0].path, tuple(patterns), options, rules, parts, own, constant)
 
     @property
-    def files(self) -> tuple[FileIdentity, ...]:
-        return tuple(part.identity for part in self.parts)
-
-    @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:
         constant = [(self.constant, VARCHAR)] if self.constant else []
         return (*((n, t) for n, t in self.own if not _is_refused(t)), *constant)
@@ -63,9 +56,6 @@ class ArrowSource:
     @property
     def unsupported(self) -> Mapping[str, DataType]:
         return {name: kind for name, kind in self.own if _is_refused(kind)}
-
-    def anew(self, rules: AccessRules) -> ArrowSource:
-        return ArrowSource.open(self.patterns, self.options, rules)
 
     def tables(self) -> Iterator[pa.Table]:
         kept = [i for i, (_, kind) in enumerate(self.own) if not _is_refused(kind)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,13 +15,13 @@ from ..plan.statistics import TableStatistics
 from ..plan.types import DataType, to_arrow
 from ..settings import Settings
 from ..stopping import check
-from ..storage.file_identity import FileIdentity
 from ..storage.spill_folders import SpillFolder
-from ..storage.tables.access import Access, AccessRules
+from ..storage.tables.access import Access
 from ..storage.tables.files import are_current
 from ..storage.tables.footers import is_settled
 from ..storage.tables.parquet import ParquetTable
 from ..writing.file_writers import writer_of
+from .file_source import FileSource
 
 ROWS_FILE = "rows.parquet"
 GUESSED_ROWS = 1_000_000  # of a file that was not read yet
@@ -39,29 +39,6 @@ class ConversionSpace(Protocol):
     def catalog(self) -> object: ...
 
     def new_folder(self) -> SpillFolder: ...
-
-
-class FileSource(Protocol):
-    """The files of a table as they were when they were looked at."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def patterns(self) -> Sequence[str]: ...
-    @property
-    def files(self) -> tuple[FileIdentity, ...]: ...
-    @property
-    def fields(self) -> tuple[tuple[str, DataType], ...]: ...
-    @property
-    def unsupported(self) -> Mapping[str, DataType]: ...
-    @property
-    def rules(self) -> AccessRules: ...
-
-    def tables(self) -> Iterator[pa.Table]:
-        """Yield all rows, in the Arrow types of `fields`; raises `FileError` and `ConversionError`."""
-
-    def anew(self, rules: AccessRules) -> FileSource:
-        """Return the files as they are now, with the columns that they have now; raises `AccessDenied`."""
 
 
 class UnreadTable:

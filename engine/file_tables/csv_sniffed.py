@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Self
 
 import pyarrow as pa
 
 from ..errors import InvalidQuery, Unsupported
 from ..plan.types import BOOLEAN, UBIGINT, VARCHAR, DataType, Kind, list_of, struct_of, to_arrow
-from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_columns import sniffed_file
 from .csv_fields import CsvFile, Options
 from .csv_rejects import LINES, literal, shown_sign, user_arguments
+from .file_source import FormatSource
 
 FIELDS: tuple[tuple[str, DataType], ...] = (
     *((name, VARCHAR) for name in ("Delimiter", "Quote", "Escape", "NewLineDelimiter", "Comment")),
@@ -26,19 +27,13 @@ FIELDS: tuple[tuple[str, DataType], ...] = (
 
 
 @dataclass(frozen=True)
-class SniffedSource:
+class SniffedSource(FormatSource):
     """What was found out about one file."""
 
-    name: str
-    patterns: tuple[str, ...]
-    options: Options
-    rules: AccessRules
-    part: CsvFile
-    fields: tuple[tuple[str, DataType], ...] = FIELDS
-    unsupported: Mapping[str, DataType] = field(default_factory=dict)
+    parts: tuple[CsvFile]
 
     @classmethod
-    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> SniffedSource:
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> Self:
         """Look at a file; raises `FileError`, `AccessDenied`, and `InvalidQuery` where `columns` says what it is not."""
         if options.get("auto_detect") is False:
             raise InvalidQuery("sniff_csv finds out what a file is: leave out auto_detect.")
@@ -50,17 +45,15 @@ class SniffedSource:
         part = sniffed_file(found[0].path, found[0].identity, freely)
         if isinstance(asked, dict):
             _check_columns(asked, part)
-        return cls(part.path, tuple(patterns), options, rules, part)
+        return cls(part.path, tuple(patterns), options, rules, (part,))
 
     @property
-    def files(self) -> tuple[FileIdentity, ...]:
-        return (self.part.identity,)
-
-    def anew(self, rules: AccessRules) -> SniffedSource:
-        return SniffedSource.open(self.patterns, self.options, rules)
+    def fields(self) -> tuple[tuple[str, DataType], ...]:
+        return FIELDS
 
     def tables(self) -> Iterator[pa.Table]:
-        part, dialect = self.part, self.part.dialect
+        (part,) = self.parts
+        dialect = part.dialect
         types = {n: str(c.type) for n, c in zip(part.names, part.conversions, strict=True)}
         dates, moments = (_format(part, kind) for kind in (Kind.DATE, Kind.TIMESTAMP))
         values = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +13,13 @@ import pyarrow.compute as pc
 from ..errors import ConversionError, DataError, FileError, FuselineError
 from ..plan.coercion import common
 from ..plan.types import VARCHAR, DataType, to_arrow
-from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_columns import sniffed_file
 from .csv_fields import CsvFile, Fields, Options, line_of, null_texts, skips_errors, split_fields
 from .csv_rejects import Rejects, check_names, wrong_values
 from .csv_rows import CsvRow, is_text
+from .file_source import FormatSource
 from .path_columns import PathColumn, path_columns
 from .text_types import Conversion, convert, first_bad
 
@@ -26,18 +27,14 @@ Wanted = tuple[int | None, Conversion | PathColumn]  # a column, and which value
 
 
 @dataclass(frozen=True)
-class CsvSource:
+class CsvSource(FormatSource):
     """CSV files that are read as one table."""
 
-    name: str
-    patterns: tuple[str, ...]
-    options: Options
-    rules: AccessRules
     parts: tuple[CsvFile, ...]
     columns: tuple[tuple[str, Conversion | PathColumn], ...]
 
     @classmethod
-    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> CsvSource:
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> Self:
         """Find the files and sniff each; raises `FileError`, `InvalidQuery` and `AccessDenied`."""
         check_names(options)
         parts = tuple(
@@ -51,24 +48,13 @@ class CsvSource:
         return cls(parts[0].path, tuple(patterns), options, rules, parts, tuple(found.items()))
 
     @property
-    def files(self) -> tuple[FileIdentity, ...]:
-        return tuple(part.identity for part in self.parts)
-
-    @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:
         return tuple((name, column.type) for name, column in self.columns)
-
-    @property
-    def unsupported(self) -> Mapping[str, DataType]:
-        return {}
 
     @cached_property
     def rejects(self) -> Rejects | None:
         """What reading leaves out, where it is to be kept."""
         return Rejects(self.options) if self.options.get("store_rejects") else None
-
-    def anew(self, rules: AccessRules) -> CsvSource:
-        return CsvSource.open(self.patterns, self.options, rules)
 
     def tables(self) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])

@@ -1,10 +1,14 @@
-"""JSON files as a table: records of lines, of an array or one after the other, whose columns a sample tells."""
+"""JSON files as a table, whose values stand in lines, in an array or one after the other.
+
+`JsonSource` has the columns that a sample tells, `JsonObjectsSource` one column with the text of each value as it is in the file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Self
 
 import pyarrow as pa
 
@@ -12,10 +16,10 @@ from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
 from ..plan.composed.json_calls import type_of_text
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
-from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
-from ..storage.tables.files import find_files
+from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options
+from .file_source import FormatSource
 from .json_records import MALFORMED, Record, records
 from .json_types import LEAST_APPEARANCE, MOST_FIELDS, Guessing, Shape, is_map, type_of_shape
 from .json_values import BadRecord, BadValue, ValueReader
@@ -38,35 +42,27 @@ class JsonColumn:
 
 
 @dataclass(frozen=True)
-class JsonSource:
+class JsonSource(FormatSource):
     """JSON files that are read as one table."""
 
-    name: str
-    patterns: tuple[str, ...]
-    options: Options
-    rules: AccessRules
-    parts: tuple[tuple[str, FileIdentity], ...]
+    parts: tuple[FoundFile, ...]
     columns: tuple[JsonColumn, ...]  # also those of types that queries do not have
     of_paths: tuple[PathColumn, ...]  # a folder's value stands for that of a column with its name
 
     @classmethod
-    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> JsonSource:
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> Self:
         """Find the files and look at their first values; raises `FileError` and `AccessDenied`."""
-        parts = tuple((f.path, f.identity) for f in find_files(patterns, rules))
-        columns = _columns(_sampled(parts, options), parts[0][0], options)
-        of_paths = path_columns([path for path, _ in parts], options, [c.name for c in columns])
+        parts = find_files(patterns, rules)
+        columns = _columns(_sampled(parts, options), parts[0].path, options)
+        of_paths = path_columns([part.path for part in parts], options, [c.name for c in columns])
         if not of_paths and all(c.type.kind is Kind.OTHER for c in columns):
             name, kind = columns[0].name, columns[0].type
             records_said = ", records = false" if columns[0].key is None else ""
             raise Unsupported(
-                f'The values of the file "{parts[0][0]}" are {kind}, which queries do not read: '
+                f'The values of the file "{parts[0].path}" are {kind}, which queries do not read: '
                 f"give columns = {{'{name}': 'VARCHAR'}}{records_said}, or the keys of its objects with their types."
             )
-        return cls(parts[0][0], tuple(patterns), options, rules, parts, columns, of_paths)
-
-    @property
-    def files(self) -> tuple[FileIdentity, ...]:
-        return tuple(identity for _, identity in self.parts)
+        return cls(parts[0].path, tuple(patterns), options, rules, parts, columns, of_paths)
 
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:
@@ -86,9 +82,6 @@ class JsonSource:
     @property
     def _kept(self) -> list[JsonColumn]:
         return [c for c in self.columns if c.type.kind is not Kind.OTHER]
-
-    def anew(self, rules: AccessRules) -> JsonSource:
-        return JsonSource.open(self.patterns, self.options, rules)
 
     def tables(self) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
@@ -147,7 +140,7 @@ class JsonSource:
         raise AssertionError("one of them was refused before")
 
 
-def _sampled(parts: Sequence[tuple[str, FileIdentity]], options: Options) -> Shape:
+def _sampled(parts: Sequence[FoundFile], options: Options) -> Shape:
     """Return what the first values are: of all files together, or of each where they are united by name."""
     size = options.get("sample_size", SAMPLED_VALUES)
     most = size if isinstance(size, int) and size >= 0 else None
@@ -219,3 +212,33 @@ def _sampled_files(options: Options) -> int | None:
     most = options.get("maximum_sample_files", SAMPLED_FILES)
     assert isinstance(most, int)
     return None if most < 0 or options.get("union_by_name") else most
+
+
+@dataclass(frozen=True)
+class JsonObjectsSource(FormatSource):
+    """JSON files of which each value is a row."""
+
+    parts: tuple[FoundFile, ...]
+    of_paths: tuple[PathColumn, ...]
+
+    @classmethod
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> Self:
+        """Find the files, of which none is read yet; raises `FileError` and `AccessDenied`."""
+        parts = find_files(patterns, rules)
+        of_paths = path_columns([part.path for part in parts], options, [VALUE_COLUMN])
+        return cls(parts[0].path, tuple(patterns), options, rules, parts, of_paths)
+
+    @property
+    def fields(self) -> tuple[tuple[str, DataType], ...]:
+        named = {VALUE_COLUMN: JSON} | {column.name: column.type for column in self.of_paths}
+        return tuple(named.items())
+
+    def tables(self) -> Iterator[pa.Table]:
+        schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
+        for number, (path, identity) in enumerate(self.parts):
+            rows = records(path, identity, self.options, as_text=True)
+            while batch := list(islice(rows, ROWS_AT_A_TIME)):
+                texts = [None if value is MALFORMED else value for _, value in batch]
+                columns = {VALUE_COLUMN: pa.array(texts, to_arrow(JSON))}
+                columns |= {c.name: c.array(number, len(batch)) for c in self.of_paths}
+                yield pa.table(columns, schema=schema)

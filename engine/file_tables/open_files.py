@@ -11,19 +11,14 @@ from .arrow_source import ArrowSource
 from .converted_table import UnreadTable
 from .csv_sniffed import SniffedSource
 from .csv_source import CsvSource
-from .json_objects_source import JsonObjectsSource
-from .json_source import JsonSource
+from .file_source import FormatSource
+from .json_source import JsonObjectsSource, JsonSource
 from .whole_file_source import WholeFileSource
 
 if TYPE_CHECKING:
     from ..running import QueryRunner
 
-_SOURCES: dict[
-    str,
-    type[
-        CsvSource | SniffedSource | JsonSource | JsonObjectsSource | ArrowSource | WholeFileSource
-    ],
-] = {
+_SOURCES: dict[str, type[FormatSource]] = {
     "csv": CsvSource,
     "sniffed": SniffedSource,
     "json": JsonSource,
@@ -50,8 +45,5 @@ def open_files(
 
 
 def form_of(source: object) -> str | None:
-    """Return the format of a table's files; None for what is no such source, or keeps no options to open it by again."""
-    for form, kind in _SOURCES.items():
-        if isinstance(source, kind):
-            return form if hasattr(source, "options") else None
-    return None
+    """Return the format of a table's files; None for what is no such source."""
+    return next((form for form, kind in _SOURCES.items() if isinstance(source, kind)), None)

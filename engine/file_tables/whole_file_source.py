@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import pyarrow as pa
 
 from ..errors import FileError
 from ..plan.types import BIGINT, BLOB, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
-from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options
+from .file_source import FormatSource
 
 
 @dataclass(frozen=True)
-class WholeFileSource:
+class WholeFileSource(FormatSource):
     """Files as rows; what is in them is text where the option `content` says so, else bytes."""
 
-    name: str
-    patterns: tuple[str, ...]
-    options: Options
-    rules: AccessRules
     parts: tuple[FoundFile, ...]
-    unsupported: Mapping[str, DataType] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> WholeFileSource:
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> Self:
         """Find the files; raises `FileError` and `AccessDenied`."""
         parts = find_files(patterns, rules)
         return cls(parts[0].path, tuple(patterns), options, rules, parts)
-
-    @property
-    def files(self) -> tuple[FileIdentity, ...]:
-        return tuple(part.identity for part in self.parts)
 
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:
@@ -45,9 +37,6 @@ class WholeFileSource:
             ("size", BIGINT),
             ("last_modified", TIMESTAMPTZ),
         )
-
-    def anew(self, rules: AccessRules) -> WholeFileSource:
-        return WholeFileSource.open(self.patterns, self.options, rules)
 
     def tables(self) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(kind)) for name, kind in self.fields])

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from ..errors import Unsupported
 from ..file_tables.converted_table import ConversionSpace, UnreadTable, check_columns
+from ..file_tables.file_source import FileSource
 from ..operators.cpu.scan.scan import read_part
 from ..operators.cpu.table import to_logical
 from ..plan.expr import Value
 from ..plan.physical import RowGroups
 from ..plan.types import DataType, Kind, to_arrow
 from ..stopping import check
-from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import Access, AccessRules
 from ..storage.tables.file_columns import FileColumn
-from ..storage.tables.files import are_current, find_files
+from ..storage.tables.files import FoundFile, are_current, find_files
 from ..storage.tables.footers import read_footers
 from ..storage.tables.hive import FileConstant
 from ..storage.tables.other_types import type_in_file
@@ -151,29 +151,17 @@ def _check_nested(
 
 
 @dataclass(frozen=True)
-class RemainingRows:
+class RemainingRows(FileSource):
     """A snapshot as a source of rows, without those that are deleted."""
 
+    parts: tuple[FoundFile, ...]
     snapshot: LakeSnapshot
-    files: tuple[FileIdentity, ...]
 
     @classmethod
     def of(cls, snapshot: LakeSnapshot) -> RemainingRows:
-        paths = [file.path for file in snapshot.data]
+        paths = tuple(file.path for file in snapshot.data)
         found = find_files(paths, snapshot.rules) if paths else ()
-        return cls(snapshot, tuple(f.identity for f in found))
-
-    @property
-    def name(self) -> str:
-        return self.snapshot.name
-
-    @property
-    def rules(self) -> AccessRules:
-        return self.snapshot.rules
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        return tuple(file.path for file in self.snapshot.data)
+        return cls(snapshot.name, paths, {}, snapshot.rules, found, snapshot)
 
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:

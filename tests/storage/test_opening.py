@@ -14,7 +14,7 @@ OPENING = {
     "glob", "rglob", "iglob", "dataset", "SourceInfo", "fromfile", "memmap", "loadtxt", "read_csv",
 }  # fmt: skip
 OURS = {
-    "ParquetTable.open", "CsvSource.open", "SniffedSource.open", "JsonSource.open", "JsonObjectsSource.open", "ArrowSource.open", "WholeFileSource.open", "_SOURCES[form].open", "cls.open", "self.con.read_csv", "default_connection().read_csv", "fuseline.read_csv",
+    "ParquetTable.open", "CsvSource.open", "SniffedSource.open", "JsonSource.open", "JsonObjectsSource.open", "ArrowSource.open", "WholeFileSource.open", "_SOURCES[form].open", "self.open", "self.con.read_csv", "default_connection().read_csv", "fuseline.read_csv",
 }  # fmt: skip
 DOOR = {
     "engine/storage/tables/access.py": "the door",
