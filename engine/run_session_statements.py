@@ -10,7 +10,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from .answers import Answer, done
-from .errors import CatalogError, ExecutionError, InvalidQuery, UnknownName, Unsupported, nearest
+from .errors import ExecutionError, InvalidQuery, UnknownName, Unsupported, nearest
+from .plan.changes.catalog_objects import is_left
 from .plan.changes.session_objects import UserType
 from .plan.coercion import enum_of
 from .plan.expr import Interval, Literal, Value
@@ -19,9 +20,8 @@ from .plan.statements import (
     CreateSecret,
     CreateType,
     Deallocate,
-    DropMacro,
+    DropDefinition,
     DropSecret,
-    DropType,
     Prepare,
     SessionStatement,
     SetVariable,
@@ -55,25 +55,21 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
             literal = _literal(rows.column(0)[0].as_py(), query.plan.columns[0].type)
             catalog.change_session(lambda s: s.variables.update({name.lower(): literal}))
         case CreateMacro(macro=macro):
-            if catalog.macro(macro.name) is not None and not statement.replace:
-                if statement.if_not_exists:
-                    return done()
-                raise CatalogError(
-                    f'There is a macro "{macro.name}" already: drop it first, or write CREATE OR REPLACE.'
-                )
-            catalog.put_named(macro)
-        case DropMacro(name=name, if_exists=if_exists):
-            if not catalog.drop_named(name, "macro") and not if_exists:
-                hint = nearest(name, [m.name for _, m in catalog.objects("macro")])
-                raise UnknownName(f'There is no macro "{name}".{hint}')
+            known = catalog.macro(macro.name)
+            if known is None or not is_left("macro", macro.name, statement.if_there):
+                catalog.put_named(macro)
+        case DropDefinition(kind=kind, name=name, if_exists=if_exists):
+            if not catalog.drop_named(name, kind) and not if_exists:
+                hint = nearest(name, [entry.name for _, entry in catalog.objects(kind)])
+                raise UnknownName(f'There is no {kind} "{name}".{hint}')
         case CreateSecret() | DropSecret():
             if connection.settings.lock_settings:
                 raise InvalidQuery(
                     "Secrets are locked with the settings of this connection: lock_settings is true."
                 )
             return change_secrets(catalog, statement)
-        case CreateType() | DropType():
-            return _change_types(connection, statement)
+        case CreateType():
+            _create_type(connection, statement)
     return done()
 
 
@@ -83,12 +79,8 @@ def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> An
     known = {secret.name: secret for secret in rules.remote.secrets}
     if isinstance(statement, CreateSecret):
         secret = statement.secret
-        if secret.name in known and not statement.replace:
-            if statement.if_not_exists:
-                return done()
-            raise CatalogError(
-                f'There is a secret "{secret.name}" already: drop it first, or write CREATE OR REPLACE.'
-            )
+        if secret.name in known and is_left("secret", secret.name, statement.if_there):
+            return done()
         known[secret.name] = secret
     else:
         if statement.name not in known:
@@ -101,26 +93,15 @@ def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> An
     return done()
 
 
-def _change_types(connection: Connection, statement: CreateType | DropType) -> Answer:
-    catalog = connection.catalog
-    name, known = statement.name.lower(), catalog.user_types
-    if isinstance(statement, DropType):
-        if not catalog.drop_named(statement.name, "type") and not statement.if_exists:
-            raise UnknownName(f'There is no type "{statement.name}".{nearest(name, known)}')
-        return done()
-    if name in known and not statement.replace:
-        if statement.if_not_exists:
-            return done()
-        raise CatalogError(
-            f'There is a type "{statement.name}" already: drop it first, or write CREATE OR REPLACE.'
-        )
+def _create_type(connection: Connection, statement: CreateType) -> None:
+    catalog, name = connection.catalog, statement.name
+    if name.lower() in catalog.user_types and is_left("type", name, statement.if_there):
+        return
     made = statement.made
     if not isinstance(made, UserType):
         texts = connection.run(made.plan).to_arrow().column(0).drop_null().to_pylist()
-        made = UserType(statement.name, enum_of(texts))
-    placed = UserType(catalog.new_name([made.name]), made.type)
-    catalog.put_named(placed)
-    return done()
+        made = UserType(name, enum_of(texts))
+    catalog.put_named(UserType(catalog.new_name([made.name]), made.type))
 
 
 def _literal(value: object, data_type: DataType) -> Literal:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from .answers import Answer, Columns, counted, done, table_of
 from .catalog import View
 from .change_tables import changed
-from .errors import CatalogError, InvalidQuery, TransactionError, printable
+from .errors import InvalidQuery, TransactionError, printable
+from .plan.changes.catalog_objects import is_left
 from .plan.changes.database_changes import DatabaseStatement
 from .plan.changes.table_rules import DESCRIPTION, described
 from .plan.statements import (
@@ -62,9 +63,7 @@ def _run(connection: Connection, statement: Statement) -> Answer:
             return _create_table(connection, statement)
         case CreateView(name=name, text=text, columns=columns):
             view = View(name, text, columns)
-            connection.catalog.create(
-                view, replace=statement.replace, if_not_exists=statement.if_not_exists
-            )
+            connection.catalog.create(view, statement.if_there)
             return done()
         case Insert() | Update() | Delete() | AlterTable() | RenameView():
             return changed(connection, statement)
@@ -99,14 +98,10 @@ def _run(connection: Connection, statement: Statement) -> Answer:
 
 def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     catalog = connection.catalog
-    exists = catalog.entry(statement.name) is not None
-    if exists and statement.if_not_exists:
+    old = catalog.entry(statement.name)
+    # Before the query runs, which may take long
+    if old is not None and is_left("table or view", statement.name, statement.if_there):
         return done()
-    if exists and not statement.replace:
-        # Before the query runs, which may take long
-        raise CatalogError(
-            f'There is a table or view "{statement.name}" already: drop it first, or write CREATE OR REPLACE.'
-        )
     if statement.query is None:
         types = [t for _, t in statement.columns]
         table, written = (
@@ -122,9 +117,7 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
             table = connection.gathered(table).on_host()
         written = table.num_rows
     old = catalog.entry(statement.name)
-    created = catalog.create(
-        table, replace=statement.replace, if_not_exists=statement.if_not_exists
-    )
+    created = catalog.create(table, statement.if_there)
     if created and old is not None:
         connection.forget(old)
     return done() if written is None else counted(written)

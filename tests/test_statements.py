@@ -4,7 +4,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import CatalogError, ConversionError, FuselineError, OutOfRange, UnknownName
+from fuseline.errors import (
+    CatalogError,
+    ConversionError,
+    FuselineError,
+    OutOfRange,
+    ParseError,
+    UnknownName,
+)
 
 
 @pytest.fixture
@@ -133,3 +140,11 @@ def test_a_text_without_a_statement_is_an_error(connection):
 def test_statements_that_do_nothing_are_accepted(connection):
     connection.execute("create table t (a int)")
     assert connection.execute("create index i on t (a)").description is None
+
+
+@pytest.mark.parametrize(
+    "made", ["table if not exists t (a int)", "view if not exists v as select 1", "macro if not exists m(x) as x", "type if not exists i as int", "secret if not exists s (type s3)"]
+)  # fmt: skip
+def test_what_is_there_is_either_replaced_or_left(connection, made):
+    with pytest.raises(ParseError, match="exclude each other"):
+        connection.execute(f"create or replace {made}")

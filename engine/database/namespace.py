@@ -7,7 +7,15 @@ from typing import Any
 from typing import Literal as OneOf
 
 from ..errors import CatalogError, TransactionError, check_name
-from ..plan.changes.catalog_objects import TEMP, ObjectKey, ObjectKind, SchemaPlace, View
+from ..plan.changes.catalog_objects import (
+    TEMP,
+    IfThere,
+    ObjectKey,
+    ObjectKind,
+    SchemaPlace,
+    View,
+    is_left,
+)
 from ..plan.changes.sequences import Sequence
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.temporal import statement_time
@@ -166,23 +174,17 @@ class Namespace(AttachedDatabases):
             kept = {**kept, **placed, **gone}
         return kept
 
-    def create(
-        self, entry: Relation, *, replace: bool = False, if_not_exists: bool = False
-    ) -> bool:
-        """Add a table or view; False when it was there and `if_not_exists` leaves it.
+    def create(self, entry: Relation, if_there: IfThere = "fail") -> bool:
+        """Add a table or view; False when one was there and is left.
 
-        Raises `CatalogError` when the name is taken, and also with `replace` when it is taken by the other kind.
+        Raises `CatalogError` when the name is taken and stays so, and also when it is to be replaced by the other kind.
         """
         with self._lock:
             key = self._new_key(entry.name)
             old = self._objects.get(key)
             if old is not None:
-                if if_not_exists:
+                if is_left(_kind(old), _name(old), if_there):
                     return False
-                if not replace:
-                    raise CatalogError(
-                        f'There is a {_kind(old)} "{_name(old)}" already: drop it first, or write CREATE OR REPLACE.'
-                    )
                 if _kind(old) != _kind(entry):
                     raise CatalogError(
                         f'"{_name(old)}" is a {_kind(old)}, which a {_kind(entry)} does not replace: drop it first.'

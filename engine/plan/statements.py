@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from .changes.comments import CommentOn
+from .changes.catalog_objects import IfThere
 from .changes.database_changes import DatabaseStatement
 from .changes.row_merges import MergeAction, MergedPairs
 from .changes.sequences import SequenceStatement
@@ -19,6 +19,18 @@ from .changes.table_rules import NO_RULES, TableRules
 from .files.remote_secret import RemoteSecret
 from .logical import Logical
 from .types import DataType
+
+Commented = OneOf["relation", "macro", "type"]
+
+
+@dataclass(frozen=True)
+class CommentOn:
+    """COMMENT ON kind name IS text, or of one of its columns; None ends the comment that there is."""
+
+    kind: Commented
+    parts: tuple[str, ...]
+    column: str | None
+    text: str | None
 
 
 @dataclass(frozen=True)
@@ -47,8 +59,7 @@ class CreateTable:
     name: str
     columns: tuple[tuple[str, DataType], ...]
     query: Query | None = None
-    replace: bool = False
-    if_not_exists: bool = False
+    if_there: IfThere = "fail"
     rules: TableRules = NO_RULES
 
 
@@ -62,8 +73,7 @@ class CreateView:
     name: str
     text: str
     columns: tuple[str, ...] = ()
-    replace: bool = False
-    if_not_exists: bool = False
+    if_there: IfThere = "fail"
 
 
 @dataclass(frozen=True)
@@ -199,16 +209,7 @@ class CreateMacro:
     """CREATE [OR REPLACE] MACRO."""
 
     macro: Macro
-    replace: bool = False
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True)
-class DropMacro:
-    """DROP MACRO."""
-
-    name: str
-    if_exists: bool
+    if_there: IfThere = "fail"
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,7 @@ class CreateSecret:
     """CREATE [OR REPLACE] SECRET [IF NOT EXISTS]."""
 
     secret: RemoteSecret
-    replace: bool = False
-    if_not_exists: bool = False
+    if_there: IfThere = "fail"
 
 
 @dataclass(frozen=True)
@@ -234,14 +234,14 @@ class CreateType:
 
     name: str
     made: UserType | Query
-    replace: bool = False
-    if_not_exists: bool = False
+    if_there: IfThere = "fail"
 
 
 @dataclass(frozen=True)
-class DropType:
-    """DROP TYPE."""
+class DropDefinition:
+    """DROP MACRO or TYPE."""
 
+    kind: OneOf["macro", "type"]
     name: str
     if_exists: bool
 
@@ -251,11 +251,10 @@ SessionStatement = (
     | Deallocate
     | SetVariable
     | CreateMacro
-    | DropMacro
     | CreateSecret
     | DropSecret
     | CreateType
-    | DropType
+    | DropDefinition
 )
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from ..backends import cache_limits
 from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.changes.catalog_objects import TEMP
-from ..plan.changes.comments import CommentOn
 from ..plan.changes.database_changes import Checkpoint, CreateSchema, DropSchema
 from ..plan.changes.sequences import CreateSequence, DropSequence
 from ..plan.statements import (
     AlterTable,
+    CommentOn,
     CopyTo,
     CreateMacro,
     CreateTable,
@@ -22,8 +22,7 @@ from ..plan.statements import (
     Delete,
     Describe,
     Drop,
-    DropMacro,
-    DropType,
+    DropDefinition,
     Explain,
     Insert,
     Merge,
@@ -52,9 +51,8 @@ OF_A_SESSION = (
     Deallocate,
     SetVariable,
     CreateMacro,
-    DropMacro,
     CreateType,
-    DropType,
+    DropDefinition,
 )
 WRITES = (
     CreateTable,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..answers import Answer, done
 from ..errors import CatalogError, UnknownName, nearest
-from ..plan.changes.catalog_objects import ObjectKey
+from ..plan.changes.catalog_objects import ObjectKey, is_left
 from ..plan.changes.sequences import (
     DropSequence,
     Sequence,
@@ -27,12 +27,8 @@ def change_sequences(catalog: Catalog, statement: SequenceStatement) -> Answer:
     name = statement.name
     known = catalog.sequence([*name.place, name])
     if known is not None:
-        if statement.if_not_exists:
+        if is_left("sequence", name, statement.if_there):
             return done()
-        if not statement.replace:
-            raise CatalogError(
-                f'There is a sequence "{name}" already: drop it first, or write CREATE OR REPLACE.'
-            )
         _check(known[1], _dependents(catalog, known[0]))
     catalog.put_named(Sequence.new(name, statement.values))
     return done()

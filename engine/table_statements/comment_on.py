@@ -12,9 +12,9 @@ from ..catalog import View
 from ..change_tables import TRIES
 from ..database.stored_table import StoredTable
 from ..errors import CatalogError, TransactionError, UnknownName, nearest
-from ..plan.changes.comments import CommentOn
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.table_rules import Comments, rules_of
+from ..plan.statements import CommentOn
 from ..storage.tables.memory_table import MemoryTable
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..answers import Answer
-from ..plan.changes.comments import CommentOn
-from ..plan.statements import Merge, TableStatement
+from ..plan.statements import CommentOn, Merge, TableStatement
 from .change_sequences import change_sequences
 from .comment_on import comment_on
 from .merge_tables import merge

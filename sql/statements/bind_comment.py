@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from fuseline.errors import ParseError, UnknownName, Unsupported, nearest
-from fuseline.plan.changes.comments import Commented, CommentOn
+from fuseline.plan.statements import Commented, CommentOn
 
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece

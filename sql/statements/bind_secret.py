@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, TokenType
 
-from fuseline.errors import InvalidQuery, ParseError, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, ParseError, Span, UnknownName, Unsupported, nearest
 from fuseline.plan.files.remote_secret import SCOPES, SECRET_TYPES, RemoteSecret
 from fuseline.plan.files.write_options import NotTaken
 from fuseline.plan.statements import CreateSecret, DropSecret, Statement
@@ -15,6 +15,7 @@ from fuseline.plan.statements import CreateSecret, DropSecret, Statement
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.tokens import tokenize
+from .table_names import what_if_there
 
 _HEAD = re.compile(
     r"\s*create\s+(?P<replace>or\s+replace\s+)?(?:(?P<kind>temp|temporary|persistent)\s+)?secret\b"
@@ -58,7 +59,8 @@ def create_secret(piece: Piece, _: Scope) -> Statement:
     if ("key_id" in options) != ("secret" in options):
         raise InvalidQuery("A secret has both KEY_ID and SECRET, or neither.")
     made = RemoteSecret((name or f"__default_{kind}").lower(), kind, provider, scope, options)
-    return CreateSecret(made, bool(head["replace"]), bool(head["unless"]))
+    if_there = what_if_there(head["replace"], head["unless"], Span(piece.start, piece.end))
+    return CreateSecret(made, if_there)
 
 
 def drop_secret(piece: Piece, _: Scope) -> Statement:

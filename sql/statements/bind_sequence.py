@@ -18,6 +18,7 @@ from fuseline.plan.changes.sequences import (
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.statement_words import StatementWords
+from .table_names import what_if_there
 
 _SEQUENCE = re.compile(
     r"\s*(?:create(?:\s+or\s+replace)?(?:\s+temp|\s+temporary)?|drop)\s+sequence\b", re.IGNORECASE
@@ -41,8 +42,7 @@ def create_sequence(piece: Piece, scope: Scope) -> CreateSequence:
     temporary = words.accepts("TEMP") or words.accepts("TEMPORARY")
     words.expect("SEQUENCE")
     unless = words.accepts("IF", "NOT", "EXISTS")
-    if unless and replaces:
-        raise ParseError("OR REPLACE and IF NOT EXISTS exclude each other.", words.place())
+    if_there = what_if_there(replaces, unless, words.place())
     parts = words.dotted_name()
     place = words.place()
     try:
@@ -50,7 +50,7 @@ def create_sequence(piece: Piece, scope: Scope) -> CreateSequence:
     except FuselineError as error:
         error.at(place)
         raise
-    return CreateSequence(name, _values(words, place), replaces, unless)
+    return CreateSequence(name, _values(words, place), if_there)
 
 
 def drop_sequence(piece: Piece, _: Scope) -> DropSequence:

@@ -21,7 +21,7 @@ from fuseline.plan.changes.session_objects import Macro, StoredText
 from fuseline.plan.statements import (
     CreateMacro,
     Deallocate,
-    DropMacro,
+    DropDefinition,
     Prepare,
     Query,
     SetVariable,
@@ -36,6 +36,7 @@ from ..parsing.parse import parse
 from ..parsing.pieces import Piece, span_of
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use
+from .table_names import what_if_there
 
 _NAME = r'(?P<name>\w+|"(?:[^"]|"")+")'
 _PREPARE = re.compile(rf"\s*prepare\s+{_NAME}\s*(?P<types>\([^)]*\))?\s*as\s+(?=\S)", re.IGNORECASE)
@@ -203,7 +204,9 @@ def create_macro(piece: Piece, scope: Scope) -> Statement:
     temporary = re.match(r"\s*create\s+(?:or\s+replace\s+)?temp", piece.sql, re.IGNORECASE)
     placed = scope.session.catalog.new_name([name], bool(temporary))
     macro = Macro(placed, kept, tuple(parameters), defaults, is_table)
-    return CreateMacro(macro, bool(found["replace"]), bool(found["unless"]))
+    return CreateMacro(
+        macro, what_if_there(found["replace"], found["unless"], Span(piece.start, piece.end))
+    )
 
 
 def _parameters(
@@ -258,4 +261,4 @@ def is_macro_drop(piece: Piece) -> bool:
 
 def drop_macro(piece: Piece, _: Scope) -> Statement:
     found = _whole(_DROP, piece, "DROP MACRO name")
-    return DropMacro(_name(found), bool(found["exists"]))
+    return DropDefinition("macro", _name(found), bool(found["exists"]))

@@ -33,7 +33,7 @@ from ..parsing.unread import use, use_all
 from .assignments import target_table
 from .bind_table_rules import RulesReader
 from .generated_columns import generated_columns
-from .table_names import identifiers, new_name, table_name
+from .table_names import identifiers, new_name, table_name, what_if_there
 
 
 def create(piece: Piece, scope: Scope) -> Statement:
@@ -79,7 +79,7 @@ def _create_index(node: exp.Create, scope: Scope) -> NoOperation:
 
 
 def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
-    replace, if_not_exists = bool(node.args.get("replace")), bool(node.args.get("exists"))
+    if_there = what_if_there(node.args.get("replace"), node.args.get("exists"), span_of(node))
     empty, temporary = _properties(node)
     name, elements = _target_name(node.this, scope, temporary)
     query = node.args.get("expression")
@@ -88,7 +88,7 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
         if empty:
             plan = Limit(plan, 0, 0)
         columns = tuple((c.name, c.type) for c in plan.columns)
-        return CreateTable(name, columns, Query(plan), replace, if_not_exists)
+        return CreateTable(name, columns, Query(plan), if_there)
     reader = RulesReader(name, scope)
     columns = tuple(reader.column(e) for e in elements if isinstance(e, exp.ColumnDef))
     for element in elements:
@@ -108,7 +108,7 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
         seen.add(column_name.lower())
     columns, generated = generated_columns(reader.generated, columns, name, scope)
     rules = dataclasses.replace(reader.rules(columns), generated=generated)
-    return CreateTable(name, columns, None, replace, if_not_exists, rules)
+    return CreateTable(name, columns, None, if_there, rules)
 
 
 def _target_name(
@@ -171,8 +171,8 @@ def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> CreateView:
     behind = re.compile(r".*?\bas\b\s*", re.IGNORECASE | re.DOTALL).match(piece.text, target.end)
     assert behind is not None
     text = piece.text[behind.end() : piece.end].strip()
-    replace, if_not_exists = bool(node.args.get("replace")), bool(node.args.get("exists"))
-    return CreateView(name, text, columns, replace, if_not_exists)
+    if_there = what_if_there(node.args.get("replace"), node.args.get("exists"), target)
+    return CreateView(name, text, columns, if_there)
 
 
 def drop(piece: Piece, scope: Scope) -> Statement:

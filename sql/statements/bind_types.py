@@ -12,13 +12,14 @@ from fuseline.plan.changes.session_objects import UserType
 from fuseline.plan.coercion import TYPE_NAMES
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import Project
-from fuseline.plan.statements import CreateType, DropType, Query, Statement
+from fuseline.plan.statements import CreateType, DropDefinition, Query, Statement
 from fuseline.plan.types import VARCHAR
 
 from ..binding.function_names import data_type
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
+from .table_names import what_if_there
 
 _NAME = r'(?:main\s*\.\s*)?(?P<name>\w+|"(?:[^"]|"")+")'
 TYPE = re.compile(
@@ -42,10 +43,11 @@ def create_type(piece: Piece, scope: Scope) -> Statement:
     if name.lower() in TYPE_NAMES:
         place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
         raise InvalidQuery(f'There is a type "{name}" already, which is built in.', place)
-    options = bool(found["replace"]), bool(found["unless"])
+    place = Span(piece.start, piece.end)
+    if_there = what_if_there(found["replace"], found["unless"], place)
     of_query = _OF_QUERY.match(piece.sql, found.end())
     if of_query is not None:
-        return CreateType(name, _values(piece, of_query.end(), scope), *options)
+        return CreateType(name, _values(piece, of_query.end(), scope), if_there)
     # Read as a cast, at the same places
     start = found.end()
     text = "SELECT null ::".ljust(start)[:start] + piece.sql[start:]
@@ -60,7 +62,7 @@ def create_type(piece: Piece, scope: Scope) -> Statement:
         )
     use(tree, casts[0], casts[0].this)
     made = data_type(casts[0].args["to"], scope.session.catalog.user_types)
-    return CreateType(name, UserType(name, made), *options)
+    return CreateType(name, UserType(name, made), if_there)
 
 
 def _others(tree: exp.Expr) -> bool:
@@ -92,7 +94,7 @@ def drop_type(piece: Piece, _: Scope) -> Statement:
             "DROP TYPE ... CASCADE is not supported: drop the tables that have the type before.",
             Span(piece.start + found.start("how"), piece.start + found.end("how")),
         )
-    return DropType(_unquoted(found["name"]), bool(found["exists"]))
+    return DropDefinition("type", _unquoted(found["name"]), bool(found["exists"]))
 
 
 def _unquoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Names of tables and columns in statements that make or change tables."""
+"""Names of tables and columns in statements that make or change tables, and what CREATE does where a name is taken."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import FuselineError, InvalidQuery, UnknownName
-from fuseline.plan.changes.catalog_objects import ObjectName
+from fuseline.errors import FuselineError, InvalidQuery, ParseError, Span, UnknownName
+from fuseline.plan.changes.catalog_objects import IfThere, ObjectName
 
 from ..binding.scope import Scope
 from ..parsing.pieces import span_of
@@ -34,6 +34,13 @@ def new_name(node: exp.Expr, scope: Scope, temporary: bool = False) -> ObjectNam
     except FuselineError as error:
         error.at(span_of(node))
         raise
+
+
+def what_if_there(replaces: object, unless: object, place: Span | None) -> IfThere:
+    """Return what OR REPLACE and IF NOT EXISTS say, of which a statement has one at most."""
+    if replaces and unless:
+        raise ParseError("OR REPLACE and IF NOT EXISTS exclude each other.", place)
+    return "replace" if replaces else "leave" if unless else "fail"
 
 
 def identifiers(elements: Sequence[exp.Expr]) -> list[str]:

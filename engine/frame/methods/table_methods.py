@@ -53,5 +53,5 @@ class TableMethods(Planned):
         in_folder = catalog.databases[catalog.current.database].folder is not None
         # A folder keeps texts alone
         place = ObjectName(name, SchemaPlace(TEMP)) if in_folder else name
-        catalog.create(View(place, "", (), self._plan), replace=replace)
+        catalog.create(View(place, "", (), self._plan), "replace" if replace else "fail")
         return self._connection.table(name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
+from ...errors import CatalogError
 from ..text.quoted_name import quoted_name
 from .table_rules import NO_COMMENTS, Comments
 
@@ -19,6 +20,16 @@ MEMORY = "memory"  # the database of a connection that opened no folder
 
 Tree = TypeVar("Tree")
 ObjectKind = OneOf["relation", "macro", "type", "sequence", "schema"]
+IfThere = OneOf["fail", "replace", "leave"]  # what CREATE does where an object of the name is there
+
+
+def is_left(kind: str, name: str, if_there: IfThere) -> bool:
+    """Whether CREATE leaves the object that is there; raises `CatalogError` where it neither leaves nor replaces it."""
+    if if_there == "fail":
+        raise CatalogError(
+            f'There is a {kind} "{name}" already: drop it first, or write CREATE OR REPLACE.'
+        )
+    return if_there == "leave"
 
 
 class SchemaPlace(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...errors import SequenceError
 from ..types import BIGINT, BOOLEAN, DataType
 from ..udf.python_function import PythonFunction
-from .catalog_objects import ObjectName
+from .catalog_objects import IfThere, ObjectName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,8 +138,7 @@ class CreateSequence:
 
     name: ObjectName
     values: SequenceValues
-    replace: bool = False
-    if_not_exists: bool = False
+    if_there: IfThere = "fail"
 
 
 @dataclass(frozen=True)
