@@ -15,8 +15,7 @@ from ..plan.types import DataType
 from ..reading import Reading
 from .batches import MOST_ROWS, Batches, batch_rows
 from .python_values import Row, fetched_values, numpy_columns, to_pandas, to_polars
-from .rowset import NOTHING, Rowset
-from .run_many import run_many
+from .rowset import NOTHING, Rowset, run_many
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,7 @@ from ..errors import InvalidQuery, WrongArguments, shown
 from ..fence import fenced
 from ..plan.expr import Expr
 from ..plan.udf.declaration import checked, declared
-from ..plan.udf.declared_aggregate import declared_aggregate
-from ..plan.udf.python_aggregate import PythonAggregate, python_fold
+from ..plan.udf.python_aggregate import PythonAggregate, declared_aggregate, python_fold
 from ..plan.udf.python_function import PythonFunction, Way, check_plain, python_call
 from .expression_names import call_name
 from .expressions.expression import Expression, as_column, as_expression

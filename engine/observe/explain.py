@@ -1,15 +1,19 @@
-"""Renders a query at any stage: what was asked, what each rule made of it, what runs where, and what that took."""
+"""Renders a query at any stage: what was asked, what each rule made of it, what runs where, how its Python functions run, and what that took."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, get_args
 from typing import Literal as OneOf
 
 from ..errors import UnknownName, nearest, shown
-from ..plan.node import Node
-from ..plan.physical import ParquetScan, Pipeline
+from ..plan.logical import nested_expressions
+from ..plan.node import Node, walk, walk_once
+from ..plan.physical import ParquetScan, Physical, Pipeline
 from ..plan.text.plan_text import describe, tree
-from .function_notes import function_lines
+from ..plan.udf.python_aggregate import PythonFold
+from ..plan.udf.python_function import PythonCall
 from .profile import PLAN_ORIGINS
 from .roofline import bound
 from .stages import stage_lines
@@ -182,3 +186,37 @@ def _shortened(line: str) -> str:
     """A line that fits a wide terminal; paths stay whole."""
     fits = len(line) <= LINE_WIDTH or line.startswith("  kernel ")
     return line if fits else f"{line[: LINE_WIDTH - 3]}..."
+
+
+def function_lines(plan: Node) -> list[str]:
+    """Return what a physical plan does with its Python functions, each once."""
+    found: dict[str, None] = {}
+    for node in walk_once(plan):
+        if isinstance(node, Pipeline):
+            for part in walk(node.body):
+                found |= dict.fromkeys(_line(call, True) for call in _calls(part))
+        elif isinstance(node, Physical):
+            found |= dict.fromkeys(_line(call, False) for call in _calls(node))
+    return list(found)
+
+
+def _line(call: PythonCall | PythonFold, in_kernel: bool) -> str:
+    if isinstance(call, PythonFold):
+        return (
+            f"Python aggregate {call.function.name}: compiled, a loop over the values of each group on the CPU: "
+            "they are gathered first, which no kernel does"
+        )
+    name = f"Python function {call.function.name}"
+    if call.image is None:
+        how = "over Arrow arrays" if call.function.way == "vectorized" else "row by row"
+        why = "" if call.function.way == "vectorized" else f": it {call.why}"
+        return f"{name}: Python runs it {how}{why}"
+    if in_kernel:
+        return f"{name}: compiled, inside the kernel"
+    return f"{name}: compiled, a loop over arrays on the CPU: its operator is in no pipeline"
+
+
+def _calls(node: Node) -> Iterator[PythonCall | PythonFold]:
+    for field in fields(node):  # type: ignore[arg-type]
+        for expr in nested_expressions(getattr(node, field.name)):
+            yield from (part for part in walk(expr) if isinstance(part, PythonCall | PythonFold))

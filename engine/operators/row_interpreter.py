@@ -116,7 +116,7 @@ def _converted(source: DataType, target: DataType) -> Convert | None:
 
 
 def _to_double(source: DataType) -> Convert:
-    """As arrays do it, digit for digit (`cpu.functions.kernels_doubles`)."""
+    """As arrays do it, digit for digit (`cpu.functions.kernels_decimals`)."""
     scale = 10**source.scale
     if scale > 1:
         return lambda value: value / scale  # of integers, so rounded once

@@ -20,8 +20,8 @@ from .expr import Interval, Literal, Value, physical
 from .json import documents
 from .temporal import ticks
 from .text.interval_reading import parse_interval
-from .text.no_such_value import NoSuchValue
 from .text.number_text import (
+    NoSuchValue,
     parse_boolean,
     parse_date,
     parse_double,

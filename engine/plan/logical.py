@@ -50,7 +50,9 @@ class Logical(RelationNode):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions that this node itself evaluates."""
-        return tuple(e for name in self.EXPRESSIONS for e in _expressions(getattr(self, name)))
+        return tuple(
+            e for name in self.EXPRESSIONS for e in nested_expressions(getattr(self, name))
+        )
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Self:
         """Return this node with each of its own expressions rewritten, or itself when all came back as they were."""
@@ -277,12 +279,13 @@ class SetOperation(Logical):
     made: tuple[Column, ...]
 
 
-def _expressions(value: object) -> Iterator[Expr]:
+def nested_expressions(value: object) -> Iterator[Expr]:
+    """Yield the expressions in a field of a node, which may be one, or tuples of them."""
     if isinstance(value, Expr):
         yield value
     elif isinstance(value, tuple):
         for part in value:
-            yield from _expressions(part)
+            yield from nested_expressions(part)
 
 
 def _rewritten(value: object, rewrite: Callable[[Expr], Expr]) -> object:

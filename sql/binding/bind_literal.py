@@ -24,7 +24,7 @@ from fuseline.plan.functions.dates import PARTS, UNITS
 from fuseline.plan.literals import number
 from fuseline.plan.shapes.guards import computed
 from fuseline.plan.text.interval_reading import interval, parse_interval, spread
-from fuseline.plan.text.no_such_value import NoSuchValue
+from fuseline.plan.text.number_text import NoSuchValue
 from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.text_shape import SlotNode

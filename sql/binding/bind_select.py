@@ -21,8 +21,7 @@ from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .bind_unnest import UnnestRewriter, has_unnest
 from .bind_window import named_windows, pass_over
-from .draws.drawn_arguments import ArgumentRewriter
-from .draws.volatile import refuse_draws_by_row, sampled
+from .draws.volatile import ArgumentRewriter, refuse_draws_by_row, sampled
 from .scope import Scope, Source
 from .select_list import (
     SelectItem,

@@ -12,7 +12,7 @@ import pytest
 import fuseline
 from fuseline.errors import ExecutionError, FuselineError
 from fuseline.plan.functions.strptime import layout, moment
-from fuseline.plan.text.no_such_value import NoSuchValue
+from fuseline.plan.text.number_text import NoSuchValue
 
 LETTERS = [*"YGfgUWVuwaAbhBpzZdmyHIMSjcxXT%", *(f"-{letter}" for letter in "dmyHIMSj")]
 MOMENTS = (

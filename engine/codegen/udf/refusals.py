@@ -8,8 +8,7 @@ from pathlib import Path
 from ...plan.udf.python_aggregate import PythonFold
 from ...plan.udf.python_function import PythonCall
 from ..compile.compiler import NotCompiled
-from .fold_kernel import fold_kernel
-from .row_kernel import row_kernel
+from .row_kernel import fold_kernel, row_kernel
 
 _LINE = re.compile(r'<python function>", line (\d+)')
 _MESSAGES = re.compile(r"\(step: [^)]*\)\n(.*?)(?:\n\n|$)", re.DOTALL)

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 from ...errors import ExecutionError
 from ..calendar import MICROS_A_DAY, day_number, first_of_month
-from ..text.no_such_value import NoSuchValue
-from ..text.number_text import SPACE
+from ..text.number_text import SPACE, NoSuchValue
 from .formats import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
 
 _WIDTHS = {**dict.fromkeys("dmyHIMSUWV", 2), "j": 3, "Y": 4, "G": 4, "w": 1, "u": 1, "g": 3, "f": 6}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, clock_text, timestamp_text
-from ..text.no_such_value import NoSuchValue
+from ..text.number_text import NoSuchValue
 from ..types import TICKS, DataType, Kind
 
 Array = npt.NDArray[Any]

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...errors import InvalidQuery, nearest
 from ..calendar import EPOCH, INFINITE_MICROS
+from ..text.number_text import parse_moment
 from .ticks import Array
 
 PER_SECOND = 1_000_000
@@ -145,3 +146,21 @@ def of_session(name: str) -> Iterator[None]:
         yield
     finally:
         _session.name = before
+
+
+def parse_timestamptz(text: str, own: str) -> int | None:
+    """Return the microseconds in UTC that a text stands for; `own` is the zone of what names none.  None for what is no moment."""
+    found = parse_moment(text)
+    if found is None:
+        return None
+    shown, written = found
+    if abs(shown) == INFINITE_MICROS:
+        return shown
+    offset = offset_of(written)
+    if offset is not None:
+        return shown - offset
+    try:
+        known = zone(written or own)
+    except InvalidQuery:
+        return None
+    return int(known.utc(np.array([shown], np.int64))[0])

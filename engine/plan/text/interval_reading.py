@@ -8,8 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from ..expr import Interval
 from ..functions.dates import PARTS
 from ..types import DIGITS
-from .no_such_value import NoSuchValue
-from .number_text import SPACE
+from .number_text import SPACE, NoSuchValue
 
 _MICROS = {
     "microsecond": 1,

@@ -1,4 +1,4 @@
-"""Text as a number, a truth value, a date or a timestamp, by DuckDB's rules, over the whole range of each.  None where it is no value."""
+"""Text as a number, a truth value, a date or a timestamp, by DuckDB's rules, over the whole range of each; None where it is no value."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import struct
 
 from ..calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, day_number
 from ..types import HUGEINT, MAX_DECIMAL_DIGITS, DataType, Kind
+
+
+class NoSuchValue(Exception):
+    """A type has no such value, or a text stands for none: a class of its own, so that no fault of ours is taken for bad text."""
+
 
 SPACE = " \t\n\v\f\r"
 _DIGITS = r"\d+(?:_\d+)*"

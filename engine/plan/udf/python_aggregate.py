@@ -5,16 +5,17 @@ A call is an expression over lists of its arguments' values, which plans gather 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ...errors import Span, Unsupported
+from ...errors import Span, Unsupported, WrongArguments, check_name, shown
 from .. import infer
 from ..expr import Expr, SortKey
 from ..node import walk
-from ..types import DataType
+from ..types import BIGINT, BOOLEAN, DOUBLE, DataType
 from .code_image import CodeImage
+from .declaration import checked, type_of
 from .python_function import PythonCall, PythonFunction, taken_arguments
 
 State = tuple[bool | int | float, ...]
@@ -90,3 +91,35 @@ def runs_apart(expr: Expr) -> bool:
         isinstance(part, PythonFold) or (isinstance(part, PythonCall) and part.image is None)
         for part in walk(expr)
     )
+
+
+_TYPES = {bool: BOOLEAN, int: BIGINT, float: DOUBLE}
+
+
+def declared_aggregate(
+    name: str,
+    parameters: Sequence[object],
+    result: object,
+    initial: Any,
+    functions: tuple[Callable[..., object], Callable[..., object], Callable[..., object]],
+) -> PythonAggregate:
+    """Return an aggregate; raises `TypeMismatch`, `WrongArguments` and `Unsupported` with the remedy."""
+    check_name(name, "function")
+    if not parameters:
+        raise WrongArguments(f"{name} has no parameters: give the types of its arguments.")
+    state = initial if isinstance(initial, tuple) else (initial,)
+    unfit = next((v for v in state if type(v) not in _TYPES), None)
+    if unfit is not None or not state:
+        raise Unsupported(
+            f"The state of {name} is a number or a tuple of numbers and truth values, not {shown(initial)}."
+        )
+    types = tuple(type_of(p, f"A parameter of {name}") for p in parameters)
+    returned = type_of(result, name)
+    made = []
+    for function in functions:
+        if not callable(function):
+            raise WrongArguments(f"step, merge and finish are functions, not {shown(function)}.")
+        made.append(checked(PythonFunction(name, function, types, returned, "compiled")))
+    step, merge, finish = made
+    scalar = not isinstance(initial, tuple)
+    return PythonAggregate(name, types, returned, state, scalar, step, merge, finish)

@@ -19,7 +19,7 @@ from ...plan.expr import Call, Cast, Expr, InList, Interval, Literal, Value
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR, STRICT
 from ...plan.literals import convert
 from ...plan.shapes.guards import computed, decided
-from ...plan.text.no_such_value import NoSuchValue
+from ...plan.text.number_text import NoSuchValue
 from ...plan.types import BOOLEAN, DIGITS, DataType, Kind
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ...plan.physical import (
     Pipeline,
 )
 from ...plan.pipeline_steps import leaf_of
-from .composed_keys import MIN_ROWS_A_GROUP
+from .group_keys import MIN_ROWS_A_GROUP
 from .pipeline_shape import is_cheap, leaves, table_rows
 
 if TYPE_CHECKING:

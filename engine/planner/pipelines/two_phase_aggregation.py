@@ -17,8 +17,7 @@ from ...plan.physical import (
 )
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
-from .composed_keys import by_parts_of_keys
-from .group_keys import decides, has_no_numbers, inner_joins, tells_apart
+from .group_keys import by_parts_of_keys, decides, has_no_numbers, inner_joins, tells_apart
 from .pipeline_shape import Body
 from .probe_order import domain
 

@@ -22,11 +22,12 @@ from fuseline.plan.composed.sampling import (
     sample_rows,
     sample_share,
 )
-from fuseline.plan.expr import Call, Expr, Literal
+from fuseline.plan.expr import AggregateCall, Call, Expr, Literal
 from fuseline.plan.logical import Logical, free_columns
 from fuseline.plan.temporal import statement_time
 from fuseline.plan.types import BIGINT, NULL, UUID
 from fuseline.plan.window.window_call import Over
+from fuseline.plan.window.windowed import WindowRewriter
 from fuseline.sql.parsing.pieces import span_of
 
 from ...parsing.drawn_calls import RandomUuid, TimedUuid
@@ -155,3 +156,19 @@ HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
     RandomUuid: _bind_random_uuid,
     TimedUuid: _bind_timed_uuid,
 }
+
+
+class ArgumentRewriter:
+    """Rewrites what stands inside of aggregates, where the only windows are those of random()."""
+
+    def __init__(self, plan: Logical) -> None:
+        self._rows = WindowRewriter(plan)
+
+    def rewrite(self, expr: Expr) -> Expr:
+        if not expr.children:
+            return expr
+        inside = self._rows if isinstance(expr, AggregateCall) else self
+        return expr.with_children([inside.rewrite(child) for child in expr.children])
+
+    def plan(self) -> Logical:
+        return self._rows.plan()

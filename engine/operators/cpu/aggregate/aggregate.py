@@ -19,7 +19,6 @@ from ..sort.keys import group_numbers
 from ..sort.sort import SortColumn, sorted_order
 from ..table import Indices, Table, decimal_limbs, take_array, to_numpy, validity
 from . import aggregate_order as ordered
-from . import aggregate_spreads as spreads
 from . import aggregate_sums as sums
 from . import aggregate_values as values
 from .groups import Groups, Sums
@@ -45,8 +44,8 @@ AGGREGATES: dict[str, Aggregate] = {
     "arg_max": values.value_at_extreme,
     "arg_min_null": values.value_at_extreme,
     "arg_max_null": values.value_at_extreme,
-    "entropy": spreads.entropy,
-    "mad": spreads.median_distance,
+    "entropy": ordered.entropy,
+    "mad": ordered.median_distance,
     "first": values.first,
     "last": values.last,
     "any_value": values.any_value,

@@ -1,6 +1,8 @@
-"""Aggregates that look at all values of a group together: quantiles, the mode, joined strings."""
+"""Aggregates that look at all values of a group together: quantiles and what is made of them, the mode, entropy, joined strings."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....plan.expr import AggregateCall, Literal
+from ....plan.types import DOUBLE
 from ..nested_arrays import list_array
 from ..sort.keys import group_codes
 from ..table import (
@@ -155,3 +158,30 @@ def _unscaled(array: pa.Array) -> list[int | None]:
         (high << 64) + (low & (1 << 64) - 1) if ok else None
         for (low, high), ok in zip(limbs, known, strict=True)
     ]
+
+
+def entropy(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """The sum of -p log2(p) over the shares p of the values."""
+    (array,) = args
+    valid = validity(array)
+    rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
+    members = groups.subset(rows)
+    codes, size = group_codes([pa.array(members.all_codes), take_array(array, rows)])
+    values, first = Groups(codes, size, len(rows)).compact()
+    owners = Groups(members.all_codes[first], groups.count, len(first))
+    with np.errstate(all="ignore"):
+        shares = values.sizes / members.sizes[owners.all_codes]
+        found = owners.add(-shares * np.log2(shares)) if len(first) else np.zeros(groups.count)
+    return from_numpy(np.asarray(found, np.float64) + 0.0)
+
+
+def median_distance(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    (array,) = args
+    half = dataclasses.replace(call, args=(*call.args[:1], Literal(0.5, DOUBLE)), order=())
+    medians = quantile_cont(half, args, groups)
+    middle = take_array(medians, groups.all_codes)
+    if pa.types.is_decimal(array.type):
+        distances = pc.abs(pc.subtract(array, middle)).cast(array.type)
+    else:
+        distances = pc.abs(pc.subtract(array, middle))
+    return quantile_cont(half, [distances], groups)

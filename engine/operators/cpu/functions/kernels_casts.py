@@ -26,7 +26,7 @@ from . import kernels_wide as wide
 from .json.json_columns import cast_json, transform
 from .json.json_texts import makers
 from .kernels_arithmetic import bounds
-from .kernels_doubles import doubles
+from .kernels_decimals import doubles
 from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import printed

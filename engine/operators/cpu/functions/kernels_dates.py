@@ -14,8 +14,7 @@ from ....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ....plan.temporal import zones
-from ....plan.temporal.zoned_text import parse_timestamptz
-from ....plan.temporal.zones import Zone
+from ....plan.temporal.zones import Zone, parse_timestamptz
 from ....plan.text.interval_reading import MONTHS
 from ....plan.types import BIGINT, DATE, TIMESTAMP, Kind
 from .. import table as tables

@@ -19,7 +19,7 @@ from ....plan.functions.formats import (
     specifiers,
 )
 from ....plan.functions.strptime import layout, moment
-from ....plan.text.no_such_value import NoSuchValue
+from ....plan.text.number_text import NoSuchValue
 from ....plan.types import TIMESTAMP
 from .. import table as tables
 from . import kernels_calendar as calendar

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.literals import parse_ticks
 from ....plan.text.interval_reading import parse_interval
-from ....plan.text.no_such_value import NoSuchValue
 from ....plan.text.number_text import (
+    NoSuchValue,
     parse_boolean,
     parse_date,
     parse_double,

@@ -105,7 +105,7 @@ def _product(left: Unsigned, right: Unsigned) -> tuple[Unsigned, Unsigned]:
 
 
 def to_double(values: Array) -> npt.NDArray[np.float64]:
-    """Return doubles that are off by one unit in the last place at most; `kernels_doubles` has the nearest."""
+    """Return doubles that are off by one unit in the last place at most; `kernels_decimals` has the nearest."""
     low = values["low"]
     split = values["high"] * _TWO_64 + low.astype(np.float64)
     return np.where(values["high"] == -1, -(~low).astype(np.float64) - 1, split)

@@ -7,9 +7,8 @@ import pyarrow.compute as pc
 
 from ....plan.expr import ColumnRef
 from ....plan.window.window_call import WindowCall
-from ...windows.window_orders import numbered_in_order, picked_in_order, shifted_in_order
 from ...windows.window_places import argument
-from ...windows.window_positions import NUMBERED, picked, shifted
+from ...windows.window_positions import NUMBERED, numbered, picked, shifted
 from ..table import decode, from_numpy
 from .places import HostRows
 
@@ -18,12 +17,12 @@ def position(call: WindowCall, rows: HostRows) -> pa.Array:
     """Return a function of `functions.WINDOW` of each row, in the order of the input's rows."""
     places, table = rows.places, rows.table
     if call.function in NUMBERED:
-        values, valid = (numbered_in_order if call.order else NUMBERED[call.function])(call, rows)
+        values, valid = numbered(call, rows)
         return from_numpy(places.at_rows(values), None if valid is None else places.at_rows(valid))
     array = table[argument(call)]
     if call.function not in ("lag", "lead"):
-        return places.take(array, (picked_in_order if call.order else picked)(call, rows))
-    found, outside = (shifted_in_order if call.order else shifted)(call, rows)
+        return places.take(array, picked(call, rows))
+    found, outside = shifted(call, rows)
     taken = places.take(array, found)
     default = call.args[2] if len(call.args) > 2 else None
     if not isinstance(default, ColumnRef) or not outside.any():

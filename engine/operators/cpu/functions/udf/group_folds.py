@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..... import stopping
-from .....codegen.udf.fold_kernel import fold_kernel
 from .....codegen.udf.function_text import register_kind
+from .....codegen.udf.row_kernel import fold_kernel
 from .....plan.udf.python_aggregate import PythonFold
 from ... import table as tables
 from ...handwritten_kernels import kept_in
