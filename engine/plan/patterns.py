@@ -1,8 +1,9 @@
-"""LIKE patterns taken apart: runs of text, single wild cards `_`, and wild runs `%`."""
+"""LIKE patterns taken apart: runs of text, single wild cards `_`, and wild runs `%`; options of regular expressions."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 
 from ..errors import ExecutionError
@@ -93,3 +94,28 @@ def anywhere(text: str) -> Literals:
     Literals(prefix=b'', floating=(), suffix=b'')
     """
     return Literals(b"", (text.encode(),) if text else (), b"")
+
+
+def quoted(text: str) -> str:
+    """Escape what RE2 reads as syntax."""
+    return re.sub(r"[\0-\x7f]", lambda m: m[0] if m[0].isalnum() else rf"\x{ord(m[0]):02x}", text)
+
+
+def with_options(pattern: str, options: str) -> str:
+    """Prefix RE2's flags for DuckDB's option letters; the last of contradicting ones counts."""
+    flags = {"i": False, "s": False, "m": False}
+    for option in options:
+        if option in "ic":
+            flags["i"] = option == "i"
+        elif option in "s":
+            flags["s"] = True
+        elif option in "mnp":
+            flags["s"] = False
+        elif option == "l":
+            pattern = quoted(pattern)
+        elif option not in "g \t\n":
+            raise ExecutionError(
+                f"Unrecognized regular expression option '{option}': use c, i, l, m, n, p, s or g."
+            )
+    prefix = "".join(flag for flag, on in flags.items() if on)
+    return f"(?{prefix}){pattern}" if prefix else pattern

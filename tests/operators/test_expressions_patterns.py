@@ -78,7 +78,8 @@ def test_groups() -> None:
          "regexp_extract(s, '([a-z]+)([0-9]+)', 0)", "regexp_extract(s, '(?:x|a)(b)?', 1)",
          "regexp_extract(s, '([(]|[])a])(.)', 2)", "regexp_extract(s, '(\\()?([0-9])', 2)",
          "regexp_extract(s, '(a)', 3)", "regexp_replace(s, '([0-9]+)-([0-9]+)', '\\2/\\1')",
-         "regexp_extract(s, 'A(B)', 1, 'i')"],
+         "regexp_extract(s, 'A(B)', 1, 'i')", "regexp_replace(s, '^(b)|(1)', '<\\1\\2>')",
+         "regexp_replace(s, '2$|(2|b)', '[\\1\\\\0]')", "regexp_replace(s, '\\b9', '\\0\\0')"],
         table,
     )  # fmt: skip
 

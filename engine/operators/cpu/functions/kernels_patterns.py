@@ -10,12 +10,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ExecutionError
-from ....plan.patterns import Part, anywhere, literals, pattern_parts
+from ....plan.patterns import (
+    Part,
+    anywhere,
+    literals,
+    pattern_parts,
+    quoted,
+    with_options,
+)
 from ... import text_limits
 from ...text_limits import MAX_BYTES, check_bytes
 from .kernels_like import matches
 from .kernels_texts import over_text
 from .vectors import Kernel
+
+PLAIN = r"\\[^AzbB]"  # escaped
+AROUND = r"(?<!\[)\^|\$|\\[AzbB]"  # of an expression that asks what is around a match
+MOST_REFERENCES = 9  # groups that a replacement can name
 
 
 def like(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
@@ -82,11 +93,6 @@ def _regex(parts: list[Part]) -> str:
     return f"(?s){start}{body.removeprefix('.*') if not start else body}{stop}"
 
 
-def quoted(text: str) -> str:
-    """Escape what RE2 reads as syntax."""
-    return re.sub(r"[\0-\x7f]", lambda m: m[0] if m[0].isalnum() else rf"\x{ord(m[0]):02x}", text)
-
-
 def guarded(function: Callable[[], pa.Array], pattern: str) -> pa.Array:
     try:
         return function()
@@ -99,26 +105,6 @@ def _matched(text: pa.Array, expression: str) -> pa.Array:
     return guarded(lambda: pc.match_substring_regex(text, expression), expression)
 
 
-def with_options(pattern: str, options: str) -> str:
-    """Prefix RE2's flags for DuckDB's option letters; the last of contradicting ones counts."""
-    flags = {"i": False, "s": False, "m": False}
-    for option in options:
-        if option in "ic":
-            flags["i"] = option == "i"
-        elif option in "s":
-            flags["s"] = True
-        elif option in "mnp":
-            flags["s"] = False
-        elif option == "l":
-            pattern = quoted(pattern)
-        elif option not in "g \t\n":
-            raise ExecutionError(
-                f"Unrecognized regular expression option '{option}': use c, i, l, m, n, p, s or g."
-            )
-    prefix = "".join(flag for flag, on in flags.items() if on)
-    return f"(?{prefix}){pattern}" if prefix else pattern
-
-
 def regexp_matches(text: pa.Array, pattern: str, options: str = "") -> pa.Array:
     return _matched(text, with_options(pattern, options))
 
@@ -128,17 +114,33 @@ def regexp_full_match(text: pa.Array, pattern: str, options: str = "") -> pa.Arr
 
 
 def regexp_replace(text: pa.Array, pattern: str, replacement: str, options: str = "") -> pa.Array:
-    if text.null_count == len(
-        text
-    ):  # no match may show that the replacement names a group too many
-        return text
-    expression = with_options(pattern, options)
-    count = None if "g" in options else 1
-    _check_size(text, expression, replacement, count)
+    if text.null_count == len(text):
+        return text  # no match may show that the replacement names a group too many
+    expression, every = with_options(pattern, options), "g" in options
+    _check_size(text, expression, replacement, None if every else 1)
+    if not every and re.search(AROUND, re.sub(PLAIN, "", expression)):
+        expression, replacement, every = _in_whole_texts(expression, replacement)
+    count = None if every else 1
     return guarded(
         lambda: pc.replace_substring_regex(text, expression, replacement, max_replacements=count),
         pattern,
     )
+
+
+def _in_whole_texts(expression: str, replacement: str) -> tuple[str, str, bool]:
+    """Return an expression that matches whole texts, what to replace them by, and that every match counts.
+
+    To replace one match Arrow looks for its groups in what it found alone, where other places are the beginning and the end.
+    """
+    groups = len(_named_groups(expression)[0]) - 1
+    named = [int(digit) for digit in re.findall(r"(?:\\\\)*\\(\d)", replacement)]
+    if groups + 3 > MOST_REFERENCES or max(named, default=0) > groups:
+        return expression, replacement, False
+    moved = re.sub(
+        r"\\([\\\d])", lambda m: m[0] if m[1] == "\\" else f"\\{int(m[1]) + 2}", replacement
+    )
+    whole = rf"\A((?s:.*?))({expression})((?s:.*))\z"
+    return whole, rf"\1{moved}\{groups + 3}", True
 
 
 def _check_size(text: pa.Array, expression: str, replacement: str, count: int | None) -> None:
