@@ -37,12 +37,14 @@ STRINGS: list[tuple[str, list[Any]]] = [
     *(("like", [text(x)]) for x in ("a%", "%b", "%a%", "a_b", "ab", "", "%", "_", "%a%b%", "__%")),
     ("like", [text("!%"), text("!")]), ("like", [text("%!%%"), text("!")]), ("like", [text(None)]),
     *(("ilike", [text(x)]) for x in ("A%", "%B", "%A%", "A_B")),
-    *(("regexp_matches", [text(x)]) for x in ("a", "^a", "a|b", "[ab]+", "a.*b")),
+    *(("regexp_matches", [text(x)]) for x in ("a", "^a", "a|b", "[ab]+$", "a.*b", r"\d{2,}|日", "[^a-c]", "^$", "(?i)K")),
+    *(("regexp_matches", [text("A.B"), text(o)]) for o in ("i", "s", "is", "l")),
     *(("regexp_full_match", [text(x)]) for x in ("a", "a|ab", "[ab]+")),
-    *(("regexp_replace", [text(x), text("<>")]) for x in ("a", "[ab]+", "a[0-9]*b", "^a", "(a)(b)")),
-    *(("regexp_replace", [text(x), text(""), text("g")]) for x in ("a", "[ab]+", "(a)(b)")),
-    *(("regexp_extract", [text(x)]) for x in ("a", "[ab]+", "^a", "[0-9]+x", "a.b")),
-    *(("regexp_extract", [text("([a-z]+)([0-9]+)"), number(n)]) for n in (0, 1, 2)),
+    *(("regexp_replace", [text(x), text("<>")]) for x in ("a", "[ab]+", "a[0-9]*b", "^a", "(a)(b)", "b*?$", "x?")),
+    *(("regexp_replace", [text(x), text(r"<\1|\0>")]) for x in ("(a|ab)(b?)", "^([^,]*),", "(.)", r"(\w+)\W")),
+    *(("regexp_replace", [text(x), text(r""), text("g")]) for x in ("a", "[ab]+", "(a)(b)", "x?", "^a", "[^a]*")),
+    *(("regexp_extract", [text(x)]) for x in ("a", "[ab]+", "^a", "[0-9]+x", "a.b", "a|ab", ".$")),
+    *(("regexp_extract", [text("([a-z]+)([0-9]+)?"), number(n)]) for n in (0, 1, 2)),
 ]  # fmt: skip
 
 

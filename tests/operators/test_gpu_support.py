@@ -85,8 +85,8 @@ def test_formats(function: str, layout: str, computed: bool) -> None:
     assert reason is None if computed else "with this format" in str(reason)
 
 
-@pytest.mark.parametrize("pattern", ["(a)\\1", "\\p{L}", "(?i)a", "a{2}", "(?=a)", "\\d"])
-def test_regular_expressions_that_differ(pattern: str) -> None:
+@pytest.mark.parametrize("pattern", ["(a)\\1", "\\p{L}", "(?m)a", "a{2000}", "(?=a)", "\\bx", "["])
+def test_regular_expressions_without_an_automaton(pattern: str) -> None:
     reason = refusal("regexp_matches", VARCHAR, extra=(Literal(pattern, VARCHAR),))
     assert reason is not None
     assert pattern in reason
@@ -134,8 +134,8 @@ def test_casts_to_text_that_libcudf_writes_otherwise(source: DataType) -> None:
 
 
 @pytest.mark.parametrize("function", ["regexp_replace", "regexp_extract"])
-@pytest.mark.parametrize("pattern", ["a|ab", "(ab)*c", "a*", "x[0-9]?"])
-def test_matches_whose_extent_may_differ(function: str, pattern: str) -> None:
+@pytest.mark.parametrize("pattern", ["(a*)*b", "(?:a|b?)+", "(x?){2,}"])
+def test_matches_by_loops_that_may_be_empty(function: str, pattern: str) -> None:
     extra: tuple[Expr, ...] = (Literal(pattern, VARCHAR),)
     extra += (Literal("x", VARCHAR),) if function == "regexp_replace" else ()
     assert pattern in str(refusal(function, VARCHAR, extra=extra))
@@ -148,7 +148,7 @@ def test_string_functions_in_part() -> None:
     empty = Literal("", VARCHAR)
     assert "an empty string" in str(refusal("split_part", VARCHAR, extra=(empty, three)))
     group = (Literal("([a-z]+)", VARCHAR), Literal(2, INTEGER))
-    assert "does not have" in str(refusal("regexp_extract", VARCHAR, extra=group))
+    assert "([a-z]+)" in str(refusal("regexp_extract", VARCHAR, extra=group))
 
 
 def test_interval_literals() -> None:

@@ -1,4 +1,4 @@
-"""LIKE, by a kernel of our own or the simplest search that its pattern allows, and regular expressions that libcudf reads as DuckDB does."""
+"""LIKE, by a kernel of our own or the simplest search that its pattern allows, and regular expressions that have an automaton."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from collections.abc import Callable
 
 import pylibcudf as plc
 
+from ....codegen.regex.automata import Automaton, matcher
+from ....codegen.regex.replacements import Replacement, extracting, replacing
+from ....errors import ExecutionError
 from ....plan.expr import Call, Literal
-from ....plan.patterns import Literals, Part, anywhere, literals, pattern_parts
+from ....plan.patterns import (
+    Literals,
+    Part,
+    anywhere,
+    literals,
+    pattern_parts,
+    quoted,
+    with_options,
+)
 from ... import text_limits
 from ..columns import BOOL, TEXT, constant, scalar, select, sequence
 from ..table import count_true
+from . import regular_expressions
 from .kernels_like import matches
 from .values import Constant, RowScope, Value, as_column, binary, operand
 
@@ -112,35 +124,58 @@ def _matches(
 
 
 def regexp_matches(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    pattern = text_argument(call, 1)
-    if pattern is None:
-        return constant(None, BOOL, scope.rows)
-    return _search(as_column(args[0], scope.rows), pattern)
+    return _searched_for(_matcher(call), scope, args[0])
 
 
 def regexp_full_match(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    pattern = text_argument(call, 1)
-    if pattern is None:
-        return constant(None, BOOL, scope.rows)
-    return _search(as_column(args[0], scope.rows), f"^(?:{pattern})$")
+    return _searched_for(_full_matcher(call), scope, args[0])
+
+
+def _searched_for(automaton: Automaton | None, scope: RowScope, text: Value) -> Value:
+    assert automaton is not None
+    return regular_expressions.matches(as_column(text, scope.rows), automaton)
 
 
 def regexp_replace(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The first match, or with the option g all of them."""
-    pattern, options = text_argument(call, 1), text_argument(call, 3)
-    assert pattern is not None
-    column = as_column(args[0], scope.rows)
-    count = -1 if "g" in (options or "") else 1
-    return plc.strings.replace_re.replace_re(column, _program(pattern), operand(args[2]), count)
+    made = _replacement(call)
+    assert made is not None
+    return regular_expressions.replaced(call.function, as_column(args[0], scope.rows), made)
 
 
 def regexp_extract(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """A group of the first match, 0 for all of it; '' where nothing matches."""
-    pattern = text_argument(call, 1)
-    column = as_column(args[0], scope.rows)
-    # libcudf counts the groups from 0, and the whole is a group of its own here.
-    program = _program(f"({pattern})")
-    return filled(plc.strings.extract.extract_single(column, program, _group(call)), column)
+    made = _extraction(call)
+    assert made is not None
+    return regular_expressions.replaced(call.function, as_column(args[0], scope.rows), made)
+
+
+def _matcher(call: Call) -> Automaton | None:
+    return matcher(with_options(_pattern(call), _text(call, 2)))
+
+
+def _full_matcher(call: Call) -> Automaton | None:
+    pattern, options = _pattern(call), _text(call, 2)
+    if "l" in options:
+        pattern, options = quoted(pattern), options.replace("l", "")
+    return matcher(with_options(rf"\A(?:{pattern})\z", options))
+
+
+def _replacement(call: Call) -> Replacement | None:
+    options = _text(call, 3)
+    return replacing(with_options(_pattern(call), options), _text(call, 2), "g" in options)
+
+
+def _extraction(call: Call) -> Replacement | None:
+    return extracting(with_options(_pattern(call), _text(call, 3)), _group(call))
+
+
+def _pattern(call: Call) -> str:
+    return _text(call, 1)
+
+
+def _text(call: Call, place: int) -> str:
+    return text_argument(call, place) or ""
 
 
 def filled(parts: plc.Column, column: plc.Column) -> plc.Column:
@@ -161,15 +196,6 @@ def _group(call: Call) -> int:
     return int(str(literal.value or 0))
 
 
-def _search(column: plc.Column, pattern: str) -> plc.Column:
-    return plc.strings.contains.contains_re(column, _program(pattern))
-
-
-def _program(pattern: str) -> plc.strings.regex_program.RegexProgram:
-    flags = plc.strings.regex_flags.RegexFlags.DEFAULT
-    return plc.strings.regex_program.RegexProgram.create(pattern, flags)
-
-
 def text_argument(call: Call, place: int, default: str = "") -> str | None:
     """Return a literal text argument, None for NULL."""
     if place >= len(call.args):
@@ -186,61 +212,26 @@ def literal_refusal(call: Call) -> str | None:
     return f"{call.function}() with a column as its pattern or count"
 
 
-def _regex_refusal(call: Call) -> str | None:
-    """Only expressions whose every construct means the same to libcudf as to RE2."""
-    options = text_argument(call, 2)
-    return _pattern_refusal(call) or (f"{call.function}() with options" if options else None)
+def _regex_refusal(
+    made: Callable[[Call], Automaton | Replacement | None],
+) -> Callable[[Call], str | None]:
+    """Return what says why a call has no automaton, if it has none."""
 
+    def refused(call: Call) -> str | None:
+        reason = literal_refusal(call)
+        if reason is not None:
+            return reason
+        if any(isinstance(a, Literal) and a.value is None for a in call.args[1:]):
+            return f"{call.function}() with NULL as its pattern or option"
+        try:
+            found = made(call)
+        except ExecutionError:  # an option that there is none of, which the CPU says
+            found = None
+        if found is None:
+            return f"{call.function}() with the pattern '{_pattern(call)}'"
+        return None
 
-def _pattern_refusal(call: Call) -> str | None:
-    reason = literal_refusal(call)
-    if reason is not None:
-        return reason
-    pattern = text_argument(call, 1)
-    if pattern is None:
-        return f"{call.function}() with NULL as its pattern"
-    words = f"{call.function}() with the pattern '{pattern}'"
-    # Plain characters, classes of them, groups, alternatives and repetitions of ASCII text.
-    if not re.fullmatch(
-        r"\^?(?:[A-Za-z0-9 _@/:;,<>=!~%&.-]|\[[A-Za-z0-9 _-]+\]|[()|*+]|\\[.])*", pattern
-    ):
-        return words
-    if re.search(r"\(\*|\(\+|\(\||\|\*|\|\+|[*+]{2}|\(\)|^\^?[*+]", pattern):
-        return words
-    try:
-        _program(pattern)
-    except (RuntimeError, ValueError):
-        return words
-    return None
-
-
-def _extent_refusal(call: Call) -> str | None:
-    """Where it matters what is matched, and not only whether: no two ways to match the same text, and no empty match."""
-    reason = _pattern_refusal(call)
-    if reason is not None:
-        return reason
-    pattern = text_argument(call, 1) or ""
-    if re.search(r"\||\)[*+]", pattern) or re.match(pattern, ""):
-        return f"{call.function}() with the pattern '{pattern}'"
-    if text_argument(call, 3) not in ("", "g"):
-        return f"{call.function}() with options"
-    return None
-
-
-def _replace_refusal(call: Call) -> str | None:
-    reason = _extent_refusal(call)
-    if reason is None and "\\" in (text_argument(call, 2) or ""):
-        return f"{call.function}() with a reference to a group"
-    return reason
-
-
-def _extract_refusal(call: Call) -> str | None:
-    reason = _extent_refusal(call)
-    if reason is not None:
-        return reason
-    if not 0 <= _group(call) <= re.compile(text_argument(call, 1) or "").groups:
-        return f"{call.function}() of a group that the pattern does not have"
-    return None
+    return refused
 
 
 def _like_refusal(call: Call) -> str | None:
@@ -265,8 +256,8 @@ KERNELS = {
 REFUSALS = {
     "like": _like_refusal,
     "ilike": _like_refusal,
-    "regexp_matches": _regex_refusal,
-    "regexp_full_match": _regex_refusal,
-    "regexp_replace": _replace_refusal,
-    "regexp_extract": _extract_refusal,
+    "regexp_matches": _regex_refusal(_matcher),
+    "regexp_full_match": _regex_refusal(_full_matcher),
+    "regexp_replace": _regex_refusal(_replacement),
+    "regexp_extract": _regex_refusal(_extraction),
 }

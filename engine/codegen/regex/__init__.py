@@ -1,0 +1,4 @@
+"""Regular expressions as automata over bytes of UTF-8, which a kernel walks: RE2's answers, without its library, on either target.
+
+Imports the standard library and NumPy.  Start at `automata.py`; a pattern is read by `read_pattern.py` and becomes instructions in `search_program.py`.
+"""
