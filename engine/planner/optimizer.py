@@ -16,6 +16,7 @@ from .reuse_finer_groups import reuse_finer_groups
 from .rewrite import Fixpoint, Observer, Rule, Rules, apply_rules
 from .rules.count_rows import count_rows
 from .rules.decorrelate import decorrelate
+from .rules.drop_determined_keys import drop_determined_keys
 from .rules.eliminate import eliminate
 from .rules.merge_projects import merge_projects
 from .rules.prefer_semi_joins import prefer_semi_joins
@@ -40,6 +41,10 @@ RULES: Rules = (
             Rule(simplify, "a predicate moved through a projection has new constants in it"),
             Rule(eliminate, "what is empty, already distinct or sorted in vain disappears"),
         )
+    ),
+    Rule(
+        drop_determined_keys,
+        "sees through the projections that are merged by now; fewer keys are estimated better",
     ),
     Rule(
         reorder_joins,
