@@ -166,11 +166,15 @@ def binary(
 
 
 def mean(total: plc.Column, count: plc.Column, unit: float) -> plc.Column:
-    """Divide an exact sum once, by how many units it counts."""
-    divisor = cast(count, FLOAT64)
+    """Divide an exact sum once, by how many units it counts; libcudf makes doubles of all but decimals itself."""
+    divisor = _number(count)
     if unit != 1:
         divisor = binary(divisor, scalar(float(unit), FLOAT64), Op.MUL, FLOAT64)
-    return binary(cast(total, FLOAT64), divisor, Op.DIV, FLOAT64)
+    return binary(_number(total), divisor, Op.TRUE_DIV, FLOAT64)
+
+
+def _number(column: plc.Column) -> plc.Column:
+    return cast(column, FLOAT64) if column.type().id() == DECIMAL128 else column
 
 
 def without_nulls(column: plc.Column, value: object) -> plc.Column:

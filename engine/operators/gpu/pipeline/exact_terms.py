@@ -6,7 +6,6 @@ Deviations of a million groups take some 12 passes of 0.05 ms here, where the ho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pylibcudf as plc
 
@@ -71,7 +70,9 @@ def largest(term: Term, most: Mapping[int, int]) -> int:
     raise AssertionError(term)
 
 
-def evaluated(term: Term, columns: Mapping[int, plc.Column], most: Mapping[int, int]) -> Any:
+def evaluated(
+    term: Term, columns: Mapping[int, plc.Column], most: Mapping[int, int]
+) -> plc.Column | plc.Scalar:
     """Compute a term that `fits` over variables that are called by the accumulators' numbers: a column, or a scalar."""
     match term:
         case Name(text):
