@@ -6,7 +6,8 @@ An order, a limit or a condition on groups so comes before the text of the rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import pylibcudf as plc
@@ -215,6 +216,16 @@ class LateColumns(Mapping[int, Held]):
                 number, fetch = self.fetches[old]
                 fetches[new] = numbers.setdefault(number, len(numbers)), fetch
         return LateColumns(there, [self.places[n] for n in numbers], fetches, known)
+
+    def with_codes(self, coded: Mapping[int, Coded]) -> LateColumns:
+        """Return the columns with codes in the place of texts that are still to be fetched, given for all rows of their relations."""
+        fetches = dict(self.fetches)
+        for i, held in coded.items():
+            number, fetch = fetches[i]
+            decode = partial(Coded, keys=held.keys)
+            codes = replace(fetch, lying=held.codes, decode=decode, owned=0, keys=held.keys)
+            fetches[i] = number, replace(codes, origin=None)
+        return LateColumns(self.there, self.places, fetches, self.known)
 
     def with_places(self, rows: Sequence[plc.Column], there: Mapping[int, Held]) -> LateColumns:
         """Return the columns at other rows: what is there, and row numbers of each relation."""

@@ -35,6 +35,7 @@ from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
 from .groups import Answer, GroupedArgument, Groups, matching_order, pick, pick_held, restore
+from .texts_by_number import with_numbers
 from .unique_groups import each_alone
 
 Aggregate = Callable[[AggregateCall, list[GroupedArgument], Groups], Answer]
@@ -93,6 +94,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     few = run_on_host(node, inputs, context)
     if few is not None:
         return few
+    table = with_numbers(table, node.keys, context.cache)
     tables.fetch(table, _read_as_values(node, table))
     keys = [_group_key(table.columns[c.id]) for c in node.keys]
     if keys and not table.num_rows:

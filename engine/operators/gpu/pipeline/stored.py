@@ -149,6 +149,7 @@ def strings_of(keys: plc.Column) -> Any:
     if known is None:
         known = keys, keys.to_arrow().cast(pa.string())
         _remember(_strings, id(keys), known)
+        _remember(_keys, id(known[1]), (known[1], keys))
     return known[1]
 
 
