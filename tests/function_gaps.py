@@ -19,9 +19,6 @@ NAMES = {
     "UNION stays refused": """
         union_extract union_tag union_value
     """,
-    "the type BIT is to come": """
-        bit_position bitstring bitstring_agg get_bit set_bit
-    """,
     "the type UHUGEINT is to come: HUGEINT has 38 digits here, which are too few": """
         md5_number
     """,
@@ -32,7 +29,7 @@ NAMES = {
         equi_width_bins lttb
     """,
     "is to come": """
-        hash sleep_ms
+        sleep_ms
     """,
 }
 
@@ -59,7 +56,7 @@ SIGNATURES = {
 }
 
 # Words of refusals that say that an example shows a type that is missing here
-TYPES = ("The type BIT is",)
+TYPES = ("The type UHUGEINT is",)
 
 # Examples that differ -> reason
 EXAMPLES = {

@@ -102,7 +102,7 @@ def _with_tuples(value: object, data_type: DataType) -> object:
     return tuple(inside.values()) if data_type.is_tuple else inside
 
 
-def shown_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
+def shown_values(column: pa.ChunkedArray, data_type: DataType) -> list[object]:
     """Return a column as `python_values` does, with tuples for TUPLEs."""
     values = python_values(column)
     return [_with_tuples(v, data_type) for v in values] if data_type.holds_tuple else values

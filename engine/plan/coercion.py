@@ -14,6 +14,7 @@ from ..errors import Span, TypeMismatch, UnknownName, nearest
 from .temporal import ticks
 from .types import (
     BIGINT,
+    BIT,
     BLOB,
     BOOLEAN,
     DATE,
@@ -76,6 +77,7 @@ TYPE_NAMES: dict[str, DataType] = {
     **dict.fromkeys(("blob", "bytea", "binary", "varbinary"), BLOB),
     **dict.fromkeys(("uuid", "guid"), UUID),
     "json": JSON,
+    **dict.fromkeys(("bit", "bitstring"), BIT),
 }
 _LIST = re.compile(r"(.+)\[\s*(\d{0,9})\s*\]")
 _DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
@@ -223,6 +225,8 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
     for document, other in ((left, right), (right, left)):
         if document == JSON:
             return JSON if other == VARCHAR else other
+    if BIT in (left, right):
+        return None
     if left.is_nested:
         return _nested_pair(left, right)
     if left.is_enum or right.is_enum:  # as texts, also of two ENUMs
@@ -293,6 +297,10 @@ def castable(source: DataType, target: DataType) -> bool:
         return True
     if target.holds(Kind.MAP) and source == VARCHAR:
         return False  # no text is read as a map
+    if BIT in (source, target):
+        other = target if source == BIT else source
+        of_bits = other.is_integer or other.is_float or other in (HUGEINT, BOOLEAN)
+        return of_bits or other.kind is Kind.BLOB or other == VARCHAR
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
     if source.is_enum or target.is_enum:  # by way of text

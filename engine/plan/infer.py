@@ -50,6 +50,7 @@ from .literals import fits, literal
 from .shapes.guards import decided
 from .types import (
     BIGINT,
+    BIT,
     BOOLEAN,
     DOUBLE,
     INTEGER,
@@ -90,8 +91,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     if known is None:
         raise unknown_function(name, span)
     span = span or span_over(args)
-    if SCALAR[known].of_lists and any(a.type.is_nested for a in args):
-        known = SCALAR[known].of_lists
+    known, args = _of_their_types(known, args)
     if known in ("and", "or"):
         return _logic(known, args, span)
     if known in COMPARISONS:
@@ -120,6 +120,16 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     args = list(map(as_list, args)) if row.takes_lists else args
     targets, result = _signature(row, args, span)
     return checked(Call(row.name, _coerced(args, targets), result, span))
+
+
+def _of_their_types(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:
+    """Return what a name stands for over lists, and over BIT, beside which texts are bits."""
+    row = SCALAR[name]
+    if row.of_lists and any(a.type.is_nested for a in args):
+        return row.of_lists, args
+    if row.of_bits and any(a.type == BIT for a in args):
+        return row.of_bits, [cast(a, BIT) if is_text_literal(a) else a for a in args]
+    return name, args
 
 
 def _zoned(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:

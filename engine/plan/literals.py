@@ -221,7 +221,7 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         return convert(source.names[value], VARCHAR, target, span)
     if {source.kind, target.kind} & {Kind.BLOB, Kind.UUID} and not castable(source, target):
         raise ConversionError(f"A {source} cannot become a {target}: cast it to text before.", span)
-    if JSON in (source, target):
+    if {source.name, target.name} & {"JSON", "BIT"}:
         return _json(value, source, target, span)
     if source.is_ranked or (target.is_ranked and target.kind is not Kind.UUID):
         raise BeyondPython

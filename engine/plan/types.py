@@ -69,8 +69,8 @@ class DataType:
     `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them; a
     MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those. A LIST with a `precision` is
     an ARRAY, all of whose values that are not NULL have so many elements; operators see a list.
-    `name` is set for OTHER, and for HUGEINT, JSON, ENUM and TUPLE: types of their own wherever types choose what happens, and to all that
-    only holds, compares or computes values a DECIMAL(38,0), VARCHAR, an unsigned integer that is the place of a value among the `names`,
+    `name` is set for OTHER, and for HUGEINT, JSON, BIT, ENUM and TUPLE: types of their own wherever types choose what happens, and to all that
+    only holds, compares or computes values a DECIMAL(38,0), VARCHAR, VARCHAR of 0 and 1, an unsigned integer that is the place of a value among the `names`,
     and a STRUCT whose fields are called element1, element2 ..., as they are in Arrow, and not in SQL, where they go by their places.
     """
 
@@ -258,6 +258,7 @@ BLOB = DataType(Kind.BLOB)
 UUID = DataType(Kind.UUID)
 HUGEINT = DataType(Kind.DECIMAL, MAX_DECIMAL_DIGITS, 0, "HUGEINT")  # of SUM over integers
 JSON = DataType(Kind.VARCHAR, name="JSON")  # text that is JSON
+BIT = DataType(Kind.VARCHAR, name="BIT")  # text of 0 and 1, whose order is that of bits
 
 
 def room_for(data_type: DataType) -> str:

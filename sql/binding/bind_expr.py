@@ -280,6 +280,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys((exp.Literal, SlotNode), lambda node, _: bind_literal.bind_literal(node)),  # type: ignore[arg-type]
     exp.RawString: lambda node, _: bind_literal.bind_text(node),
     exp.ByteString: lambda node, _: bind_literal.bind_text(node),
+    exp.HexString: lambda node, _: bind_literal.bind_digits(node),  # type: ignore[arg-type]
+    exp.BitString: lambda node, _: bind_literal.bind_bits(node),  # type: ignore[arg-type]
     exp.Boolean: lambda node, _: bind_literal.bind_boolean(node),  # type: ignore[arg-type]
     exp.Null: lambda node, _: Literal(None, NULL, span_of(node)),
     exp.Interval: bind_literal.bind_interval,  # type: ignore[dict-item]

@@ -12,6 +12,7 @@ from sqlglot import exp
 from fuseline.errors import (
     ConversionError,
     InvalidQuery,
+    ParseError,
     Span,
     TypeMismatch,
     UnknownName,
@@ -25,7 +26,7 @@ from fuseline.plan.literals import number
 from fuseline.plan.shapes.guards import computed
 from fuseline.plan.text.interval_reading import interval, parse_interval, spread
 from fuseline.plan.text.number_text import NoSuchValue
-from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
+from fuseline.plan.types import BIGINT, BIT, BLOB, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.text_shape import SlotNode
 from fuseline.sql.parsing.unread import use
@@ -52,6 +53,23 @@ def bind_literal(node: exp.Literal) -> Literal:
 def bind_text(node: exp.Expr) -> Literal:
     """Return a dollar-quoted or escaped string."""
     return Literal(node.name, VARCHAR, span_of(node))
+
+
+def bind_digits(node: exp.HexString) -> Literal:
+    """Return the bytes of X'AB12'."""
+    place = span_of(node)
+    try:
+        return Literal(bytes.fromhex(node.name), BLOB, place)
+    except ValueError:
+        raise ParseError(
+            f"'{node.name}' is no BLOB: it is written X'AB12', with two hexadecimal digits for each byte.",
+            place,
+        ) from None
+
+
+def bind_bits(node: exp.BitString) -> Expr:
+    """Return the bits of B'101'."""
+    return infer.cast(Literal(node.name, VARCHAR, span_of(node)), BIT)
 
 
 def bind_boolean(node: exp.Boolean) -> Literal:

@@ -252,7 +252,6 @@ _RENAMED = {
 # Types of DuckDB that this engine does not have.
 _MISSING = {
     "TIMETZ": "TIME WITH TIME ZONE",
-    "BIT": "BIT",
     "UINT128": "UHUGEINT",
     "UNION": "UNION",
 }

@@ -71,8 +71,11 @@ def _first(reader: Reader) -> Shown:
         return Shown(text[1:] if text[:2].lower() in ("0x", "0b") else text, number=True)
     if kind in _STRINGS:
         return Shown(constant_text(reader.take()))
-    if kind in ("bytes", "parameter"):
-        return Shown(_parameter(reader) if kind == "parameter" else f"X{reader.take().text[1:]}")
+    if kind == "parameter":
+        return Shown(_parameter(reader))
+    if kind == "bytes":  # or bits
+        text = reader.take().text
+        return Shown(f"{text[0].upper()}{text[1:]}")
     if word == "(":
         return _parentheses(reader)
     if word in ("[", "{") or word + reader.peek(1) in ("map{", "array["):

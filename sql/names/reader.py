@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TOKEN = re.compile(
     r"""(?P<blank>(?:\s|--[^\n]*|/\*.*?\*/)+)
     |(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
-    |(?P<bytes>[xX]'[^']*')
+    |(?P<bytes>[xXbB]'[^']*')
     |(?P<text>'(?:[^']|'')*')
     |(?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
     |(?P<quoted>"(?:[^"]|"")*")

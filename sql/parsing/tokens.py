@@ -43,6 +43,7 @@ _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 # Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
 _NO_COLUMN = ("column", "to", "constraint", "primary", "unique", "check", "foreign")
 _TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
+_OF_DIGITS = {"x": TokenType.HEX_STRING, "b": TokenType.BIT_STRING}
 _SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
 _NO_EXPONENT = re.compile(r".*[eE]")
 
@@ -50,6 +51,8 @@ _NO_EXPONENT = re.compile(r".*[eE]")
 def tokenize(piece: Piece) -> list[Token]:
     """Return the tokens of a statement as they are written."""
     tokens = _tokens(piece, piece.sql)
+    if any(token.text.lower() in _OF_DIGITS for token in tokens):
+        tokens = list(_with_digits(tokens))
     numbers = False
     for token in tokens:
         if token.token_type is TokenType.NUMBER:
@@ -59,6 +62,28 @@ def tokenize(piece: Piece) -> list[Token]:
                 message = f"The integer has {len(token.text):,} digits: 38 are the most."
                 raise OutOfRange(message, place)
     return _split_numbers(tokens, piece) if numbers else tokens
+
+
+def _with_digits(tokens: list[Token]) -> Iterator[Token]:
+    """Make one token of x'AB12' and of b'101', of which sqlglot makes a name and a text."""
+    before = None
+    for token in tokens:
+        kind = None if before is None else _OF_DIGITS.get(before.text.lower())
+        if (
+            before is not None
+            and kind is not None
+            and before.token_type is TokenType.VAR
+            and token.token_type is TokenType.STRING
+            and token.start == before.end + 1
+        ):
+            yield Token(kind, token.text, token.line, token.col, before.start, token.end)
+            before = None
+            continue
+        if before is not None:
+            yield before
+        before = token
+    if before is not None:
+        yield before
 
 
 def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:

@@ -69,7 +69,7 @@ def test_no_function_takes_what_it_does_not_know(row):
 _OF_NOTHING = ("list_value", "map_of_lists", "json_array", "json_object")  # an empty list, map ...
 _NARY = (
     "list_value", "greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf", "json_array", "json_merge_patch", "json_deep_merge",
-    "path_join",
+    "path_join", "hash",
 )  # fmt: skip
 
 

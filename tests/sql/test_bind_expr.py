@@ -210,7 +210,7 @@ ERRORS = [
     ("CAST(dt AS INTEGER)", TypeMismatch, "DATE cannot be cast to INTEGER", "dt"),
     ("CAST(1 AS DECIMAL(40, 2))", TypeMismatch, "DECIMAL(40,2) does not exist", "40, 2"),
     ("CAST(1 AS nonsense)", UnknownName, 'There is no type "nonsense"', None),
-    ("CAST(1 AS BIT)", Unsupported, "The type BIT is not supported", None),
+    ("CAST(1 AS UHUGEINT)", Unsupported, "The type UHUGEINT is not supported", None),
     ("CAST('x' AS INTEGER)", ConversionError, "'x' cannot be read as INTEGER", "'x'"),
     ("date '2020-02-30'", ConversionError, "cannot be read as DATE", "'2020-02-30'"),
     ("interval '1' fortnight", UnknownName, "There is no interval unit", None),

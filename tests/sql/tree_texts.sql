@@ -68,7 +68,7 @@ select i = any (select n from u), i <> all (select n from u), exists (select 1 f
 select i = any ([1, 2]) from t
 select cast(i as varchar), i::double, try_cast(s as integer), d::decimal(10, 2), date '2024-01-01', timestamp '2024-01-01 00:00:00'::date from t
 select cast(s as timestamp(3)), s::varchar(4), s::char(3), i::integer[], i::integer[3], s::struct(a integer), s::map(varchar, integer), s::enum('a', 'b') from t
-select s::timestamptz, s::time, s::blob, s::uuid, s::json, s::bit from t
+select s::timestamptz, s::time, s::blob, s::uuid, s::json, s::uhugeint from t
 select interval '3' day, interval 3 month, interval '1 day 2 hours', interval (i) day, interval '1-2' year to month from t
 select date '2024-01-01' + interval 1 day, extract(year from date '2024-01-01'), date_trunc('month', date '2024-01-01'), date_diff('day', date '2024-01-01', date '2024-02-01')
 select timestamp '2024-01-01 00:00:00' at time zone 'UTC'
@@ -144,7 +144,7 @@ select interval '1.5 days', interval '1.5' day
 create index k on t (i) include (s)
 select chr(65 using utf8)
 create temp table w (a integer not null)
-select i <= 1, e'a\n', $$a$$, true, null from t
+select i <= 1, e'a\n', $$a$$, true, null, b'101', x'ab', get_bit('101'::bit, 1) from t
 create table n (a int check (a > 1) default 3 not null, b int unique, c int null, primary key (a, b), unique (c), constraint k check (a > c), foreign key (a) references t (i))
 insert or ignore into k values (1, 2)
 insert or replace into k by name select 1 as a

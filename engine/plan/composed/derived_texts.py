@@ -9,7 +9,7 @@ from ...errors import Span
 from .. import infer
 from ..all_values import is_null_constant
 from ..expr import Expr, Literal
-from ..types import NULL, VARCHAR, Kind
+from ..types import BIT, NULL, VARCHAR, Kind
 
 NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}
 
@@ -35,6 +35,8 @@ def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
+    if args[0].type == BIT:
+        return infer.call("length", args, span)
     return infer.call("mul", [infer.call("strlen", args, span), infer.literal(8)], span)
 
 

@@ -13,6 +13,7 @@ from functools import cache
 
 from ...errors import Span, UnknownName, nearest
 from .aggregates import AGGREGATES
+from .bits import BITS_OF_TYPE
 from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
@@ -54,6 +55,7 @@ SCALAR: Mapping[str, FunctionRow] = {
     for row in (
         *OPERATORS,
         *NUMERIC,
+        *BITS_OF_TYPE,
         *CONDITIONAL,
         *STRINGS,
         *VALUE_FUNCTIONS,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..coercion import common_pair
 from ..types import (
     BIGINT,
+    BIT,
     DOUBLE,
     INTEGER,
     NULL,
@@ -95,7 +96,20 @@ def _row(name: str, resolve: object, means: Callable[..., Expr], signature: str)
     return FunctionRow(name, resolve, signature, (), "aggregate", means=means)  # type: ignore[arg-type]
 
 
+def _members(types: Sequence[DataType]) -> Resolved:
+    """Whole numbers, and the least and the most of them."""
+    whole = len(types) == 3 and all(t.is_whole for t in types)
+    return (tuple(types), BIT) if whole else None
+
+
 LISTED = (
+    # Without the least and the most DuckDB takes those of statistics
+    _row(
+        "bitstring_agg",
+        _members,
+        lambda of, x, low, high: of("bits_of_members", of("list", x, distinct=True), low, high),
+        "bitstring_agg(integer, min, max)",
+    ),
     _row("histogram", _counts, _histogram, "histogram(any[, bins])"),
     # Bins are values, and what is none of them is counted in a bin of its own
     _row(

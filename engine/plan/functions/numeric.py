@@ -106,7 +106,12 @@ NUMERIC = (
         "nextafter(DOUBLE, DOUBLE)",
         numpy="nextafter",
     ),
-    FunctionRow("bit_count", unary(lambda t: t.is_integer, TINYINT), "bit_count(integer)"),
+    FunctionRow(
+        "bit_count",
+        unary(lambda t: t.is_integer, TINYINT),
+        "bit_count(integer)",
+        of_bits="bits_count",
+    ),
     # BIGINT or HUGEINT; result not negative; OutOfRange.
     FunctionRow("gcd", _BIGINT_PAIR, "gcd(BIGINT, BIGINT)", ("greatest_common_divisor",)),
     FunctionRow("lcm", _BIGINT_PAIR, "lcm(BIGINT, BIGINT)", ("least_common_multiple",)),

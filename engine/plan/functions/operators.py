@@ -122,14 +122,25 @@ ARITHMETIC = (
 
 BITS = (
     # One integer type, the result's.
-    operator("bit_and", same(_is_integer), "integer & integer", numpy="bitwise_and"),
-    operator("bit_or", same(_is_integer), "integer | integer", numpy="bitwise_or"),
-    operator("bit_xor", same(_is_integer), "xor(integer, integer)", "xor", numpy="bitwise_xor"),
-    operator("bit_not", unary(_is_integer), "~ integer", numpy="invert"),
+    operator(
+        "bit_and", same(_is_integer), "integer & integer", numpy="bitwise_and", of_bits="bits_and"
+    ),
+    operator(
+        "bit_or", same(_is_integer), "integer | integer", numpy="bitwise_or", of_bits="bits_or"
+    ),
+    operator(
+        "bit_xor",
+        same(_is_integer),
+        "xor(integer, integer)",
+        "xor",
+        numpy="bitwise_xor",
+        of_bits="bits_xor",
+    ),
+    operator("bit_not", unary(_is_integer), "~ integer", numpy="invert", of_bits="bits_not"),
     # One integer type.  Left: negative x, negative or too large shift, lost bits: OutOfRange; 0 stays 0.
     # Right: a shift outside of [0, width) gives 0, else arithmetic shift.
-    operator("shift_left", same(_is_integer), "integer << integer"),
-    operator("shift_right", same(_is_integer), "integer >> integer"),
+    operator("shift_left", same(_is_integer), "integer << integer", of_bits="bits_left"),
+    operator("shift_right", same(_is_integer), "integer >> integer", of_bits="bits_right"),
 )
 
 OPERATORS = (*LOGIC, *COMPARISON, *ARITHMETIC, *BITS)

@@ -40,6 +40,7 @@ class FunctionRow:
     math: str = ""  # of Python's, which kernels have for both targets
     bounds: BoundsOf | None = None  # of its values, for estimates
     of_lists: str = ""  # the function that its name is for lists
+    of_bits: str = ""  # and for BIT
     takes_lists: bool = False  # and arrays as lists
     # Of operators
     negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ..coercion import as_decimal, common, compared_pair, implicit, loses_digits, operand_type
 from ..types import (
     BIGINT,
+    BIT,
     BOOLEAN,
     DOUBLE,
     INT64_DECIMAL_DIGITS,
@@ -104,7 +105,7 @@ def compared(types: Sequence[DataType]) -> DataType | None:
     others = [t for t in types if t.kind is not Kind.VARCHAR]
     shared = common(others, compared_pair)
     if shared is not None and shared.kind is Kind.NULL and len(others) < len(types):
-        return JSON if JSON in types else VARCHAR
+        return next((t for t in (JSON, BIT) if t in types), VARCHAR)
     return shared
 
 

@@ -33,9 +33,12 @@ STRINGS = (
         ("char_length", "character_length", "len"),
         total=True,
         of_lists="list_length",
+        of_bits="bits_length",
     ),
     FunctionRow("strlen", _TEXT_LENGTH, "strlen(VARCHAR)"),
-    FunctionRow("octet_length", fixed(BLOB, result=BIGINT), "octet_length(BLOB)"),
+    FunctionRow(
+        "octet_length", fixed(BLOB, result=BIGINT), "octet_length(BLOB)", of_bits="bits_bytes"
+    ),
     operator("blob_concat", repeated(BLOB, 1, BLOB), "BLOB || BLOB"),
     # start: from 1; 0 is the place before the first character (and takes from the length); negative counts from the end.
     # A negative length takes the characters before start.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..types import (
     BIGINT,
+    BIT,
     BLOB,
     BOOLEAN,
     DOUBLE,
@@ -75,7 +76,17 @@ def _row(name: str, resolve: Resolve, parameters: str, *aliases: str) -> Functio
     return FunctionRow(name, resolve, f"{name}({parameters})", aliases)
 
 
+def _hashed(types: Sequence[DataType]) -> Resolved:
+    """Any values but BIT, whose numbers are not known."""
+    return (tuple(types), UBIGINT) if types and not any(map(_holds_bits, types)) else None
+
+
+def _holds_bits(data_type: DataType) -> bool:
+    return data_type == BIT or any(map(_holds_bits, data_type.children))
+
+
 VALUE_FUNCTIONS = (
+    FunctionRow("hash", _hashed, "hash(any, ...)", nulls="never"),
     # Bytes are compared; hamming and jaccard raise for what is empty, hamming also for other lengths.
     _row("levenshtein", _PAIR, "VARCHAR, VARCHAR", "editdist3"),
     _row("damerau_levenshtein", _PAIR, "VARCHAR, VARCHAR"),

@@ -12,6 +12,7 @@ from ....errors import ConversionError, OutOfRange
 from ....plan.coercion import castable
 from ....plan.temporal import ticks
 from ....plan.types import (
+    BIT,
     DIGITS,
     HUGEINT,
     JSON,
@@ -32,6 +33,7 @@ from .kernels_parse import parsed
 from .kernels_print import printed
 from .nested import nested_casts
 from .values import byte_strings, enums, uuids
+from .values.bit_strings import cast_bits
 from .vectors import WIDE, Array, Kernel, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
@@ -53,6 +55,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         return cast(Vector(VARCHAR, enums.texts_of(vector)), target, safe)
     if JSON in (source, target):
         return cast_json(vector, target, safe, cast)
+    if BIT in (source, target):
+        return cast_bits(vector, target, safe)
     if source.is_nested or target.is_nested:
         return _nested(vector, target, safe)
     if Kind.UUID in (source.kind, target.kind):

@@ -11,7 +11,7 @@ from ....errors import ConversionError
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Cast
 from ....plan.temporal import ticks
-from ....plan.types import JSON, DataType, Kind
+from ....plan.types import BIT, JSON, DataType, Kind
 from ...integer_bounds import inside
 from .. import columns
 from ..columns import (
@@ -45,7 +45,7 @@ def cast_refusal(source: DataType, target: DataType) -> str | None:
     if source == target or Kind.NULL in (source.kind, target.kind):
         return None
     words = f"CAST of {source} to {target}"
-    if Kind.INTERVAL in (source.kind, target.kind) or JSON in (source, target):
+    if Kind.INTERVAL in (source.kind, target.kind) or {JSON, BIT} & {source, target}:
         return words
     if source.kind is Kind.VARCHAR:
         return words if target.kind is Kind.TIME else None

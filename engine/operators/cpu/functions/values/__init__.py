@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..vectors import Kernel
 from . import (
+    bit_strings,
     byte_strings,
     decimal_quotients,
     digests,
@@ -16,6 +17,7 @@ from . import (
     formatting,
     globs,
     grapheme_parts,
+    hashes,
     moments_made,
     number_texts,
     overlays,
@@ -28,9 +30,11 @@ from . import (
 from .each_value import of_values
 
 VALUE_KERNELS: dict[str, Kernel] = {
+    **bit_strings.KERNELS,
     **decimal_quotients.KERNELS,
     **draws.KERNELS,
     **enums.KERNELS,
+    **hashes.KERNELS,
     **raised.KERNELS,
     **number_texts.KERNELS,
     **path_parts.KERNELS,
@@ -39,6 +43,7 @@ VALUE_KERNELS: dict[str, Kernel] = {
     **{
         name: of_values(function)
         for module in (
+            bit_strings,
             byte_strings,
             digests,
             distances,
