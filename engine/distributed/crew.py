@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
@@ -46,6 +46,14 @@ class _Known:
     team: int
     form: Form
     plan: ref[Physical]
+
+
+class CrewAnswer(NamedTuple):
+    """The rows of a plan, what each worker says of its part, and what the client has yet to make of the rows."""
+
+    rows: pa.Table | None
+    parts: list[Part]
+    rest: Physical | None
 
 
 class _Missing(Exception):
@@ -121,7 +129,7 @@ class Crew:
         timed: bool,
         stop: Stop,
         keep: ShardedTable | None = None,
-    ) -> tuple[pa.Table | None, list[Part]]:
+    ) -> CrewAnswer:
         """Run a plan and return its rows, and what each worker says of its part; again where a worker was lost.
 
         Rows that all workers answer are None where they `keep` them, as their shares of that table.
@@ -147,7 +155,7 @@ class Crew:
         timed: bool,
         stop: Stop,
         keep: ShardedTable | None,
-    ) -> tuple[pa.Table | None, list[Part]]:
+    ) -> CrewAnswer:
         self._forget()
         before = self._members.team
         if self._members.has_changed():
@@ -162,7 +170,7 @@ class Crew:
                 next(self._numbers), team.number, known.number, None, {}, settings,
                 self.placement(settings), timed, known.form.meets, False, linked=not self.not_linked,
             )  # fmt: skip
-            if keep is not None and known.form.spread:
+            if keep is not None and known.form.spread and known.form.rest is None:
                 order = replace(order, keep=(keep.identity, keep))
             parts = self._parts(self._chosen(team, known.form), team, order, plan, known.form, stop)
         if any(part.unlinked for part in parts):
@@ -179,9 +187,9 @@ class Crew:
             raise _Missing
         if order.keep is not None:
             self.hold(keep, team)
-            return None, parts
+            return CrewAnswer(None, parts, None)
         found = [part.table() for part in parts if part.rows is not None]
-        return pa.concat_tables(found), parts
+        return CrewAnswer(pa.concat_tables(found), parts, known.form.rest)
 
     def hold(self, table: ShardedTable | None, team: Team | None = None) -> None:
         """Note who has the rows of a table: the team of now has."""

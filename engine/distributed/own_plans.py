@@ -10,6 +10,7 @@ from ..plan.exchange import Exchange
 from ..plan.node import walk_once
 from ..plan.physical import Physical
 from ..planner import Claim, WorkerPlan, plan_of_worker
+from ..planner.last_steps import steps_of_client
 from ..settings import Settings
 from ..storage.shards import Placement, Shards, scans_of
 from ..storage.tables.parquet import ParquetTable
@@ -18,10 +19,14 @@ FIRST = 0  # the worker that gathers
 
 
 class Form(NamedTuple):
-    """Who runs a plan, and who answers: `meets`, so that all run it together; `spread`, so that each answers its own rows."""
+    """Who runs a plan, and who answers: `meets`, so that all run it together; `spread`, so that each answers its own rows.
+
+    `rest` is what the client makes of these, as the body of a pipeline over them; None where nothing is left to do.
+    """
 
     meets: bool
     spread: bool
+    rest: Physical | None
 
 
 def whole_plan(
@@ -48,12 +53,12 @@ def own_plan(
     workers: int,
     found: dict[Hashable, int] | None = None,
 ) -> tuple[Physical, tuple[Claim, ...], Form]:
-    """Return what one worker runs of a placed plan, as `whole_plan`, and its form: what would be gathered at the end, each answers itself."""
-    own, claims = whole_plan(plan, settings, placement, rank, workers, found)
-    spread = isinstance(own, Exchange) and own.kind == "gather" and bool(own.columns)
-    if spread:
-        (own,) = own.children
-    return own, claims, Form(bool(meeting_exchanges(own)), spread)
+    """Return what one worker runs of a placed plan, as `whole_plan`, and its form: what would be gathered last, each answers itself."""
+    own, claims, last = whole_plan(plan, settings, placement, rank, workers, found)
+    if last is None:
+        return own, claims, Form(bool(meeting_exchanges(own)), False, None)
+    form = Form(bool(meeting_exchanges(last.input)), True, steps_of_client(own, last))
+    return last.input, claims, form
 
 
 def meeting_exchanges(plan: Physical) -> tuple[frozenset[int], ...]:

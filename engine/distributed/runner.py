@@ -16,9 +16,11 @@ from ..errors import Unsupported
 from ..frame.frame import Frame
 from ..observe.profile import NodeProfile, Profile, WorkerReceipt
 from ..operators import cpu
+from ..operators.cpu.table import Table
+from ..operators.run_unfused import Operators, run_operators
 from ..plan.logical import Logical
 from ..plan.node import walk_once
-from ..plan.physical import Physical
+from ..plan.physical import Physical, Stored
 from ..plan.types import to_arrow
 from ..plan.udf.settled_calls import functions_of
 from ..plan_cache import CachedPlan
@@ -33,7 +35,7 @@ from ..storage.tables.live_table import WORKERS
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .clusters import cluster_of
-from .crew import Crew
+from .crew import Crew, CrewAnswer
 from .kept import frame_over, gathered, table_of
 from .orders import Part
 from .own_plans import FIRST, whole_plan
@@ -41,6 +43,10 @@ from .partitions import is_dask_frame
 
 if TYPE_CHECKING:
     from dask import dataframe as dd
+
+
+AT_CLIENT = "run by the client"
+LAST_STEPS = Operators(cpu.OPERATORS, cpu.num_bytes)
 
 
 class ClusterRunner(QueryRunner):
@@ -67,8 +73,10 @@ class ClusterRunner(QueryRunner):
         schedule, options = self._asked(prepared, timed, start)
         begun = time.perf_counter()
         plan = schedule.plan
-        rows, parts = self.crew.run(plan, self.settings, options.timed, stop)
+        answer = self.crew.run(plan, self.settings, options.timed, stop)
+        rows, parts, _ = answer
         assert rows is not None
+        table = self._ended(answer, plan, stop)
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
         settings, crew = self.settings, self.crew
@@ -83,7 +91,6 @@ class ClusterRunner(QueryRunner):
             timed=options.timed,
             workers=tuple(map(_receipt, parts)),
         )
-        table = cpu.from_arrow(rows, plan.columns)
         return Result(
             table,
             plan.columns,
@@ -91,6 +98,18 @@ class ClusterRunner(QueryRunner):
             profile,
             self.backends["cpu"],
             MemoryBudget(options.memory_limit),
+        )
+
+    def _ended(self, answer: CrewAnswer, plan: Physical, stop: Stop) -> Table:
+        """Return the rows of a plan, of which its last steps may be left to do."""
+        rows, _, rest = answer
+        assert rows is not None
+        if rest is None:
+            return cpu.from_arrow(rows, plan.columns)
+        (stored,) = (node for node in walk_once(rest) if isinstance(node, Stored))
+        given = cpu.from_arrow(rows, stored.columns)
+        return run_operators(
+            rest, (given,), context_of(self.settings, self.cache, stop, self.memory), LAST_STEPS
         )
 
     def _reading(
@@ -116,8 +135,11 @@ class ClusterRunner(QueryRunner):
 
         def run(stop: Stop) -> MemoryTable:
             schedule, _ = self._asked(prepared, False, start)
-            rows, parts = self.crew.run(schedule.plan, self.settings, False, stop, table)
-            if rows is not None:
+            answer = self.crew.run(schedule.plan, self.settings, False, stop, table)
+            parts = answer.parts
+            if answer.rows is not None:
+                ended = self._ended(answer, schedule.plan, stop)
+                rows = cpu.to_arrow(ended, schedule.plan.columns)
                 return MemoryTable(name, rows.rename_columns(names), types)
             table.rows, nbytes = (sum(part.kept[i] for part in parts) for i in range(2))
             is_small = nbytes < self.crew.placement(self.settings).whole_below
@@ -203,10 +225,14 @@ def _nodes(
     """
     nodes = list(walk_once(plan))
     measured = [part.nodes for part in parts if part.nodes]
-    if measured and len(measured[0]) == len(nodes) - 1:
-        root, *below = nodes
-        found = map(_together, below, zip(*measured, strict=True))
-        return NodeProfile(root, 0, *received), *(replace(n, depth=n.depth + 1) for n in found)
+    above = len(nodes) - len(measured[0]) if measured else 0
+    if above > 0:
+        found = map(_together, nodes[above:], zip(*measured, strict=True))
+        last = NodeProfile(nodes[above - 1], above - 1, *received)
+        steps = (
+            NodeProfile(n, i, *NOT_RUN, remark=AT_CLIENT) for i, n in enumerate(nodes[: above - 1])
+        )
+        return *steps, last, *(replace(n, depth=n.depth + above) for n in found)
     if not measured or len(measured[0]) != len(nodes):
         return tuple(NodeProfile(node, 0, *NOT_RUN) for node in nodes)
     return tuple(map(_together, nodes, zip(*measured, strict=True)))

@@ -21,6 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from ..plan.exchange import Exchange
 from ..plan.logical import Logical
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
@@ -30,6 +31,7 @@ from .common_subplans import optimize_commons
 from .distribute import Distribution
 from .estimates.estimate import Estimates
 from .key_cuts import Sharing
+from .last_steps import above, last_gather
 from .lower.lower import lower as as_physical
 from .optimizer import PHYSICAL_RULES, optimize
 from .pipelines.fuse import fuse as fuse_pipelines
@@ -76,10 +78,14 @@ def plan_query(
 
 
 class WorkerPlan(NamedTuple):
-    """What one worker of a cluster runs, and what has to hold of its shares for the answer to be right."""
+    """What one worker of a cluster runs, and what has to hold of its shares for the answer to be right.
+
+    `last` is the gather of the plan whose input each worker answers, above which the client goes on.
+    """
 
     plan: Physical
     claims: tuple[Claim, ...]
+    last: Exchange | None
 
 
 def plan_of_worker(
@@ -94,4 +100,9 @@ def plan_of_worker(
         replace(claim, extremes=fuse_pipelines(claim.extremes, fuse, unobserved))
         for claim in distribution.claims
     ]
-    return WorkerPlan(fuse_pipelines(own, fuse, unobserved), tuple(claims))
+    last = last_gather(own)
+    if last is None:
+        return WorkerPlan(fuse_pipelines(own, fuse, unobserved), tuple(claims), None)
+    fused = last.with_children((fuse_pipelines(last.input, fuse, unobserved),))
+    assert isinstance(fused, Exchange)
+    return WorkerPlan(above(own, last, lambda _: fused), tuple(claims), fused)

@@ -287,7 +287,7 @@ class Distribution:
     def _merged_on_all(self, node: Physical) -> Physical | None:
         """Gather(parts) -> Broadcast(parts): each worker merges few parts itself, so that the first has not to send all what comes of them."""
         if id(node) in self._of_parts:
-            return self._exchange(*node.children, "broadcast")
+            return self._exchange(node.children[0], "broadcast")
         if isinstance(node, Exchange) or len(node.children) != 1:
             return None
         below = self._merged_on_all(*node.children)

@@ -157,12 +157,26 @@ def test_settings_may_go_there_and_back(shared: Any) -> None:
 
 
 def test_who_waits_for_a_turn_is_stopped_too(shared: Any) -> None:
+    query = "select count(*) + 6 from t where n > (select avg(n) from t)"
     with shared._runner._cluster.turn.held(lambda: None):
         shared.set_option("statement_timeout", 0.3)
         with pytest.raises(errors.Interrupted, match="statement_timeout"):
-            shared.sql("select sum(n) + 6 from t").to_arrow()
+            shared.sql(query).to_arrow()
     shared.reset_option("statement_timeout")
-    assert_same_as_duckdb("select sum(n) + 6 from t", TABLES, connection=shared)
+    assert_same_as_duckdb(query, TABLES, connection=shared)
+
+
+def test_who_meets_nobody_waits_for_no_turn(shared: Any) -> None:
+    """The client merges what each worker has of an aggregate and of the first rows of an order."""
+    with shared._runner._cluster.turn.held(lambda: None):
+        for query in (
+            "select sum(n) + 6, avg(price) from t having count(*) > 5",
+            "select id, n from t order by n desc, id limit 3 offset 2",
+        ):
+            assert_same_as_duckdb(query, TABLES, connection=shared)
+            text = shared.sql(query).explain("analyze")
+            assert "run by the client" in text
+            assert text.count("Stage ") == 1
 
 
 def test_explain_analyze_shows_all_workers(shared: Any) -> None:

@@ -121,11 +121,11 @@ def test_answers_are_those_of_duckdb(board: Board, linked: Any) -> None:
     before = board.times
     for query in QUERIES[::2]:
         assert_same_as_duckdb(query, TABLES, connection=linked)
-    assert board.times > before + len(QUERIES) // 2
+    assert board.times > before + len(QUERIES) // 4
 
 
-def test_one_meeting_over_the_link_for_an_aggregate(board: Board, linked: Any) -> None:
-    query = "select count(*), sum(n) from t"
+def test_one_meeting_over_the_link_for_a_scalar_subquery(board: Board, linked: Any) -> None:
+    query = "select count(*) from t where n > (select avg(n) from t)"
     linked.sql(query).to_arrow()
     before = board.times
     linked.sql(query).to_arrow()

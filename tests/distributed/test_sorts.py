@@ -31,9 +31,9 @@ def shares(connection: Any, query: str) -> list[int]:
     crew, run = connection._runner.crew, connection._runner.crew.run
 
     def noted(*given: Any) -> Any:
-        rows, parts = run(*given)
-        found.append([part.table().num_rows for part in parts if part.rows is not None])
-        return rows, parts
+        answer = run(*given)
+        found.append([part.table().num_rows for part in answer.parts if part.rows is not None])
+        return answer
 
     crew.run = noted
     try:
