@@ -22,7 +22,7 @@ from fuseline.plan.expr import (
     new_column,
 )
 from fuseline.plan.partial import Average, FinishAverages
-from fuseline.plan.types import BIGINT, DOUBLE, HUGEINT, VARCHAR, decimal
+from fuseline.plan.types import BIGINT, DOUBLE, HUGEINT, SMALLINT, VARCHAR, DataType, decimal
 from fuseline.storage.columns.cache import ColumnCache
 from fuseline.storage.columns.encodings import REGISTER
 from tests.compare import assert_same, assert_same_as_duckdb
@@ -151,14 +151,18 @@ def test_averages_of_sums() -> None:
 
 
 def test_the_default_of_what_is_never_null_is_dropped() -> None:
-    def computed(source: Column) -> tuple[p.ComputeColumns, Column]:
-        cast = Cast(ColumnRef(source), decimal(38, 2) if source is AMOUNT else HUGEINT)
+    def computed(source: Column, target: DataType, safe: bool) -> tuple[p.ComputeColumns, Column]:
+        cast = Cast(ColumnRef(source), target, safe)
         expr: Expr = Call("coalesce", (cast, Literal(0, cast.type)), cast.type)
         made = new_column("made", cast.type)
         return p.ComputeColumns(GIVEN, ((made, expr),)), made
 
-    for source, stays in ((COUNT, True), (AMOUNT, False)):
-        node, made = computed(source)
+    for source, target, safe, stays in (
+        (COUNT, HUGEINT, False, True),
+        (COUNT, SMALLINT, True, False),  # most of which are NULL then
+        (AMOUNT, decimal(38, 2), False, False),
+    ):
+        node, made = computed(source, target, safe)
         found = done(node, rows())
         assert (made.id not in found.columns.there) is stays
         assert_same(on_host(node, done(node, plain(rows()))), on_host(node, found))
@@ -201,7 +205,7 @@ def plain_codes(coded: Any) -> Any:
 
 SALES = {
     "sales": pa.table({
-        "item": [f"i{n % 700}" for n in range(3000)], "place": [n % 7 for n in range(3000)],
+        "item": [f"i{n % 701}" for n in range(3000)], "place": [n % 7 for n in range(3000)],
         "paid": pa.array([Decimal(n * 37 % 1000 - 300) / 4 for n in range(3000)], pa.decimal128(7, 2)),
         "n": pa.array([None if n % 11 == 0 else n % 50 for n in range(3000)], pa.int32()),
     })

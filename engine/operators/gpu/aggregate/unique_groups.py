@@ -88,11 +88,11 @@ def is_retyped(expr: Expr, table: Table) -> bool:
 
 
 def without_default(expr: Expr, table: Table) -> Expr:
-    """coalesce(x, ...) -> x, where x is a column without NULL, or a cast of one."""
+    """coalesce(x, ...) -> x, where x is a column without NULL, or a cast of one, but for TRY_CAST."""
     if not isinstance(expr, Call) or expr.function != "coalesce":
         return expr
     first = expr.args[0]
-    source = first.operand if isinstance(first, Cast) else first
+    source = first.operand if isinstance(first, Cast) and not first.safe else first
     if not isinstance(source, ColumnRef) or not isinstance(table.columns, LateColumns):
         return expr
     return expr if table.columns.may_be_null(source.column.id) else first
