@@ -166,11 +166,12 @@ def binary(
 
 
 def mean(total: plc.Column, count: plc.Column, unit: float) -> plc.Column:
-    """Divide an exact sum once, by how many units it counts; libcudf makes doubles of all but decimals itself."""
-    divisor = _number(count)
-    if unit != 1:
-        divisor = binary(divisor, scalar(float(unit), FLOAT64), Op.MUL, FLOAT64)
-    return binary(_number(total), divisor, Op.TRUE_DIV, FLOAT64)
+    """Divide an exact sum once, by how many units it counts; beside a double libcudf makes doubles of integers, not of decimals."""
+    if unit == 1:
+        divisor = cast(count, FLOAT64)
+    else:
+        divisor = binary(_number(count), scalar(float(unit), FLOAT64), Op.MUL, FLOAT64)
+    return binary(_number(total), divisor, Op.DIV, FLOAT64)
 
 
 def _number(column: plc.Column) -> plc.Column:
