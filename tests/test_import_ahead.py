@@ -15,13 +15,14 @@ def _printed(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_thread_imports_them_and_no_compiler() -> None:
+def test_a_thread_imports_them_and_neither_a_compiler_nor_pandas() -> None:
     code = (
         "import sys, fuseline; from fuseline.import_ahead import import_ahead; "
         "fuseline.connect(device='cpu'); import_ahead('cpu').join(); "
-        f"print([m for m in {MODULES} if 'fuseline' + m not in sys.modules], 'numba' in sys.modules)"
+        f"print([m for m in {MODULES} if 'fuseline' + m not in sys.modules], "
+        "[m for m in ('numba', 'pandas') if m in sys.modules])"
     )
-    assert _printed(code) == "[] False"
+    assert _printed(code) == "[] []"
 
 
 def test_there_is_one_thread_for_all_connections() -> None:

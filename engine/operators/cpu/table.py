@@ -238,13 +238,13 @@ def take_array(array: pa.Array, indices: Indices) -> pa.Array:
     if len(indices) and int(indices.min()) < 0:
         picks = from_numpy(indices, indices >= 0, pa.int64())
     else:
-        picks = pa.array(indices)
+        picks = from_numpy(indices)
     return _pick(array, picks)
 
 
 def take(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
     """Return the rows at `indices` (all valid) of `columns`, by default of all."""
-    picks = pa.array(indices)
+    picks = from_numpy(indices)
     if not isinstance(table.arrays, DeferredColumns):
         return _picked(table, picks, columns)
     ids = list(table.arrays) if columns is None else [c.id for c in columns]

@@ -209,8 +209,8 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
             return None
     values, order = array.dictionary, None
     if not _ascend(values):
-        order = np.asarray(pc.sort_indices(values))
-        values = values.take(pa.array(order))
+        places = pc.sort_indices(values)
+        order, values = values_of(places, np.uint64), values.take(places)
     if values.null_count or (order is not None and not _ascend(values)):
         return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
     indices = array.indices

@@ -14,7 +14,7 @@ from . import kernels_calendar as calendar
 from . import kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector
 
-_EMPTY = pa.scalar("", pa.string())
+_EMPTY = ""  # no scalar of Arrow: to make one imports pandas
 
 
 def printed(vector: Vector) -> pa.Array:

@@ -35,7 +35,7 @@ def with_dictionary(array: pa.Array) -> pa.Array:
     ranks[order] = np.arange(len(order))
     found = ranks.take(codes if valid is None else np.where(valid, codes, 0))
     indices = from_numpy(found, valid, pa.int32())
-    return pa.DictionaryArray.from_arrays(indices, values.take(pa.array(order)))
+    return pa.DictionaryArray.from_arrays(indices, values.take(from_numpy(order)))
 
 
 def bytes_wanted(array: pa.Array) -> int:
