@@ -25,6 +25,14 @@ def test_a_thread_imports_them_and_neither_a_compiler_nor_pandas() -> None:
     assert _printed(code) == "[] []"
 
 
+def test_a_process_that_compiles_imports_nothing_of_plans() -> None:
+    code = (
+        "import sys; from fuseline.codegen.compile import compile_worker, compiler; "
+        "print([m for m in sys.modules if m.startswith('fuseline.plan')])"
+    )
+    assert _printed(code) == "[]"
+
+
 def test_there_is_one_thread_for_all_connections() -> None:
     code = (
         "import fuseline; from fuseline.import_ahead import import_ahead; "

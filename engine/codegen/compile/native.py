@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...plan.functions import SCALAR
-
 if TYPE_CHECKING:
     from llvmlite.binding import ExecutionEngine, Target
 
 ENTRY = "kernel"  # what the C function of every object file is called
-# What kernels may call besides themselves: LLVM makes calls of some operations
+# What kernels may call besides themselves and `math` of functions' rows: LLVM makes calls of some operations
 CALLED = (
     *("memcpy", "memmove", "memset", "bcmp", "memcmp"),
     *("fmod", "fmodf", "powf", "expf", "logf", "sqrtf"),
     *("floor", "floorf", "ceil", "ceilf", "trunc", "truncf", "rint", "rintf", "nearbyint", "round"),
-    *(row.math for row in SCALAR.values() if row.math),
 )
 LIBRARIES = ("libm.so.6", "libc.so.6", "libm.dylib", "libSystem.dylib")
 
@@ -172,14 +169,17 @@ def _declare() -> None:
 
 @cache
 def called() -> dict[str, int]:
-    """Where those of `CALLED` begin that this system has."""
+    """Where those of `CALLED`, and of functions' rows, begin that this system has."""
+    from ...plan.functions import SCALAR  # which a process that compiles for a GPU has no use for
+
+    names = [*CALLED, *(row.math for row in SCALAR.values() if row.math)]
     found: dict[str, int] = {}
     for library in LIBRARIES:
         try:
             functions = ctypes.CDLL(library)
         except OSError:
             continue
-        for name in CALLED:
+        for name in names:
             function = getattr(functions, name, None)
             if function is not None:
                 found.setdefault(name, ctypes.cast(function, ctypes.c_void_p).value or 0)
