@@ -44,7 +44,7 @@ CIRCLES: dict[str, frozenset[str]] = {
                 f"operators.gpu.functions.kernels_{name}"
                 for name in (
                     *("arithmetic", "casts", "dates", "formats", "host", "logic", "numeric"),
-                    *("parse", "patterns", "print", "strings"),
+                    *("parse", "patterns", "print", "strings", "zones"),
                 )
             ),
         )

@@ -12,7 +12,7 @@ pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
 
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Interval, Literal
-from fuseline.plan.types import INTERVAL
+from fuseline.plan.types import BIGINT, INTERVAL
 from tests.limits import SetLimits
 
 from .plans import assert_agree, check, column, computed, number, scan, scan_of, text
@@ -93,6 +93,16 @@ def test_long_searches(pattern: str, limits: SetLimits) -> None:
         expr = infer.call("like", [ColumnRef(key), text(pattern)])
         assert_agree(computed(expr, child), ordered=True)
         assert_agree(computed(infer.call("not", [expr]), child), ordered=True)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"])
+@pytest.mark.parametrize("kind", ["zoned", "timestamp"])
+def test_clocks_of_zones(zone: str, kind: str) -> None:
+    check(lambda a: infer.call("timezone", [text(zone), a]), kind, values=60)
+
+
+def test_moments_made_of_numbers() -> None:
+    check(lambda a: infer.call("make_timestamp", [infer.cast(a, BIGINT)]), "integer", values=60)
 
 
 PARTS = ("year", "month", "day", "quarter", "dayofweek", "isodow", "dayofyear")

@@ -119,7 +119,10 @@ def test_functions_of_zones_are_named() -> None:
     zone = Literal("Europe/Berlin", VARCHAR)
     column = new_column("t", TIMESTAMPTZ)
     shown = infer.call("timezone", [zone, ColumnRef(column)])
-    assert "the function timezone()" in str(gpu.unsupported(computing(shown, column)))
+    assert gpu.unsupported(computing(shown, column)) is None
+    named = new_column("zone", VARCHAR)
+    shown = infer.call("timezone", [ColumnRef(named), ColumnRef(column)])
+    assert "a column as its zone" in str(gpu.unsupported(computing(shown, column, named)))
     text = infer.cast(ColumnRef(column), VARCHAR)
     assert "the function timestamptz_text()" in str(gpu.unsupported(computing(text, column)))
     clock = infer.cast(ColumnRef(new_column("s", VARCHAR)), TIME)

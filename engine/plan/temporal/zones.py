@@ -52,9 +52,16 @@ class Zone:
         return np.where(np.abs(local) == INFINITE_MICROS, local, moments)
 
 
+def _second(year: int) -> int:
+    return (datetime(year, 1, 1) - EPOCH) // timedelta(seconds=1)
+
+
+END = _second(LAST_YEAR) * PER_SECOND  # up to where the tables go
+
+
 def _within(moments: Array) -> Array:
     """Return moments, those behind the table as many cycles earlier as they need."""
-    behind = np.maximum(moments - _second(LAST_YEAR) * PER_SECOND, 0)
+    behind = np.maximum(moments - END, 0)
     return moments - -(-behind // CYCLE) * CYCLE
 
 
@@ -100,10 +107,6 @@ def _table(name: str) -> Zone:
         offsets.append(after)
     counts = [o // timedelta(microseconds=1) for o in offsets]
     return Zone(name, np.array(begins, np.int64) * PER_SECOND, np.array(counts, np.int64))
-
-
-def _second(year: int) -> int:
-    return (datetime(year, 1, 1) - EPOCH) // timedelta(seconds=1)
 
 
 def offset_of(written: str) -> int | None:

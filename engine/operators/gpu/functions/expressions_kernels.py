@@ -13,6 +13,7 @@ from . import (
     kernels_numeric,
     kernels_patterns,
     kernels_strings,
+    kernels_zones,
 )
 from .values import Kernel
 
@@ -24,6 +25,7 @@ KERNELS: dict[str, Kernel] = {
     **kernels_patterns.KERNELS,
     **kernels_dates.KERNELS,
     **kernels_formats.KERNELS,
+    **kernels_zones.KERNELS,
 }
 # Function -> why a call of it is refused, or None.
 REFUSALS: dict[str, Callable[[Call], str | None]] = {
@@ -32,6 +34,7 @@ REFUSALS: dict[str, Callable[[Call], str | None]] = {
     **kernels_patterns.REFUSALS,
     **kernels_dates.REFUSALS,
     **kernels_formats.REFUSALS,
+    **kernels_zones.REFUSALS,
 }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pylibcudf as plc
 
 from ....plan.expr import Call, Cast, ColumnRef, Expr, new_column
-from ....plan.types import DataType
 from .. import host_backend
 from .. import table as tables
 from ..columns import both, negate, sequence, true_mask
@@ -18,11 +17,16 @@ from .values import RowScope
 
 
 def settled(
-    expr: Expr, scope: RowScope, column: plc.Column, result: plc.Column, usual: plc.Column | None
+    expr: Expr,
+    scope: RowScope,
+    column: plc.Column,
+    result: plc.Column,
+    usual: plc.Column | None,
+    argument: int = 0,
 ) -> plc.Column:
     """Return `result` with the values that are not NULL and not `usual` computed on the host; None stands for all.
 
-    `expr` is a function or cast whose first argument is `column` and whose others are literals.  Rows that are not active are
+    `expr` is a function or cast of which one argument, usually the first, is `column` and the others are literals.  Rows that are not active are
     left alone, so that they cannot fail.
     """
     if usual is None:
@@ -39,17 +43,17 @@ def settled(
     ).columns()[0]
     if not rows.size():
         return result
-    source = expr.children[0].type
     some = plc.copying.gather(plc.Table([column]), rows, tables.DONT_CHECK).columns()[0]
-    values = _on_the_host(expr, some, source)
+    values = _on_the_host(expr, some, argument)
     return plc.copying.scatter(plc.Table([values]), rows, plc.Table([result])).columns()[0]
 
 
-def _on_the_host(expr: Expr, values: plc.Column, source: DataType) -> plc.Column:
-    column = new_column("value", source)
-    argument = tables.to_arrow(Table({column.id: values}, values.size()), (column,))
-    again = expr.with_children((ColumnRef(column), *expr.children[1:]))
-    return to_device(host_backend.evaluate(_what(expr), again, column, argument), expr.type)
+def _on_the_host(expr: Expr, values: plc.Column, argument: int) -> plc.Column:
+    column = new_column("value", expr.children[argument].type)
+    given = tables.to_arrow(Table({column.id: values}, values.size()), (column,))
+    children = (*expr.children[:argument], ColumnRef(column), *expr.children[argument + 1 :])
+    again = expr.with_children(children)
+    return to_device(host_backend.evaluate(_what(expr), again, column, given), expr.type)
 
 
 def _what(expr: Expr) -> str:
