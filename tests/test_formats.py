@@ -21,8 +21,9 @@ import pyarrow.csv
 import pytest
 
 import fuseline
+from fuseline.cli.shell.output_modes import ROW_MODES, Header
 from fuseline.errors import TypeMismatch
-from fuseline.frame.display import csv_columns, json_lines, print_table
+from fuseline.frame.display import csv_columns, print_table, rows_of_batches
 from fuseline.plan.types import VARCHAR
 from tests.compare import assert_same_as_duckdb
 
@@ -47,11 +48,9 @@ VALUES = {
 
 
 def json_text(table: pa.Table) -> str:
-    return "".join(
-        json_lines(
-            table.column_names, [VARCHAR] * table.num_columns, table.to_batches(max_chunksize=2)
-        )
-    )
+    header = Header(tuple(table.column_names), (VARCHAR,) * table.num_columns)
+    rows = rows_of_batches(table.to_batches(max_chunksize=2), header.types)
+    return "".join(ROW_MODES["json"](header, rows))
 
 
 @cache

@@ -73,10 +73,6 @@ class FolderDatabase:
             self._reader = lock_to_read(path)
             self._log = self._read_whole()
 
-    @property
-    def can_write(self) -> bool:
-        return self._writer is not None
-
     def begin_writing(self) -> None:
         """Take the lock of the one that writes, if this process has it not yet; raises `FileError`."""
         with self.lock:

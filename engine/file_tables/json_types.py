@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -113,13 +112,6 @@ class Shape:
     def is_record(self) -> bool:
         """Whether all values are objects, or nothing."""
         return self.kinds == {"object"}
-
-
-def shape_of(values: Iterable[object]) -> Shape:
-    shape = Shape()
-    for value in values:
-        shape.add(value)
-    return shape
 
 
 def _size(value: int) -> str:

@@ -39,17 +39,6 @@ def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) ->
     console.print(fitted(table.column_names, types, rows_of(shown, types), layout, note))
 
 
-def json_lines(
-    names: Sequence[str], types: Sequence[DataType], batches: Iterable[pa.RecordBatch]
-) -> Iterator[str]:
-    """Give the lines of a JSON array of objects, one a row; decimals have all their digits, names that repeat a number."""
-    before = "["
-    for text in json_objects(names, rows_of_batches(batches, types)):
-        yield f"{before}{text}"
-        before = ",\n "
-    yield "[]\n" if before == "[" else "]\n"
-
-
 def json_objects(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     """Give each row as an object of JSON in one line."""
     keys = [json.dumps(n) for n in distinct_names(list(names))]

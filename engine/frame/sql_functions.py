@@ -54,7 +54,7 @@ def _bound(function: str, args: Sequence[Expr]) -> Expr:
         return derived.function(function, args)
     if isinstance(python, PythonAggregate):
         return python_fold(python, args)
-    check_plain(python, "frames")
+    check_plain(python)
     return python_call(python, args)
 
 

@@ -41,7 +41,7 @@ class UserFunction:
 
 def expression(function: PythonFunction, args: Sequence[Operand]) -> Expression:
     """Return the call of a function over expressions and constants."""
-    check_plain(function, "frames")
+    check_plain(function)
     operands = [as_expression(a) for a in args]
 
     def bind(resolve: Resolve) -> Expr:

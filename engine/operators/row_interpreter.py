@@ -16,7 +16,6 @@ from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, phys
 from ..plan.types import DataType, Kind
 
 MOST_ROWS = 64  # of so many, arrays take as long
-DIGITS = 80  # more than a DECIMAL has
 
 # The values of a row's columns -> that of an expression
 RegisterRow: TypeAlias = Sequence[Any]  # a row's values as in registers, None for NULL

@@ -5,7 +5,6 @@ Every expression of a plan is made here (or by a rule that keeps types), so back
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -386,8 +385,3 @@ def _pair(args: Sequence[Expr], row: FunctionRow, span: Span | None) -> tuple[Ex
     if len(args) != 2:
         raise TypeMismatch(f"{row.signature} takes 2 arguments, not {len(args)}.", span)
     return args[0], args[1]
-
-
-def at(expr: Expr, span: Span | None) -> Expr:
-    """Return `expr` with another place."""
-    return dataclasses.replace(expr, span=span) if span is not None else expr  # type: ignore[type-var]

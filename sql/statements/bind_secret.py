@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, TokenType
 
-from fuseline.errors import InvalidQuery, ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
 from fuseline.plan.files.remote_secret import SCOPES, SECRET_TYPES, RemoteSecret
-from fuseline.plan.files.write_options import NotTaken
 from fuseline.plan.statements import CreateSecret, DropSecret, Statement
 
 from ..binding.scope import Scope
@@ -52,7 +51,8 @@ def create_secret(piece: Piece, _: Scope) -> Statement:
     kind = str(given.pop("type", "")).lower()
     if kind not in SECRET_TYPES:
         raise InvalidQuery(f"CREATE SECRET takes a TYPE: one of {', '.join(SECRET_TYPES)}.")
-    options = {key: _checked(kind, key, value) for key, value in given.items()}
+    table = SECRET_TYPES[kind]
+    options = dict(table.read(key, value, tells=False) for key, value in given.items())
     provider = str(options.pop("provider", "config"))
     scope = options.pop("scope", SCOPES[kind])
     assert isinstance(scope, tuple)
@@ -78,21 +78,6 @@ def _check_kept(kind: str | None) -> None:
         raise Unsupported(
             "Secrets are not kept on a disk: write CREATE SECRET in each session, or use the environment."
         )
-
-
-def _checked(kind: str, name: str, value: object) -> object:
-    """Return the value of an option; messages tell its name alone."""
-    table = SECRET_TYPES[kind]
-    if name in table.refused:
-        raise Unsupported(f"The option {name} of {table.what} is not supported: leave it out.")
-    check = table.checks.get(name)
-    if check is None:
-        hint = nearest(name, table.checks) or f" The options are {', '.join(table.checks)}."
-        raise UnknownName(f'{table.what} has no option "{name}".{hint}')
-    try:
-        return check(value)
-    except NotTaken as error:
-        raise InvalidQuery(f"The option {name} of {table.what} takes {error}.") from None
 
 
 def _options(tokens: Sequence[Token]) -> Iterator[tuple[str, object]]:

@@ -4,7 +4,8 @@ import duckdb
 import pytest
 
 import fuseline
-from fuseline.frame.display import csv_columns, json_lines
+from fuseline.cli.shell.output_modes import ROW_MODES, Header
+from fuseline.frame.display import csv_columns, rows_of_batches
 from fuseline.plan.types import DATE
 from tests.compare import assert_same_as_duckdb
 
@@ -58,7 +59,8 @@ def test_shown_and_written_as_text(connection, capsys):
     assert csv_columns(table).to_pylist() == [
         {"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}
     ]
-    lines = json_lines(table.column_names, [DATE] * table.num_columns, table.to_batches())
+    header = Header(tuple(table.column_names), (DATE,) * table.num_columns)
+    lines = ROW_MODES["json"](header, rows_of_batches(table.to_batches(), header.types))
     assert "".join(lines) == '[{"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}]\n'
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Context
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
@@ -41,7 +40,6 @@ from .lookup import beforehand, has_table, in_one_dictionary, through_table
 from .whole_numbers import quotient, remainder
 
 MOST_TESTS = 16  # of a list of values, one after the other
-DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
 
 
 def translate(expr: Expr, kernel: ProgramBuilder) -> Value:

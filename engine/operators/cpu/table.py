@@ -284,15 +284,6 @@ def slice(table: Table, offset: int, count: int | None = None) -> Table:
     return Table({i: a.slice(start, length) for i, a in table.arrays.items()}, length)
 
 
-def concat(tables: Sequence[Table], columns: Iterable[Column] | None = None) -> Table:
-    """Return the rows of `tables`, which hold the same column ids, one after the other."""
-    if len(tables) == 1:
-        return Table(_chosen(tables[0], columns), tables[0].num_rows)
-    parts = [_chosen(t, columns) for t in tables]
-    arrays = {i: concat_arrays([p[i] for p in parts]) for i in parts[0]}
-    return Table(arrays, sum(t.num_rows for t in tables))
-
-
 def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     """Return arrays of one SQL type, in any of its physical forms, one after the other."""
     if len(arrays) == 1:

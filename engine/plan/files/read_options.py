@@ -16,14 +16,8 @@ from .write_options import (
     positive,
     switch,
     text,
+    texts,
 )
-
-
-def texts(value: object) -> tuple[str, ...]:
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise NotTaken("a text or a list of them")
-    return tuple(values)
 
 
 def names_and_types(value: object) -> dict[str, str]:

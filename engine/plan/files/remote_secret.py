@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .write_options import Check, NotTaken, OptionTable, one_of, switch, text
+from .write_options import Check, NotTaken, OptionTable, one_of, switch, text, texts
 
 HIDDEN = (
     "secret",
@@ -53,13 +53,6 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise NotTaken("a path or a list of paths")
-    return tuple(values)
-
-
 def _headers(value: object) -> dict[str, str]:
     named = isinstance(value, dict) and all(isinstance(v, str) for p in value.items() for v in p)
     if not named or not isinstance(value, dict):
@@ -67,7 +60,7 @@ def _headers(value: object) -> dict[str, str]:
     return value
 
 
-_ANY: dict[str, Check] = {"scope": _texts}
+_ANY: dict[str, Check] = {"scope": lambda value: texts(value, "a path or a list of paths")}
 _S3: dict[str, Check] = {
     **_ANY,
     "provider": one_of("config", "credential_chain"),

@@ -52,13 +52,19 @@ def number(value: object) -> int:
     return value
 
 
+def texts(value: object, taken: str = "a text or a list of them") -> tuple[str, ...]:
+    """Return one text or several; what is `taken` says how users call them."""
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list | tuple) or not all(isinstance(v, str) for v in found):
+        raise NotTaken(taken)
+    return tuple(found)
+
+
 def columns(value: object) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
-        raise NotTaken("a column, or several in parentheses")
+    names = texts(value, "a column, or several in parentheses")
     if not names:
         raise NotTaken("at least one column")
-    return tuple(names)
+    return names
 
 
 def size(value: object) -> int:
@@ -108,8 +114,11 @@ class OptionTable:
     others: Mapping[str, str]
     refused: frozenset[str]
 
-    def read(self, name: str, value: object) -> tuple[str, object]:
-        """Return an option under its first name, with its value; raises where there is no such option, or no such value."""
+    def read(self, name: str, value: object, tells: bool = True) -> tuple[str, object]:
+        """Return an option under its first name, with its value; raises where there is no such option, or no such value.
+
+        Where it does not tell values, its messages leave them out.
+        """
         name = self.others.get(name.lower(), name.lower())
         if name in self.refused:
             raise Unsupported(f"The option {name} of {self.what} is not supported: leave it out.")
@@ -120,9 +129,8 @@ class OptionTable:
         try:
             return name, check(value)
         except NotTaken as error:
-            raise InvalidQuery(
-                f"The option {name} of {self.what} takes {error}, not {shown(value)}."
-            ) from None
+            given = f", not {shown(value)}" if tells else ""
+            raise InvalidQuery(f"The option {name} of {self.what} takes {error}{given}.") from None
 
 
 _SHARED: dict[str, Check] = {

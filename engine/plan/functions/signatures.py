@@ -76,7 +76,7 @@ def unary(family: Family, result: DataType | None = None, null: DataType = BIGIN
 
 
 def same(family: Family, result: DataType | None = None, null: DataType = BIGINT) -> Resolve:
-    """Two arguments of `family`, cast to their common type; result None: that type."""
+    """Two arguments of `family`, cast to their common type, which the result has."""
 
     def resolve(types: Sequence[DataType]) -> Resolved:
         if len(types) != 2:
@@ -109,14 +109,14 @@ def compared(types: Sequence[DataType]) -> DataType | None:
     return shared
 
 
-def variadic(least: int, result: DataType | None = None) -> Resolve:
+def variadic(least: int) -> Resolve:
     """At least `least` arguments, cast to their common type; result None: that type."""
 
     def resolve(types: Sequence[DataType]) -> Resolved:
         shared = common(types)
         if len(types) < least or shared is None:
             return None
-        return (shared,) * len(types), result or shared
+        return (shared,) * len(types), shared
 
     return resolve
 

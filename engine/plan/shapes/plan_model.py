@@ -39,10 +39,6 @@ class PlanModel(Generic[T]):
         self._plan = plan if self._root is None else None
         del self._places, self._kept
 
-    @property
-    def has_slots(self) -> bool:
-        return self._root is not None
-
     def plan(self, values: Values) -> T:
         """Return the plan with these values of its slots."""
         if self._root is None:

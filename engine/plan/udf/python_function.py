@@ -110,11 +110,11 @@ def keeps_order(exprs: Iterable[Expr]) -> bool:
     return any(isinstance(part, PythonCall) and part.drawn for e in exprs for part in walk(e))
 
 
-def check_plain(function: PythonFunction, where: str) -> None:
-    """Raise `Unsupported` for a function with side effects where rows have no numbers."""
+def check_plain(function: PythonFunction) -> None:
+    """Raise `Unsupported` for a function with side effects, since the rows of frames have no numbers."""
     if function.side_effects:
         raise Unsupported(
-            f"{function.name} has side effects, so that it is called once for each row: that is not supported in {where}, "
+            f"{function.name} has side effects, so that it is called once for each row: that is not supported in frames, "
             "write it in the SELECT list of SQL."
         )
 

@@ -29,7 +29,6 @@ from ...plan.types import BOOLEAN, DataType, Kind
 from ...plan.udf.python_aggregate import runs_apart
 from ..estimates.chain_estimate import ChainEstimates
 
-SCANS = ParquetScan | MemoryScan
 JOINS = HashJoin | NestedLoopJoin
 
 # Rows of tables that are joined anew for each reader rather than once for all: indexes of so few rows cost a launch

@@ -64,11 +64,11 @@ def _eliminate(node: Logical) -> Logical | None:
             kept = tuple(k for k in keys if not _is_constant(k.expr, x))
             if len(kept) < len(keys):
                 return dataclasses.replace(node, keys=kept) if kept else x
-            return _replace_if_new(node, "input", _unordered(x))
+            return _with_input(node, _unordered(x))
         case Aggregate(input=x, aggregates=calls) if not any(
             AGGREGATE[a.function].ordered for _, a in calls
         ):
-            return _replace_if_new(node, "input", _unordered(x))
+            return _with_input(node, _unordered(x))
         case Join():
             return _eliminate_join(node)
         case SetOperation():
@@ -82,10 +82,8 @@ def _is_constant(expr: Expr, below: Logical) -> bool:
     return isinstance(expr, Literal)
 
 
-def _replace_if_new(node: Logical, name: str, child: Logical) -> Logical | None:
-    if child is getattr(node, name):
-        return None
-    return dataclasses.replace(node, **{name: child})  # type: ignore[type-var]
+def _with_input(node: Logical, child: Logical) -> Logical | None:
+    return None if child is node.children[0] else node.with_children((child,))
 
 
 def _is_empty(node: Logical) -> bool:

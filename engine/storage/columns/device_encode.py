@@ -112,7 +112,7 @@ def _low_half(column: plc.Column) -> plc.Column | None:
 def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> EncodedColumn:
     low, high = _extremes(integers)
     if data_type.is_decimal:
-        check_narrow_decimals(low, high, data_type, "A column")
+        check_narrow_decimals(low, high, data_type)
     if data_type.kind is Kind.BOOLEAN:
         codes = _without_nulls(integers, 0)
         return encoded_as(data_type, TRUTHS, column, codes, low, high)

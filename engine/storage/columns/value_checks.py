@@ -57,11 +57,11 @@ def _within(low: np.ndarray, high: np.ndarray, most_high: int, most_low: int) ->
     return not (high.any() if least >= 0 else (high != signed >> 63).any())
 
 
-def check_narrow_decimals(low: int, high: int, data_type: DataType, what: str) -> None:
+def check_narrow_decimals(low: int, high: int, data_type: DataType) -> None:
     """The same for unscaled values of which the least and the greatest are known."""
     least, greatest = data_type.integer_range
     if low < least or high > greatest:
-        raise too_many_digits(what, data_type.precision, data_type.scale)
+        raise too_many_digits("A column", data_type.precision, data_type.scale)
 
 
 def too_many_digits(what: str, precision: int, scale: int) -> FileError:

@@ -53,18 +53,6 @@ def _drop(data: Array, digits: int, mode: str) -> Array:
     return quotient + np.where(values < 0, rest > half, rest >= half)
 
 
-def beyond(data: Array, limit: int) -> Mask:
-    """Where the size of a value is above `limit`."""
-    if data.dtype == WIDE:
-        return wide.out_of_range(data, limit)
-    if limit >= 2**63 - 1 or (data.dtype == np.uint64 and limit >= 2**64 - 1):
-        return np.zeros(data.shape, bool)
-    if data.dtype == np.uint64:
-        return data > np.uint64(limit)
-    values = data.astype(np.int64, copy=False)
-    return (values > limit) | (values < -limit)
-
-
 def fitted(data: Array, data_type: DataType) -> Array:
     """Return values, known to fit, in the form of `data_type`."""
     target = dtype_of(data_type)

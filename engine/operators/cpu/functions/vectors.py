@@ -192,7 +192,7 @@ def booleans(data: Array, valid: Mask | None = None) -> Vector:
     return Vector(BOOLEAN, data, valid)
 
 
-def from_text(data: pa.Array | str, num_rows: int | None = None) -> Vector:
+def from_text(data: pa.Array | str) -> Vector:
     """Wrap strings that pyarrow.compute returned: an array, or a scalar when all its arguments were."""
     if isinstance(data, pa.Scalar):
         value = data.as_py()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +14,6 @@ from ...nested_arrays import Ints, Lists, Mask, list_array
 from ...sort.sort import SortColumn, sorted_order
 from .list_parts import both, codes_of, found, integers, picked
 from .over_arrays import over_arrays
-
-Order: TypeAlias = Callable[[Lists, list[pa.Array]], Ints]
 
 
 def _position(call: Call, args: list[pa.Array]) -> pa.Array:

@@ -20,7 +20,6 @@ from .typed_results import typed
 
 RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
 _TAKEN = {**RESULTS, "single": np.float64}
-ROWS_AT_A_TIME = 1 << 14  # between two looks at whether the query is to stop
 
 
 def of_kernel(call: PythonCall, args: Sequence[Vector], count: int) -> Vector:
