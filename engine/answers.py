@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from .plan.arrow.arrow_types import arrow_table
 from .plan.types import BIGINT, BOOLEAN, VARCHAR, DataType, list_of, to_arrow
 
 Columns = list[tuple[str, DataType]]
@@ -28,11 +29,7 @@ class Answer:
 
 def table_of(columns: Columns, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     """Return rows of Python values as a table."""
-    arrays = [
-        pa.array([row[i] for row in rows], to_arrow(data_type))
-        for i, (_, data_type) in enumerate(columns)
-    ]
-    return pa.table(arrays, names=[name for name, _ in columns])
+    return arrow_table(rows, pa.schema([(name, to_arrow(kind)) for name, kind in columns]))
 
 
 def done() -> Answer:

@@ -9,6 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ..errors import CatalogError, InvalidQuery
+from ..plan.arrow.arrow_types import arrow_table
 from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
 from ..plan.coercion import enum_of
 from ..plan.types import BOOLEAN, UBIGINT, UINTEGER, VARCHAR, DataType, to_arrow
@@ -130,10 +131,7 @@ def _known(tables: Tables, name: str) -> RejectTable | None:
 def _append(
     tables: Tables, name: str, columns: Sequence[tuple[str, DataType]], rows: Sequence[Values]
 ) -> None:
-    made = pa.table(
-        [pa.array([row[i] for row in rows], to_arrow(kind)) for i, (_, kind) in enumerate(columns)],
-        names=[column for column, _ in columns],
-    )
+    made = arrow_table(rows, pa.schema([(name, to_arrow(kind)) for name, kind in columns]))
     old = _known(tables, name)
     data = made if old is None else pa.concat_tables([old.data, made])
     place = ObjectName(name, SchemaPlace(TEMP))

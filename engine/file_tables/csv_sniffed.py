@@ -9,6 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import InvalidQuery, Unsupported
+from ..plan.arrow.arrow_types import arrow_table
 from ..plan.types import BOOLEAN, UBIGINT, VARCHAR, DataType, Kind, list_of, struct_of, to_arrow
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
@@ -68,9 +69,7 @@ class SniffedSource(FormatSource):
             user_arguments(self.options),
             _call(part, types, dates, moments, self.options),
         )
-        schema = pa.schema([(name, to_arrow(kind)) for name, kind in FIELDS])
-        arrays = [pa.array([v], kind) for v, kind in zip(values, schema.types, strict=True)]
-        yield pa.table(arrays, schema=schema)
+        yield arrow_table([values], pa.schema([(name, to_arrow(kind)) for name, kind in FIELDS]))
 
 
 def _check_columns(asked: Mapping[str, object], part: CsvFile) -> None:

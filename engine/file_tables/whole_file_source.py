@@ -9,6 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import FileError
+from ..plan.arrow.arrow_types import arrow_table
 from ..plan.types import BIGINT, BLOB, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
 from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import FoundFile, find_files
@@ -43,10 +44,7 @@ class WholeFileSource(FormatSource):
         for part in self.parts:
             moment = part.identity.mtime_ns // 1000  # microseconds, as DuckDB has it
             values = [part.path, self._content(part), part.identity.size, moment]
-            arrays = [
-                pa.array([value], kind) for value, kind in zip(values, schema.types, strict=True)
-            ]
-            yield pa.table(arrays, schema=schema)
+            yield arrow_table([values], schema)
 
     def _content(self, part: FoundFile) -> str | bytes:
         try:

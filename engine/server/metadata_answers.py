@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..catalog import View
 from ..frame.exported import exported_schema
 from ..metadata.objects import Fields, Here, never_null
+from ..plan.arrow.arrow_types import arrow_table
 from ..plan.changes.catalog_objects import TEMP, SchemaPlace
 from ..plan.changes.table_rules import rules_of
 from ..plan.types import Kind, to_arrow
@@ -111,9 +112,7 @@ def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
             rows = []
     schema = schema_of(question)
     assert schema is not None
-    columns = [[row[i] for row in rows] for i in range(len(schema))]
-    arrays = [pa.array(values, f.type) for values, f in zip(columns, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
+    return arrow_table(rows, schema)
 
 
 def arrow_schema(columns: Fields, never: Collection[str] = ()) -> pa.Schema:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from ..plan.arrow.arrow_types import arrow_table
+
 NULLABLE, SEARCHABLE_BASIC, SEARCHABLE_FULL = 1, 2, 3
 DATETIME, INTERVAL = 9, 10  # the general types of dates and times, and of intervals
 
@@ -109,6 +111,4 @@ def type_info(number: int | None) -> pa.Table:
         )
         for t in chosen
     ]
-    columns = [[row[i] for row in rows] for i in range(len(TYPE_INFO))]
-    arrays = [pa.array(v, f.type) for v, f in zip(columns, TYPE_INFO, strict=True)]
-    return pa.table(arrays, schema=TYPE_INFO)
+    return arrow_table(rows, TYPE_INFO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -10,16 +11,16 @@ from fuseline.errors import CatalogError, InvalidQuery, UnknownName, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import rules_of
-from fuseline.plan.expr import Expr, new_column
+from fuseline.plan.expr import ColumnRef, Expr, new_column
 from fuseline.plan.logical import CatalogTable, Item, Logical, Project
 from fuseline.plan.types import BIGINT, DataType
 from fuseline.plan.window.windowed import WindowRewriter
 
 from ..binding.bind_query import is_default
-from ..binding.scope import Scope
+from ..binding.scope import Scope, Source
 from ..parsing.pieces import span_of
 from ..parsing.unread import use, use_all
-from .bind_table_rules import default_value, home_of
+from .bind_table_rules import default_value, home_of, source_of
 from .table_names import table_name
 
 
@@ -33,6 +34,28 @@ def target_table(node: exp.Expr, scope: Scope) -> CatalogTable:
         hint = nearest(name, scope.session.catalog.names())
         raise UnknownName(f'There is no table "{name}".{hint}', span_of(node))
     return table
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table that a statement changes, what it calls it, and its rows: the last column of their plan has the number of each."""
+
+    table: CatalogTable
+    alias: str | None
+    existing: StandIn
+    source: Source
+
+    @classmethod
+    def of(cls, node: exp.Expr, scope: Scope) -> Target:
+        table, alias = target_table(node, scope), alias_of(node)
+        existing = numbered(table)
+        return cls(table, alias, existing, source_of(existing, alias))
+
+    @property
+    def number(self) -> Item:
+        """The number of a row, passed on."""
+        column = self.source.plan.columns[-1]
+        return column, ColumnRef(column)
 
 
 def numbered(table: CatalogTable) -> StandIn:

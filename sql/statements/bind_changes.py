@@ -24,7 +24,7 @@ from ..binding.scope import Scope, Source
 from ..binding.select_list import select_list
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
-from .assignments import alias_of, assignments, numbered, target_table, with_values
+from .assignments import Target, alias_of, assignments, target_table, with_values
 from .bind_conflict import bind_conflict
 from .bind_table_rules import check_plans, default_value, home_of, source_of
 from .generated_columns import generated_plan
@@ -85,9 +85,8 @@ def delete_rows(node: exp.Expr, scope: Scope) -> Delete:
     assert isinstance(node, exp.Delete)
     use(node)
     scope = with_entries(node, scope)
-    table, alias = target_table(node.this, scope), alias_of(node.this)
-    existing = numbered(table)
-    source = source_of(existing, alias)
+    target = Target.of(node.this, scope)
+    source = target.source
     others = node.args.get("using") or ()
     if others:
         both = _beside(source, others, scope)
@@ -96,9 +95,12 @@ def delete_rows(node: exp.Expr, scope: Scope) -> Delete:
     else:
         condition = _where(node, scope.over(source))
         plan = source.plan if condition is None else Filter(source.plan, condition)
-    number = source.plan.columns[-1]
-    gone = written_rows(node, table, alias, scope, checked=False)
-    return Delete(table.name, existing, Project(plan, ((number, ColumnRef(number)),)), gone)
+    gone = written_rows(node, target.table, target.alias, scope, checked=False)
+    return _deleted(target, plan, gone)
+
+
+def _deleted(target: Target, plan: Logical, gone: WrittenRows) -> Delete:
+    return Delete(target.table.name, target.existing, Project(plan, (target.number,)), gone)
 
 
 def truncate(piece: Piece, scope: Scope) -> Delete:
@@ -107,22 +109,17 @@ def truncate(piece: Piece, scope: Scope) -> Delete:
     use(node)
     if len(node.expressions) > 1:
         raise Unsupported("TRUNCATE takes one table.", span_of(node.expressions[1]))
-    table = target_table(node.expressions[0], scope)
-    existing = numbered(table)
-    plan = source_of(existing).plan
-    number = plan.columns[-1]
-    rows = WrittenRows(StandIn(table.name, table.fields))
-    return Delete(table.name, existing, Project(plan, ((number, ColumnRef(number)),)), rows)
+    target = Target.of(node.expressions[0], scope)
+    rows = WrittenRows(StandIn(target.table.name, target.table.fields))
+    return _deleted(target, target.source.plan, rows)
 
 
 def update_rows(node: exp.Expr, scope: Scope) -> Update:
     assert isinstance(node, exp.Update)
     use(node)
     scope = with_entries(node, scope)
-    table, alias = target_table(node.this, scope), alias_of(node.this)
-    existing = numbered(table)
-    source = source_of(existing, alias)
-    number = source.plan.columns[-1]
+    target = Target.of(node.this, scope)
+    table, source = target.table, target.source
     clause = node.args.get("from_")
     plan, visible = source.plan, source
     if clause is not None:
@@ -133,9 +130,9 @@ def update_rows(node: exp.Expr, scope: Scope) -> Update:
         condition = _where(node, scope.over(source))
         plan = plan if condition is None else Filter(plan, condition)
     values = assignments(node.expressions, table, scope.over(visible).inside("SET"))
-    query = with_values(plan, ((number, ColumnRef(number)),), values)
-    written = written_rows(node, table, alias, scope, checked=True)
-    return Update(table.name, existing, tuple(values), query, written)
+    query = with_values(plan, (target.number,), values)
+    written = written_rows(node, table, target.alias, scope, checked=True)
+    return Update(table.name, target.existing, tuple(values), query, written)
 
 
 def insert_rows(node: exp.Expr, scope: Scope) -> Insert:

@@ -23,7 +23,7 @@ from ..binding.bind_query import is_default, with_entries
 from ..binding.draws.volatile import CELL_OF_ROWS
 from ..binding.scope import Relation, Scope, Source
 from ..parsing.unread import use, use_all
-from .assignments import alias_of, assignments, numbered, target_table, with_values
+from .assignments import Target, assignments, with_values
 from .bind_changes import (
     bind_returning,
     rows_of_table,
@@ -72,17 +72,16 @@ def merge_rows(node: exp.Expr, scope: Scope) -> Merge:
     assert isinstance(node, exp.Merge)
     use(node)
     scope = with_entries(node, scope)
-    table, alias = target_table(node.this, scope), alias_of(node.this)
-    existing = numbered(table)
-    target = source_of(existing, alias)
+    target = Target.of(node.this, scope)
+    table = target.table
     given = bind_list(node.args["using"], (), scope)
     there = new_column("there", BOOLEAN)
     items: list[Item] = [(c, ColumnRef(c)) for c in given.plan.columns]
     source = replace(given, plan=Project(given.plan, (*items, (there, TRUE))))
-    merging = _Merging(table, target, source, there, target.plan.columns[-1], scope)
+    merging = _Merging(table, target.source, source, there, target.number[0], scope)
     merging, matches = _matched_by(node, merging)
     whens = _whens(node)
-    joined = Join(source.plan, target.plan, _join_kind(whens), matches)
+    joined = Join(source.plan, target.source.plan, _join_kind(whens), matches)
     action = new_column("action", INTEGER)
     numbers = [Literal(i, INTEGER) for i in range(len(whens))]
     chosen = infer.cast(infer.case([merging.condition(w) for w in whens], numbers, None), INTEGER)
@@ -99,8 +98,8 @@ def merge_rows(node: exp.Expr, scope: Scope) -> Merge:
         mine = Filter(scan, infer.call("eq", [ColumnRef(action), Literal(i, INTEGER)]))
         found = _action(when, mine, merging)
         actions += [] if found is None else [found]
-    written, returned = _returned(node, table, alias, scope)
-    found_pairs = MergedPairs(existing, rows, query)
+    written, returned = _returned(node, table, target.alias, scope)
+    found_pairs = MergedPairs(target.existing, rows, query)
     return Merge(table.name, found_pairs, tuple(actions), written, returned)
 
 

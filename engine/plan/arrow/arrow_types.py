@@ -1,4 +1,4 @@
-"""The SQL types that hold Arrow's columns; the way back is `types.to_arrow`."""
+"""The SQL types that hold Arrow's columns, and Arrow's tables of Python's values; the way back is `types.to_arrow`."""
 
 from __future__ import annotations
 
@@ -41,10 +41,22 @@ from ..types import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
 _PLAIN = (NULL, BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, INTERVAL, UUID)  # fmt: skip
 _TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
+
+
+def arrow_table(rows: Sequence[Sequence[object]], schema: pa.Schema) -> pa.Table:
+    """Return rows of Python's values as a table."""
+    import pyarrow as pa
+
+    columns = ([row[i] for row in rows] for i in range(len(schema)))
+    return pa.table(
+        [pa.array(values, f.type) for values, f in zip(columns, schema, strict=True)], schema=schema
+    )
 
 
 def is_bytes(arrow: pa.DataType) -> bool:

@@ -140,17 +140,21 @@ def _is_untyped(types: Sequence[DataType]) -> bool:
     )
 
 
-def addition(types: Sequence[DataType]) -> Resolved:
-    """Numbers; decimals get one digit more before the point, up to 38."""
+def _operands(types: Sequence[DataType]) -> DataType | None:
+    """Return the common type of two numbers, None where they have none; two NULLs are BIGINTs."""
     if len(types) != 2 or not all(t.is_numeric or t == NULL for t in types):
         return None
     if _is_untyped(types):
-        return (NULL, NULL), NULL
+        return NULL
     shared = operand_type(*types)
+    return BIGINT if shared == NULL else shared
+
+
+def addition(types: Sequence[DataType]) -> Resolved:
+    """Numbers; decimals get one digit more before the point, up to 38."""
+    shared = _operands(types)
     if shared is None:
         return None
-    if shared.kind is Kind.NULL:
-        shared = BIGINT
     if shared.is_decimal and not shared.is_whole:
         # Both within 18 digits and the sum 19: DuckDB widens to 128 bits.
         shared = decimal(min(shared.precision + 1, MAX_DECIMAL_DIGITS), shared.scale)
@@ -159,15 +163,9 @@ def addition(types: Sequence[DataType]) -> Resolved:
 
 def multiplication(types: Sequence[DataType]) -> Resolved:
     """Numbers; decimals keep their scales, which add up, and digits add up to 18 or 38 at most."""
-    if len(types) != 2 or not all(t.is_numeric or t == NULL for t in types):
-        return None
-    if _is_untyped(types):
-        return (NULL, NULL), NULL
-    shared = operand_type(*types)
+    shared = _operands(types)
     if shared is None:
         return None
-    if shared.kind is Kind.NULL:
-        shared = BIGINT
     if not shared.is_decimal or shared.is_whole:
         return (shared, shared), shared
     left, right = (shared if t.kind is Kind.NULL else as_decimal(t) for t in types)
