@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...plan.expr import Column, ColumnRef, substitute
+from ...plan.expr import Column, ColumnRef, SortKey, substitute
 from ...plan.join_kinds import JoinKind
-from ...plan.logical import Filter, Join, Limit, Logical, Project, Scan, SetOperation, Sort, SortKey
+from ...plan.logical import Filter, Join, Limit, Logical, Project, Scan, SetOperation, Sort
 from ...plan.node import transform_down
 
 
