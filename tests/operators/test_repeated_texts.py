@@ -96,3 +96,25 @@ def test_what_has_no_dictionary(texts: list[str | None], limits: SetLimits) -> N
     limits(SHARE_OF_ROWS=0.2)
     array = pa.array(texts, pa.string())
     assert with_dictionary(array) is array
+
+
+MANY = [f"{n:03}" for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", "b", "c"], ["b", "c", "a"], ["a", "a", "b"], ["a", None, "b"], ["a"], MANY, [*MANY, "0", "a"]],
+    ids=["sorted", "unsorted", "one twice", "NULL", "one", "many", "many, the last ones unsorted"],
+)  # fmt: skip
+def test_dictionaries_in_any_order(values: list[str | None]) -> None:
+    codes = pa.array([None if n % 7 == 3 else n % len(values) for n in range(300)], pa.int32())
+    table = pa.table(
+        {"s": pa.DictionaryArray.from_arrays(codes, pa.array(values)), "n": range(300)}
+    )
+    for query in (
+        "select s, count(*), min(s) from t group by s",
+        "select s, n from t order by s desc nulls first, n",
+        "select n % 3 as k, max(s), count(distinct s) from t group by k",
+        "select a.n from t a join t b on a.s = b.s and a.n = b.n + 1",
+    ):
+        assert_same_as_duckdb(query, {"t": table}, fuse=("never",))

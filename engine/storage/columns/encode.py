@@ -38,6 +38,7 @@ SAMPLE = 4096  # values from which the greatest common step is guessed before al
 # Strings that are not a dictionary yet are made one when so few rows or so small a share of them differ
 DISTINCT_SAMPLE = 1 << 16
 DISTINCT_SHARE = 0.1
+FEW_VALUES = 64  # of a dictionary, which say mostly that it is in no order
 
 Ends = tuple[int, int] | None  # of integers
 
@@ -208,11 +209,11 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
         if len(array.dictionary) > max(limit, DISTINCT_SHARE * len(array)):
             return None
     values, order = array.dictionary, None
-    if not _ascend(values):
+    if not ascend(values):
         places = pc.sort_indices(values)
         order, values = values_of(places, np.uint64), values.take(places)
-    if values.null_count or (order is not None and not _ascend(values)):
-        return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
+        if not ascend(values):
+            return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
     indices = array.indices
     mask = np.asarray(indices.is_valid()) if indices.null_count else None
     width = code_width(len(values))
@@ -231,8 +232,12 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
     return _column(data_type, Dictionary(values, width), codes, mask)
 
 
-def _ascend(values: pa.Array) -> bool:
-    return len(values) < 2 or bool(pc.all(pc.less(values[:-1], values[1:])).as_py())
+def ascend(values: pa.Array) -> bool:
+    """Whether strings are none of them NULL, and each greater than the one before it, as in a `Dictionary`: of many, some are looked at first."""
+    if values.null_count:
+        return False
+    looks = [values[:FEW_VALUES], values] if len(values) > FEW_VALUES else [values]
+    return all(pc.all(pc.less(v[:-1], v[1:])).as_py() for v in looks if len(v) > 1)
 
 
 # Buffers
