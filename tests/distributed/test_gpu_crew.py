@@ -122,6 +122,9 @@ MOVED = {
     "gather": "select * from wide where id % 3 = 0",
     "hash": "select a.* from wide a full join wide b on a.k = b.id + 1 and b.id < 1000",
     "hash, with keys of half of all rows": "select a.*, b.small as other from wide a join wide b on a.heavy = b.id",
+    "hash, of no texts":
+        "select a.id, a.k, a.small, a.price, a.wide, a.real, a.truth, a.day, a.moment from wide a full join wide b on a.k = b.id + 1 and b.id < 1000",
+    "hash, of no texts, with keys of half of all rows": "select a.id, a.heavy, a.wide, b.small as other from wide a join wide b on a.heavy = b.id",
     "hash, of NULL alone": "select count(*), count(a.none) from wide a full join wide b on a.none = b.id",
     "hash, of texts": "select a.text, count(*), sum(a.wide), max(a.long) from wide a group by a.text",
     "hash, of what one worker has": "select first, count(distinct text), sum(price) from wide group by first",
