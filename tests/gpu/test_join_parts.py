@@ -44,7 +44,7 @@ def connect(folder: Path, tables: dict[str, pa.Table], **settings: Any) -> Any:
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where parts lie; pieces have few rows."""
     monkeypatch.setattr("fuseline.operators.gpu.join.join_parts.PIECE_BYTES", 100_000)
-    monkeypatch.setattr("fuseline.runtime.executor.host_memory", lambda: PLACES[request.param])
+    monkeypatch.setattr("fuseline.operators.spill_area.host_memory", lambda: PLACES[request.param])
     if request.param == "host memory":
         refuse_to_lock(monkeypatch)
     return str(request.param)
@@ -140,7 +140,7 @@ def test_an_interrupt_leaves_the_connection_usable(
         with monkeypatch.context() as patch:
             fail_whole_joins(patch, gpu)
             patch.setattr(spilling, "_worked", stop)
-            patch.setattr("fuseline.runtime.executor.host_memory", lambda: 0)
+            patch.setattr("fuseline.operators.spill_area.host_memory", lambda: 0)
             with pytest.raises(KeyboardInterrupt):
                 connection.sql(QUERIES["inner"]).to_arrow()
         assert not list(tmp_path.iterdir())

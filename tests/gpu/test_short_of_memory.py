@@ -139,9 +139,10 @@ def test_short_for_operators_too_joins_run_in_parts(
 def test_stored_inputs_count_while_kernels_run(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are part of what the query holds, and the buffers of kernels come on top of it."""
+    """They are part of what the query holds, and under a limit the buffers of kernels come on top of it."""
     from fuseline.operators.gpu.pipeline import pipeline
 
+    connection.execute("set memory_limit = '8GB'")
     before: list[int] = []
     during: list[int] = []
     held = pipeline._hold
