@@ -20,6 +20,8 @@ from ..sort.ordering import stable_order
 from ..table import Indices, Mask
 
 INT64 = np.iinfo(np.int64)
+FEW_CODES = 1 << 12  # groups of which each mostly has one of the first rows
+FIRST_CHUNK = 1 << 14
 Floats = npt.NDArray[np.float64]
 
 
@@ -37,7 +39,8 @@ class Groups:
         """Rows of each group."""
         if self.codes is None:
             return np.array([self.rows], np.int64)
-        return np.bincount(self.codes, minlength=self.count)
+        known: Ints | None = self.memo.get("sizes")
+        return np.bincount(self.codes, minlength=self.count) if known is None else known
 
     @cached_property
     def most_rows(self) -> int:
@@ -92,12 +95,28 @@ class Groups:
 
     def first_rows(self) -> Indices:
         """The number of each group's first row, -1 for a group without rows."""
+        if self.count <= FEW_CODES:
+            return self._first_of_few()
         first = np.full(self.count, -1, np.int64)
         # Of several writes to one place the last one stays.
         codes = self.all_codes
         for stop in range(self.rows, 0, -CHUNK_ROWS):
             start = max(0, stop - CHUNK_ROWS)
             first[codes[start:stop][::-1]] = np.arange(stop - 1, start - 1, -1)
+        return first
+
+    def _first_of_few(self) -> Indices:
+        """The same of few groups, from the first row on until all that have rows are found, which is mostly soon."""
+        if self.codes is None:
+            return np.array([0 if self.rows else -1])
+        first = np.full(self.count, -1, np.int64)
+        missing = np.count_nonzero(self.sizes)
+        for start in range(0, self.rows, FIRST_CHUNK):
+            if missing == np.count_nonzero(first >= 0):
+                break
+            codes = self.codes[start : start + FIRST_CHUNK]
+            rows = np.flatnonzero(first[codes] < 0)[::-1]
+            first[codes[rows]] = rows + start
         return first
 
     def last_rows(self) -> Indices:
@@ -111,20 +130,25 @@ class Groups:
 
     def compact(self) -> tuple[Groups, Indices]:
         """Return the groups that have rows, renumbered, and the first row of each."""
-        present = np.zeros(self.count, bool)
-        present[self.all_codes] = True
+        memo: dict[str, Ints] = {}
+        if self.count <= FEW_CODES:
+            present = self.sizes > 0
+            memo["sizes"] = self.sizes[present]
+        else:
+            present = np.zeros(self.count, bool)
+            present[self.all_codes] = True
         count = int(np.count_nonzero(present))
         if count == self.count:
             return self, self.first_rows()
-        ranks = _Ranks.of(present)
+        below = (np.cumsum(present) - 1).take if memo else _Ranks.of(present).below
         del present
         codes = np.empty(self.rows, np.int64)
 
         def chunk(start: int, stop: int) -> None:
-            codes[start:stop] = ranks.below(self.all_codes[start:stop])
+            codes[start:stop] = below(self.all_codes[start:stop])
 
         each_chunk(chunk, self.rows)
-        groups = replace(self, codes=codes, count=count, memo={})
+        groups = replace(self, codes=codes, count=count, memo=memo)
         return groups, groups.first_rows()
 
 

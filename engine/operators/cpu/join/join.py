@@ -15,6 +15,7 @@ from ...context import Context
 from .. import table as tables
 from ..functions.expressions import selection
 from ..memory.ask_memory import ask_index, ask_pairs
+from ..memory.chunks import each_chunk
 from ..table import Indices, Mask, Table, from_numpy, gather, validity
 from .join_keys import join_codes
 from .join_pairs import (
@@ -170,7 +171,11 @@ def _gathered(table: Table, rows: Indices | None, columns: list[Column]) -> Tabl
 def _is_all(rows: Indices, count: int) -> bool:
     if len(rows) != count or (count and (rows[0] != 0 or rows[-1] != count - 1)):
         return False
-    return bool((rows == np.arange(count)).all())
+
+    def chunk(start: int, stop: int) -> bool:
+        return bool((rows[start:stop] == np.arange(start, stop)).all())
+
+    return all(each_chunk(chunk, count))
 
 
 def _marked(node: JoinNode, left: Table, matched: Mask, unknown: Mask | None) -> Table:

@@ -80,7 +80,14 @@ class RangePairs:
     rest: Expr | None
 
     def blocks(self) -> Iterator[Pairs]:
-        """Yield pairs (left rows, right rows), a bounded number at a time, but at least those of one row."""
+        """Yield pairs (left rows, right rows), a bounded number at a time, but at least those of one row.
+
+        Where each row has one, and nothing is to be tested, they come at once, as there is memory for them.
+        """
+        if self.rest is None and len(self.rows) == int(self.count.sum()):
+            found = self._pairs(slice(None), len(self.rows))
+            yield found if self.is_left else found[::-1]
+            return
         ends = np.cumsum(self.count)
         begin = 0
         while begin < len(self.rows):
@@ -106,7 +113,7 @@ def range_pairs(
 
     With the lower bounds sorted, the rows whose bound a value reaches come first.  Of these, no row counts before the first one up to which
     an upper bound lies above the value; what is left is a range, of bands that do not overlap exactly the matches.  1.5 million prices
-    among three bands take two CPU cores 40 ms, and 55 where few bounds are searched too (`FEW_BOUNDS` = 0).
+    among three bands, summed by these, take two cores 35 ms of CPU time, and 15 more where few bounds are searched too (`FEW_BOUNDS` = 0).
     """
     is_left = left.num_rows >= right.num_rows
     many, few = (left, right) if is_left else (right, left)

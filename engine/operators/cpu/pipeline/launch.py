@@ -138,7 +138,7 @@ def _main(
         if _rows_of_sums(made, outcome) >= MANY:
             return Launched(doubt="a group has 2**31 rows or more")
         return Launched(outcome, CLOSE if outcome.doubt else None)
-    found: Any
+    found: list[Array] | Array | None
     if made.rows_out:
         ranges = host_kernels.ranges_of(rows, context.threads)
 
