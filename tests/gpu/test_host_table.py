@@ -148,8 +148,8 @@ def test_ties_at_the_end_of_the_first_are_looked_for(
 
     limits(host_table__MOST_ROWS=24, LED_ROWS=12, TOP_K_SHARE=2)
     tried: list[Any] = []
-    try_led = sort._led
-    monkeypatch.setattr(sort, "_led", lambda *given: tried.append(try_led(*given)) or tried[-1])
+    try_led = sort.led
+    monkeypatch.setattr(sort, "led", lambda *given: tried.append(try_led(*given)) or tried[-1])
     key, second = column("k", kind), column("n", "bigint")
     rows = 120
     for equal in (1, 3, 11, 12, 13, 120):  # rows that have the smallest value

@@ -185,9 +185,9 @@ def _finished(
     if not fits(term, most):
         return _on_host(folded, arrays)
     there = None
-    # Groups exist by having rows: where all rows count, none has no value
-    if folded.accumulators[-1] != rows:
-        there = binary(arrays[-1], scalar(0, INT64), Op.GREATER, BOOL)
+    # Groups exist by having rows: where all rows count, none has no value, though it may have too few
+    if folded.accumulators[-1] != rows or folded.least > 1:
+        there = binary(arrays[-1], scalar(folded.least, INT64), Op.GREATER_EQUAL, BOOL)
     if folded.values is not None:
         codes = arrays[0]
         if there is not None:
