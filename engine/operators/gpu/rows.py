@@ -17,7 +17,7 @@ from .compute_few_rows import row_by_row
 from .dictionaries import Coded, Held
 from .few_rows import run_on_host
 from .functions.expressions import evaluate, evaluate_all, selection
-from .functions.kernels_arithmetic import around, proven
+from .functions.kernels_arithmetic import around, proven_of
 from .late_materialization import (
     Bounds,
     Fetch,
@@ -98,13 +98,9 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
     tables.fetch(table, {c.id for _, expr in computed for c in columns_of(expr)})
     values = evaluate_all([expr for _, expr in computed], table)
     columns = {c.id: v for (c, _), v in zip(computed, values, strict=True)}
-    known = {c.id: proven(e, table.columns) for c, e in computed if _has_integers(c.type)}
+    known = {c.id: proven_of(e, table.columns) for c, e in computed}
     same = with_types(table, passed, retyped)
     return Table(together(same, lasting(columns, table.columns, known)), table.num_rows)
-
-
-def _has_integers(data_type: DataType) -> bool:
-    return data_type.is_integer or data_type.is_decimal
 
 
 @on_device

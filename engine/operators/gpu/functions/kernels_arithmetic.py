@@ -130,6 +130,12 @@ def proven(expr: Expr, columns: Mapping[int, Held]) -> Bounds:
     return _bounds(expr, lambda c: bounds_of(columns, c.id) or c.type.integer_range)
 
 
+def proven_of(expr: Expr, columns: Mapping[int, Held]) -> Bounds | None:
+    """Return `proven`, None for an expression of another type than integers and decimals."""
+    is_exact = expr.type.is_integer or expr.type.is_decimal
+    return proven(expr, columns) if is_exact else None
+
+
 def _bounds(expr: Expr, of_column: Callable[[Column], Bounds]) -> Bounds:
     match expr:
         case Literal():

@@ -19,7 +19,8 @@ from ..columns import null_column
 from ..dictionaries import Coded, Held
 from ..few_rows import run_on_host
 from ..functions.expressions import evaluate_all
-from ..late_materialization import Fetch, Fetches, LateColumns, Places
+from ..functions.kernels_arithmetic import proven_of
+from ..late_materialization import Bounds, Fetch, Fetches, LateColumns, Places
 from ..memory.host_table import HostColumns
 from ..table import Table, device_type
 from .pipeline_inputs import Leaf, Relations, ScanLeaf, StoredLeaf
@@ -74,6 +75,7 @@ def late_columns(
     """
     made = _made_of(program)
     columns: dict[int, Held] = {}
+    known: dict[int, Bounds | None] = {}
     nulls: dict[int, Held] = {}
     aliases: Fetches = {}
     places: list[Places] = []
@@ -93,8 +95,9 @@ def late_columns(
             return few.columns
         values = evaluate_all([late.expr for late in made.computed], table)
         columns |= {late.column.id: v for late, v in zip(made.computed, values, strict=True)}
+        known = {late.column.id: proven_of(late.expr, table.columns) for late in made.computed}
     fetches = {new: aliases[alias] for new, alias in made.passed if alias in aliases}
-    return LateColumns(columns, places, fetches)
+    return LateColumns(columns, places, fetches, known)
 
 
 def _fetch(leaf: Leaf, column: Column) -> Fetch:
