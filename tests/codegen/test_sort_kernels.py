@@ -1,4 +1,4 @@
-"""The kernel that makes sort keys one number: run here as simulated CUDA, and compiled for a GPU that need not be there."""
+"""The kernels that make sort keys numbers: run here as simulated CUDA, and compiled for a GPU that need not be there."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuseline.codegen.compile.compiler import Signature
 from fuseline.codegen.handwritten import sort_kernels as kernels
 from tests.codegen import simulator
 
 ROWS = 100
+LEADS = [name for name, _ in kernels.LEAD_SIGNATURE]
 
 
-def run(given: dict[str, Any]) -> None:
+def run(
+    given: dict[str, Any], name: str = kernels.DIGIT, signature: Signature = kernels.SIGNATURE
+) -> None:
     cuda = simulator.Cuda(1, 32, 0)
     space: dict[str, Any] = {"cuda": cuda}
     text = kernels.SOURCE.read_text().replace("from numba import cuda\n", "")
     exec(compile(text, str(kernels.SOURCE), "exec"), space)
     arguments = [
-        np.int64(given[n]) if isinstance(given[n], int) else given[n] for n, _ in kernels.SIGNATURE
+        np.int64(given[n]) if isinstance(given[n], int) else given[n] for n, _ in signature
     ]
-    cuda.launch(space[kernels.DIGIT], arguments)
+    cuda.launch(space[name], arguments)
 
 
 @pytest.mark.parametrize("turned", [0, 1])
@@ -50,8 +54,28 @@ def test_a_digit(turned: int, nullable: int, begun: int, narrow: int) -> None:
         assert (out32 if short else out64).tolist() == expected.tolist()
 
 
-def test_it_compiles_for_a_gpu(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wide", [0, 1])
+def test_the_first_bytes_of_texts(wide: int) -> None:
+    texts = ["", "a", "a\0", "ab", "abcdefgh", "abcdefghi", "b", "é", "\U0010ffff", "zz"]
+    data = "".join(texts).encode()
+    offsets = np.cumsum([0, *(len(text.encode()) for text in texts)])
+    out = np.zeros(len(texts), np.int64)
+    given = (
+        len(texts),
+        np.frombuffer(data, np.uint8),
+        wide,
+        offsets.astype(np.int32),
+        offsets,
+        out,
+    )
+    run(dict(zip(LEADS, given, strict=True)), kernels.LEAD, kernels.LEAD_SIGNATURE)
+    padded = [text.encode()[:8].ljust(8, b"\0") for text in texts]
+    assert out.tolist() == [int.from_bytes(text, "big") - 2**63 for text in padded]
+
+
+@pytest.mark.parametrize("kernel", [kernels.digit_kernel, kernels.lead_kernel])
+def test_they_compile_for_a_gpu(kernel: Any, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.digit_kernel(tmp_path, (9, 0)).machine_code()
+    code, origin = kernel(tmp_path, (9, 0)).machine_code()
     assert code
     assert origin == "compiler"

@@ -1,4 +1,4 @@
-"""A CUDA kernel, written by hand, that makes several sort keys one number; `sort_kernels` lists its parameters."""
+"""CUDA kernels, written by hand, that make sort keys numbers: several keys one, and texts by their first bytes; `sort_kernels` lists their parameters."""
 
 from __future__ import annotations
 
@@ -36,4 +36,21 @@ def sort_digit(  # type: ignore[no-untyped-def]
             out32[row] = np.int32(digit)
         else:
             out64[row] = digit
+        row += np.int64(cuda.gridsize(1))
+
+
+def text_lead(rows, characters, wide, offsets32, offsets64, out):  # type: ignore[no-untyped-def]
+    """Write the first 8 bytes of each string as a number: one that is less has less text, equal ones may differ behind them."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        if wide != 0:
+            at, end = np.int64(offsets64[row]), np.int64(offsets64[row + 1])
+        else:
+            at, end = np.int64(offsets32[row]), np.int64(offsets32[row + 1])
+        number = np.int64(0)
+        for place in range(8):
+            number <<= np.int64(8)
+            if at + place < end:
+                number |= np.int64(characters[at + place])
+        out[row] = number ^ np.int64(-(2**63))  # bytes have no sign
         row += np.int64(cuda.gridsize(1))

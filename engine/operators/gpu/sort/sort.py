@@ -32,6 +32,7 @@ from ..memory.host_table import HostColumns
 from ..memory.upload import row_numbers
 from ..table import Table
 from .packed_keys import Direction, packed
+from .text_leads import leads
 
 Op = plc.binaryop.BinaryOperator
 # Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
@@ -91,10 +92,8 @@ def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> Host
     if not max(host_table.MOST_ROWS, TOP_K_SHARE * count) < table.num_rows <= MOST_LED_ROWS:
         return None
     (lead,) = sort_keys(table, [key.column])
-    if lead.type().id() == plc.TypeId.STRING:
-        return None
     few = _leading(table, key, columns, lead, end)
-    if few is not None:
+    if few is not None or lead.type().id() == plc.TypeId.STRING:
         return few
     order = sorted_rows([lead], [(key.descending, key.nulls_first)])
     (rows,) = plc.copying.slice(order, [0, count])
@@ -108,16 +107,23 @@ def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> Host
 def _leading(
     table: Table, key: p.Order, columns: Sequence[Column], lead: plc.Column, end: int
 ) -> HostColumns | None:
-    """The same by kernels that sort nothing; None for keys that are no integers without NULL, and where too many are equal."""
-    if lead.null_count():
+    """The same by kernels that sort nothing; None for keys that are no integers or texts without NULL, and where too many are equal."""
+    numbers = _numbers(lead)
+    if numbers is None:
         return None
-    numbers = as_integers(sortable(lead))
     kind = numbers.type().id()
     if kind in (*UNSIGNED, plc.TypeId.INT8, plc.TypeId.INT16):
         numbers = cast(numbers, INT64)
     elif kind not in (plc.TypeId.INT32, plc.TypeId.INT64):
         return None
     return to_host.leading(table, columns, numbers, key.descending, end)
+
+
+def _numbers(lead: plc.Column) -> plc.Column | None:
+    """Return numbers in the order of a key without NULL: integers as they are, texts by their first bytes."""
+    if lead.null_count():
+        return None
+    return leads(lead) if lead.type().id() == plc.TypeId.STRING else as_integers(sortable(lead))
 
 
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:
@@ -245,10 +251,11 @@ def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
 
     They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
     """
-    (column,) = sort_keys(table, [key.column])
-    if column.null_count() or table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
+    if table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
         return None
-    column = as_integers(sortable(column))
+    column = _numbers(*sort_keys(table, [key.column]))
+    if column is None:
+        return None
     if column.type().id() in UNSIGNED:
         column = cast(column, INT64)
     if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
