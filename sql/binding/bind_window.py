@@ -75,7 +75,8 @@ def pass_over(windows: Mapping[str, exp.Expr]) -> None:
 
 def _unknown(name: exp.Expr, known: Mapping[str, exp.Expr]) -> UnknownName:
     hint = nearest(name.name, [node.this.name for node in known.values()])
-    return UnknownName(f'There is no window "{name.name}" in this query.{hint}', span_of(name))
+    remedy = hint or f" Name one behind FROM and WHERE: WINDOW {name.name} AS (ORDER BY ...)."
+    return UnknownName(f'There is no window "{name.name}" in this query.{remedy}', span_of(name))
 
 
 def _definition(node: exp.Expr, scope: Scope, text: str | None = None) -> _Definition:

@@ -257,6 +257,11 @@ def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
             f'The generated column "{reader}" is made of "{name}", so its type stays.',
             span_of(node),
         )
+    if kind is not None and any(name.lower() in _names(c, table.scope) for c in table.rules.checks):
+        raise CatalogError(
+            f'"{name}" is part of a CHECK of the table, so its type stays: create the table anew.',
+            span_of(node),
+        )
     if kind is not None:
         target = data_type(kind, table.scope.session.catalog.user_types)
         using = node.args.get("using")
