@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from .answers import Answer, Columns, counted, done, table_of
 from .catalog import View
-from .change_tables import changed
+from .change_tables import Changed, changed, numbered_rows
 from .errors import InvalidQuery, TransactionError, printable
 from .plan.changes.catalog_objects import is_left
 from .plan.changes.database_changes import DatabaseStatement
+from .plan.changes.stand_in import filled
 from .plan.changes.table_rules import DESCRIPTION, described
 from .plan.statements import (
     AlterTable,
@@ -151,6 +152,11 @@ def _explain(connection: Connection, statement: Explain) -> Answer:
     from .observe.explain import explain
 
     plan = statement.query.plan
+    if statement.existing is not None:
+        table = connection.catalog.table(statement.table)
+        assert isinstance(table, Changed), "bound"
+        rows = numbered_rows(table.on_host(), statement.existing)
+        plan = filled(plan, {statement.existing: rows})
     if statement.analyze:
         known = connection.known_plan(statement.text)
         plan = plan if known is None else known.source

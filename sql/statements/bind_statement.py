@@ -14,7 +14,6 @@ from fuseline.plan.changes.database_changes import Checkpoint
 from fuseline.plan.changes.table_rules import rules_of
 from fuseline.plan.statements import (
     Describe,
-    Explain,
     NoOperation,
     Query,
     SetOption,
@@ -33,6 +32,7 @@ from .bind_changes import delete_rows, insert_rows, truncate, update_rows
 from .bind_comment import comment
 from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
+from .bind_explain import explained
 from .bind_merge import merge_rows
 from .bind_secret import create_secret, drop_secret, is_secret
 from .bind_sequence import create_sequence, drop_sequence, is_sequence_change
@@ -100,9 +100,7 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
     word = first_word(piece)
     if word == "EXPLAIN":
         rest, analyze = split_explain(piece)
-        if first_word(rest) not in _QUERY_WORDS:
-            raise Unsupported("EXPLAIN takes a query.", Span(rest.start, rest.end))
-        return Explain(bind_result(scope.session.parse(rest), scope), analyze, rest.sql.strip())
+        return explained(bind_statement(rest, scope), analyze, rest)
     if word in _TRANSACTIONS:
         pattern, action = _TRANSACTIONS[word]
         return Transaction(action, bool(_behind(piece, word, pattern).groupdict().get("only")))
