@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from .answers import Answer, done
 from .errors import ExecutionError, InvalidQuery, UnknownName, Unsupported, nearest
+from .plan.casts import cast
 from .plan.changes.catalog_objects import is_left
 from .plan.changes.session_objects import UserType
 from .plan.coercion import enum_of
-from .plan.expr import Interval, Literal, Value
+from .plan.composed.nested_values import list_value, struct_pack
+from .plan.expr import Expr, Interval, Literal, Value
 from .plan.statements import (
     CreateMacro,
     CreateSecret,
@@ -26,11 +28,13 @@ from .plan.statements import (
     SessionStatement,
     SetVariable,
 )
+from .plan.types import DataType, Kind
 
 if TYPE_CHECKING:
     from .catalog import Catalog
     from .connection import Connection
-    from .plan.types import DataType
+
+_PLAIN = (bool, int, float, Decimal, str, bytes, date, datetime)
 
 
 def run_session_statement(connection: Connection, statement: SessionStatement) -> Answer:
@@ -52,8 +56,8 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
             rows = connection.run(query.plan).to_arrow()
             if rows.num_rows != 1:
                 raise ExecutionError(f"SET VARIABLE takes one row, and there are {rows.num_rows}.")
-            literal = _literal(rows.column(0)[0].as_py(), query.plan.columns[0].type)
-            catalog.change_session(lambda s: s.variables.update({name.lower(): literal}))
+            found = _constant(rows.column(0)[0].as_py(), query.plan.columns[0].type)
+            catalog.change_session(lambda s: s.variables.update({name.lower(): found}))
         case CreateMacro(macro=macro):
             known = catalog.macro(macro.name)
             if known is None or not is_left("macro", macro.name, statement.if_there):
@@ -104,8 +108,18 @@ def _create_type(connection: Connection, statement: CreateType) -> None:
     catalog.put_named(UserType(catalog.new_name([made.name]), made.type))
 
 
+def _constant(value: object, data_type: DataType) -> Expr:
+    """Return a value of an answer as a constant of queries; raises `Unsupported` for MAP."""
+    if isinstance(value, list) and data_type.kind is Kind.LIST:
+        inside = [_constant(element, data_type.children[0]) for element in value]
+        return cast(list_value(inside, None), data_type)
+    if isinstance(value, dict) and data_type.kind is Kind.STRUCT:
+        fields = zip(value.values(), data_type.children, strict=True)
+        return cast(struct_pack(data_type.names, [_constant(*f) for f in fields], None), data_type)
+    return _literal(value, data_type)
+
+
 def _literal(value: object, data_type: DataType) -> Literal:
-    """Return a value of an answer as a constant of queries."""
     known: Value
     if isinstance(value, pa.MonthDayNano):
         months, days, nanoseconds = value
@@ -114,7 +128,7 @@ def _literal(value: object, data_type: DataType) -> Literal:
         known = data_type.names.index(value)
     elif isinstance(value, UUID):
         known = value.bytes
-    elif value is None or isinstance(value, bool | int | float | Decimal | str | date | datetime):
+    elif value is None or isinstance(value, _PLAIN):
         known = value
     else:
         raise Unsupported(f"A variable of the type {data_type} is not supported.")

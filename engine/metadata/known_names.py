@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from ..plan.changes.catalog_objects import TEMP
 from ..plan.coercion import TYPE_NAMES
+from ..plan.expr import Cast, Expr, Literal
 from ..plan.files.read_options import TABLE_FUNCTIONS
 from ..plan.functions import spellings
 from ..plan.types import INTEGER_BITS, DataType, Kind
@@ -130,9 +131,21 @@ def _category(data_type: DataType) -> str | None:
 
 
 def variables(here: Here) -> Iterator[Row]:
-    for name, literal in here.catalog.session.variables.items():
-        value = None if literal.value is None else str(literal.value)
-        yield (name, value, str(literal.type))
+    for name, constant in here.catalog.session.variables.items():
+        yield (name, _shown(constant), str(constant.type))
+
+
+def _shown(constant: Expr) -> str | None:
+    """Return the text of a constant, lists and structs as casts write them."""
+    if isinstance(constant, Literal):
+        return None if constant.value is None else str(constant.value)
+    if isinstance(constant, Cast):
+        return _shown(constant.operand)
+    parts = [_shown(part) or "NULL" for part in constant.children]
+    if constant.type.kind is Kind.LIST:
+        return f"[{', '.join(parts)}]"
+    pairs = zip(constant.type.names, parts, strict=True)
+    return f"{{{', '.join(f'{name!r}: {part}' for name, part in pairs)}}}"
 
 
 def secrets(here: Here) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from fuseline.errors import FuselineError, InvalidQuery
+from fuseline.plan.composed.nested_values import listed_constants
 from fuseline.plan.files.read_options import (
     READ_OPTIONS,
     SAID_BY_NAME,
@@ -90,7 +91,11 @@ def option_value(node: exp.Expr, scope: Scope) -> object:
         case exp.Column(this=exp.Identifier() as name) if len(node.parts) == 1:
             use(node, name)
             return name.name
-    return plain_constant(scope.inside("an option").bind(node), "An option")
+    bound = scope.inside("an option").bind(node)
+    listed = listed_constants(bound)  # of a variable
+    if listed is not None:
+        return [plain_constant(element, "An option") for element in listed]
+    return plain_constant(bound, "An option")
 
 
 def _entry(item: exp.Expr, scope: Scope) -> tuple[str, object]:

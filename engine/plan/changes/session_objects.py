@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 
-from ..expr import Literal
+from ..expr import Expr
 from ..types import DataType
 from ..udf.python_aggregate import PythonAggregate
 from ..udf.python_function import PythonFunction
@@ -45,7 +45,7 @@ class SessionObjects:
     """By names in lower case; functions are part of transactions."""
 
     prepared: dict[str, StoredText] = field(default_factory=dict)
-    variables: dict[str, Literal] = field(default_factory=dict)
+    variables: dict[str, Expr] = field(default_factory=dict)
     functions: dict[str, PythonFunction | PythonAggregate] = field(default_factory=dict)
     seeds: Random = field(default_factory=Random)  # of random() and samples
     began: datetime | None = None  # the transaction, if one is open
