@@ -101,6 +101,12 @@ def _binary(name: str) -> Handler:
     return handler
 
 
+def _contained(node: exp.Expr, scope: Scope) -> Expr:
+    """A <@ b -> list_has_all(b, a)."""
+    part, whole = bind(node.this, scope), bind(node.expression, scope)
+    return infer.call("list_has_all", [whole, part], span_of(node))
+
+
 def _unary(name: str) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Expr:
         return infer.call(name, [bind(node.this, scope)], span_of(node))
@@ -300,6 +306,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.BitwiseNot: _unary("bit_not"),
     **{kind: _binary(name) for kind, name in function_names.BINARY.items()},
     exp.DPipe: _concatenation,
+    exp.ArrayContainedBy: _contained,
     **{
         kind: lambda node, scope, name=name: bind_comparison(node, scope, name)  # type: ignore[misc]
         for kind, name in function_names.COMPARISONS.items()

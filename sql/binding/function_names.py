@@ -48,6 +48,8 @@ BINARY: dict[type[exp.Expr], str] = {
     exp.BitwiseLeftShift: "shift_left",
     exp.BitwiseRightShift: "shift_right",
     exp.DPipe: "concat",
+    exp.ArrayContainsAll: "list_has_all",
+    exp.ArrayOverlaps: "list_has_any",
 }
 
 COMPARISONS: dict[type[exp.Expr], str] = {

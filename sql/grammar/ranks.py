@@ -22,7 +22,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol, TypeVar
 
 Node = TypeVar("Node")
-_SYMBOLS = ("|| ^@ -> ->>", "& | << >>", "+ -", "* / // %", "^ **")
+_SYMBOLS = ("|| ^@ && @> <@ -> ->>", "& | << >>", "+ -", "* / // %", "^ **")
 ANY, BITS, SUMS = range(3)
 RANKS = {symbol: rank for rank, symbols in enumerate(_SYMBOLS) for symbol in symbols.split()}
 _KEEPS_SIGN = re.compile(r"[~!@%^&|]")

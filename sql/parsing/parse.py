@@ -48,11 +48,13 @@ if str(sys.modules[DuckDBParser.__module__].__file__).endswith(".so"):
 
 _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _BINARY: dict[str, type[exp.Expr]] = {
-    "||": exp.DPipe, "^@": exp.StartsWith, "->": exp.JSONExtract, "->>": exp.JSONExtractScalar,
+    "||": exp.DPipe, "^@": exp.StartsWith, "&&": exp.ArrayOverlaps, "@>": exp.ArrayContainsAll, "<@": exp.ArrayContainedBy,
+    "->": exp.JSONExtract, "->>": exp.JSONExtractScalar,
     "&": exp.BitwiseAnd, "|": exp.BitwiseOr, "<<": exp.BitwiseLeftShift, ">>": exp.BitwiseRightShift,
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div, "//": exp.IntDiv, "%": exp.Mod,
     "^": exp.Pow, "**": exp.Pow,
 }  # fmt: skip
+_RANKED = (TokenType.CARET_AT, TokenType.DAMP, TokenType.AT_GT, TokenType.LT_AT)
 _TOKENIZER = DuckDB.Tokenizer
 _SIGNS = frozenset(
     kind
@@ -84,9 +86,7 @@ class Parser(DuckDBParser):
         "@": lambda self: self.expression(exp.Abs(this=climb(self, SUMS))),
     }
     RANGE_PARSERS: ClassVar = {
-        kind: parse
-        for kind, parse in DuckDBParser.RANGE_PARSERS.items()
-        if kind is not TokenType.CARET_AT
+        kind: parse for kind, parse in DuckDBParser.RANGE_PARSERS.items() if kind not in _RANKED
     }
 
     FUNCTIONS: ClassVar = {  # those of lists, bytes and JSON as calls by their own names, with the arguments that are written

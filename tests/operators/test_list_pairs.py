@@ -21,6 +21,7 @@ TABLE = pa.table(
     }
 )  # fmt: skip
 QUERIES = (
+    "select l && w, l @> [1], w <@ [1, 2, 3, 4], l && w or w @> [2], l || w && [2], [2] && (w || l) from t where not l && [99] or l is null",
     "select list_where(l, b), array_where(w, [true]), list_where(s_, [false, true]) from (select *, [s, p] s_ from t)",
     "select list_distance(v, w), list_dot_product(w, v), list_inner_product(v, v), list_negative_inner_product(v, w), list_negative_dot_product(w, w), list_distance(v::float[], w::float[]) is null from t",
     "select string_split_regex(s, p), regexp_split_to_array(s, '[;,] *'), str_split_regex(s, ''), string_split_regex(s, 'A', 'i') from t",
