@@ -50,7 +50,7 @@ SIGNATURES = {
     """,
     "it is the version of Fuseline": "version()",
     "is to come": """
-        avg(INTERVAL) mean(INTERVAL) current_date() date_trunc(VARCHAR,INTERVAL)
+        avg(INTERVAL) mean(INTERVAL) date_trunc(VARCHAR,INTERVAL)
         datetrunc(VARCHAR,INTERVAL)
     """,
 }
@@ -60,9 +60,6 @@ TYPES = ("The type UHUGEINT is",)
 
 # Examples that differ -> reason
 EXAMPLES = {
-    "make_date({'year': 2024, 'month': 11, 'day': 14})": "a date of a struct: is to come",
-    r"regexp_extract('2023-04-15', '(\d+)-(\d+)-(\d+)', ['y', 'm', 'd'])": "a struct of the groups: is to come",
-    "regexp_extract('John Doe', '([a-z]+) ([a-z]+)', ['first_name', 'last_name'], 'i')": "a struct of the groups: is to come",
     "strptime('4/15/2023 10:56:00', ['%d/%m/%Y %H:%M:%S', '%m/%d/%Y %H:%M:%S'])": "several formats: is to come",
     "nanosecond(timestamp_ns '2021-08-03 11:59:44.123456789')": "moments have microseconds here",
     r"decode('\xA0'::BLOB, 'replace')": "DuckDB replaces valid characters behind invalid ones: 'strict' and 'ignore' are known",

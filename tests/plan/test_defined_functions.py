@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuseline
-from fuseline.errors import ExecutionError, Unsupported
+from fuseline.errors import ExecutionError, FuselineError, Unsupported
 from tests.compare import assert_same_as_duckdb
 
 DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+00', interval 1 day"
@@ -22,6 +22,11 @@ DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+0
         "select assert_true(x > 0, 'low') from (values (1), (2)) as t(x)",
         "from values (1, 2), (3, 4) as t(a, b) order by a",
         "select * from (values (1)) as a(x) join values (1, 2) as b(x, y) using (x)",
+        r"select regexp_extract(s, '([a-z])(?P<n>\d)?', ['l', 'n']), regexp_extract(s, '[(](b)|(.)', ['x']) from (values ('a1'), (null), ('b'), ('7')) t(s)",
+        r"select regexp_extract('ab', '(A)(?:b)', ['x'], 'i'), regexp_extract('aB', 'b', 'i'), regexp_extract('a1b2', '([a-z])(\d)', 2)",
+        "select make_date({'year': 2024, 'month': m, 'day': 14}), make_date(19723), make_date(2024, m, 2) from (values (11), (null)) t(m)",
+        "select array_length(l, 1), array_length(l), l && [2, null] as o from (values ([1, 2]), ([]), (null)) t(l)",
+        "select current_date() = current_date, typeof(current_date())",
         f"select range({DAYS}) as a, generate_series({DAYS}) as b",
         f"select * from range({DAYS}) as t(x) order by x",
         "select range(timestamptz '2024-01-31 00:00:00+00', t, interval 2 hours) from (values (timestamptz '2024-01-31 05:00:00+00'), (null)) as s(t)",
@@ -46,3 +51,22 @@ def test_series_by_days_are_refused_in_zones() -> None:
 def test_what_is_asserted_is_raised() -> None:
     with pytest.raises(ExecutionError, match="Assertion: low"):
         fuseline.connect(device="cpu").sql("select assert_true(1 > 2, 'low')").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select array_length([[1]], 2)", "takes the dimension 1 alone"),
+        (
+            r"select regexp_extract('1', '(\\d)', ['a', 'b'])",
+            "The pattern has 1 groups, and 2 names",
+        ),
+        (
+            "select regexp_extract('1', '(1)', [s]) from (values ('x')) t(s)",
+            "list of constant texts",
+        ),
+    ],
+)
+def test_what_they_do_not_take(query: str, message: str) -> None:
+    with pytest.raises(FuselineError, match=message):
+        fuseline.connect(device="cpu").sql(query)

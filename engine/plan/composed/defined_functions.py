@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import date
 
-from ...errors import Span
+from ...errors import InvalidQuery, Span, Unsupported
 from .. import infer
 from ..expr import Expr, Literal
-from ..types import BIGINT, INTERVAL, VARCHAR
+from ..types import BIGINT, DATE, INTERVAL, VARCHAR, Kind
 from .derived_dates import DERIVED_DATES
 from .derived_texts import typeof
-from .nested_values import cut, struct_pack
+from .nested_values import cut, field, listed_constants, struct_pack
 
 
 def _without_last(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -63,7 +65,70 @@ def _as_size(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("format_bytes", args, span)
 
 
+def _make_date(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Of a year, a month and a day, of a STRUCT of them, or of days since 1970."""
+    if len(args) == 1 and args[0].type.kind is Kind.STRUCT and not args[0].type.is_tuple:
+        args = [field(args[0], part, span) for part in ("year", "month", "day")]
+    elif len(args) == 1:
+        return infer.call("add_days", [Literal(date(1970, 1, 1), DATE), *args], span)
+    return infer.call("make_date", args, span)
+
+
+def _length_along(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Of the first dimension, which may be named."""
+    dimension = args[1] if len(args) > 1 else Literal(1, BIGINT)
+    if not isinstance(dimension, Literal) or dimension.value != 1:
+        raise Unsupported(
+            "array_length takes the dimension 1 alone: length(l[1]) is that of an element.", span
+        )
+    return infer.call("list_length", args[:1], span)
+
+
+def _regexp_extract(args: Sequence[Expr], span: Span | None) -> Expr:
+    """A text in the place of the group is the options; a list is of names, which the groups have as fields of a STRUCT."""
+    if len(args) > 2 and args[2].type.kind is Kind.LIST:
+        return _named_groups(args, span)
+    if len(args) == 3 and args[2].type.kind is Kind.VARCHAR:
+        args = [*args[:2], infer.literal(0), args[2]]
+    return infer.call("regexp_extract", args, span)
+
+
+def _named_groups(args: Sequence[Expr], span: Span | None) -> Expr:
+    text, pattern, given, *options = args
+    named = listed_constants(given) or ()
+    names = [str(each.value) for each in named if isinstance(each, Literal) and each.value]
+    if not names or len(names) < len(named):
+        raise InvalidQuery(
+            "The names of groups are a list of constant texts: ['year', 'month'].", span
+        )
+    if isinstance(pattern, Literal) and (groups := _groups(str(pattern.value))) < len(names):
+        raise InvalidQuery(
+            f"The pattern has {groups} groups, and {len(names)} names are given.", span
+        )
+    parts = [
+        infer.call("regexp_extract", [text, pattern, infer.literal(i), *options], span)
+        for i in range(1, len(names) + 1)
+    ]
+    made = struct_pack(names, parts, span)
+    known = infer.call("is_not_null", [text], span)
+    return infer.case([known], [made], Literal(None, made.type), span)
+
+
+def _groups(pattern: str) -> int:
+    """Return how many groups a pattern has: parentheses that open neither behind a backslash, nor in brackets, nor before a question mark, but for (?P<name>."""
+    plain = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "", pattern, flags=re.DOTALL)
+    return len(re.findall(r"\((?!\?)|\(\?P?<", plain))
+
+
 DEFINED_FUNCTIONS = {
+    "make_date": (_make_date, 1, 3, "make_date(BIGINT[, BIGINT, BIGINT])"),
+    "array_length": (_length_along, 1, 2, "array_length(any[][, BIGINT])"),
+    "regexp_extract": (
+        _regexp_extract,
+        2,
+        4,
+        "regexp_extract(VARCHAR, VARCHAR[, INTEGER | VARCHAR[][, VARCHAR]])",
+    ),
     "array_pop_back": (_without_last, 1, 1, "array_pop_back(any[])"),
     "array_pop_front": (_without_first, 1, 1, "array_pop_front(any[])"),
     "map_contains_value": (_has_value, 2, 2, "map_contains_value(MAP, any)"),

@@ -82,13 +82,6 @@ def _era(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.cast(after, BIGINT, span=span)
 
 
-def _make_date(args: Sequence[Expr], span: Span | None) -> Expr:
-    """Of a year, a month and a day, or of days since 1970."""
-    if len(args) == 1:
-        return infer.call("add_days", [Literal(date(1970, 1, 1), DATE), *args], span)
-    return infer.call("make_date", args, span)
-
-
 def _age(args: Sequence[Expr], span: Span | None) -> Expr:
     """Of one moment: until the beginning of today."""
     today = Literal(datetime.combine(statement_time.today(), time.min), TIMESTAMP)
@@ -133,10 +126,10 @@ DERIVED_DATES = {
         "nanosecond(TIMESTAMP | INTERVAL)",
     ),
     "make_timestamp_ms": (_from_ms, 1, 1, "make_timestamp_ms(BIGINT)"),
-    "make_date": (_make_date, 1, 3, "make_date(BIGINT[, BIGINT, BIGINT])"),
     "era": (_era, 1, 1, "era(TIMESTAMP)"),
     "age": (_age, 1, 2, "age(TIMESTAMP[, TIMESTAMP])"),
     "time_bucket": (_time_bucket, 2, 3, "time_bucket(INTERVAL, TIMESTAMP[, TIMESTAMP | INTERVAL])"),
+    "current_date": (_moment(statement_time.today), 0, 0, "current_date()"),
     "today": (_moment(statement_time.today), 0, 0, "today()"),
     **{
         name: (_moment(statement_time.now), 0, 0, f"{name}()")

@@ -9,7 +9,7 @@ from ...errors import Span
 from .. import infer
 from ..all_values import is_null_constant
 from ..expr import Expr, Literal
-from ..types import BIT, NULL, VARCHAR, Kind
+from ..types import BIT, NULL, VARCHAR
 
 NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}
 
@@ -40,13 +40,6 @@ def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("mul", [infer.call("strlen", args, span), infer.literal(8)], span)
 
 
-def _regexp_extract(args: Sequence[Expr], span: Span | None) -> Expr:
-    """A text in the place of the group is the options."""
-    if len(args) == 3 and args[2].type.kind is Kind.VARCHAR:
-        args = [*args[:2], infer.literal(0), args[2]]
-    return infer.call("regexp_extract", args, span)
-
-
 DERIVED_TEXTS = {
     **{name: (_text(value), 0, 0, f"{name}()") for name, value in NAMES_OF_HERE.items()},
     "typeof": (typeof, 1, 1, "typeof(any)"),
@@ -58,10 +51,4 @@ DERIVED_TEXTS = {
         "cast_to_type(any, any)",
     ),
     "bit_length": (_bit_length, 1, 1, "bit_length(VARCHAR)"),
-    "regexp_extract": (
-        _regexp_extract,
-        2,
-        4,
-        "regexp_extract(VARCHAR, VARCHAR[, INTEGER[, VARCHAR]])",
-    ),
 }
