@@ -50,7 +50,7 @@ SIGNATURES = {
     """,
     "it is the version of Fuseline": "version()",
     "is to come": """
-        avg(INTERVAL) mean(INTERVAL) date_trunc(VARCHAR,INTERVAL)
+        date_trunc(VARCHAR,INTERVAL)
         datetrunc(VARCHAR,INTERVAL)
     """,
 }

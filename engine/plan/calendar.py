@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 
 MICROS_A_DAY = 86_400_000_000
+DAYS_A_MONTH = 30  # what DuckDB compares intervals by
 EPOCH_DAY, EPOCH = date(1970, 1, 1), datetime(1970, 1, 1)
 MICROSECOND = timedelta(microseconds=1)
 INFINITE_DAY, INFINITE_MICROS = 2**31 - 1, 2**63 - 1  # DuckDB's 'infinity'; negated: '-infinity'

@@ -66,7 +66,7 @@ def tokenize(piece: Piece) -> list[Token]:
 
 def _with_digits(tokens: list[Token]) -> Iterator[Token]:
     """Make one token of x'AB12' and of b'101', of which sqlglot makes a name and a text."""
-    before = None
+    before: Token | None = None
     for token in tokens:
         kind = None if before is None else _OF_DIGITS.get(before.text.lower())
         if (

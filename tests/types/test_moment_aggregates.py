@@ -59,3 +59,22 @@ def test_near_quantiles() -> None:
         "select approx_quantile(z, 0.5), approx_quantile(c, 0.2), approx_quantile(n, 0.9) from t"
     )
     assert_same_as_duckdb(query, {"t": rows}, setup=IN_UTC, backend="cpu")
+
+
+INTERVALS = """
+    create table spans as select i % 7 as g, case when i % 11 then to_months(i * 37 % 50 - 20) + to_days(i * 61 % 90 - 40)
+    + to_microseconds(i * 7919 % 1000003 * 1234567 - 500000000000) end as x from range(60) t(i)
+"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select g, avg(x)::varchar as a, avg(distinct x)::varchar as b, mean(x) filter (g > 3) as c from spans group by g",
+        "select avg(x) as a, typeof(avg(x)) as t, (select avg(x) from spans where g > 9) as none from spans",
+        "select g, avg(x) over (partition by g) as a from spans where g < 2",
+        "select avg(b - a) as d from (values (timestamp '2024-01-01', timestamp '2024-01-03 10:00'), (timestamp '2024-01-01', timestamp '2024-01-02'), (null, null)) t(a, b)",
+    ],
+)
+def test_intervals_have_means(query: str) -> None:
+    assert_same_as_duckdb(query, setup=[INTERVALS], fuse=("always", "never"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 
 from ...errors import Span
-from ..calendar import INFINITE_MICROS, MICROS_A_DAY
+from ..calendar import DAYS_A_MONTH, INFINITE_MICROS, MICROS_A_DAY
 from ..casts import cast
 from ..expr import Call, Cast, Expr, Literal
 from ..literals import literal
@@ -15,6 +16,7 @@ from ..types import (
     DATE,
     DOUBLE,
     INTEGER,
+    INTERVAL,
     TIME,
     TIMESTAMP,
     TIMESTAMP_NS,
@@ -31,6 +33,8 @@ def of_moments(
     make: Make, name: str, args: Sequence[Expr], aggregate: Aggregate, span: Span | None
 ) -> Expr | None:
     """Return the aggregate of dates, times or moments; None for one that takes them as they are."""
+    if name == "avg" and len(args) == 1 and args[0].type == INTERVAL:
+        return _mean_of_intervals(make, args[0], aggregate, span)
     if not args or not args[0].type.is_temporal:
         return None
     rule = _RULES.get(name)
@@ -133,3 +137,37 @@ def _interval(make: Make, micros: Expr, span: Span | None) -> Expr:
     rest = make.call("mod", [micros, day], span)
     parts = [make.call("to_days", [days], span), make.call("to_microseconds", [rest], span)]
     return make.call("add", parts, span)
+
+
+def _mean_of_intervals(make: Make, value: Expr, aggregate: Aggregate, span: Span | None) -> Expr:
+    """Months, days and microseconds each by the number of rows; what is left of a month or day counts as 30 days, or 24 hours.
+
+    The microseconds that are left are added, as in DuckDB.
+    """
+
+    def call(name: str, *args: Expr | int) -> Expr:
+        given = [literal(a) if isinstance(a, int) else a for a in args]
+        return make.call(name, given, span)
+
+    def total(*parts: tuple[str, int]) -> Expr:
+        scaled = [call("mul", cast(call(part, value), BIGINT), scale) for part, scale in parts]
+        return cast(aggregate("sum", [reduce(partial(call, "add"), scaled)]), BIGINT)
+
+    def divided(number: Expr) -> tuple[Expr, Expr]:
+        return call("int_div", number, rows), call("mod", number, rows)
+
+    rows = aggregate("count", [value])
+    months, of_month = divided(total(("year", 12), ("month", 1)))
+    more_days, of_more = divided(call("mul", of_month, DAYS_A_MONTH))
+    days, of_day = divided(total(("day", 1)))
+    micros, left = divided(
+        total(("hour", 3_600_000_000), ("minute", 60_000_000), ("microsecond", 1))
+    )
+    rest = call("mul", call("add", of_more, of_day), MICROS_A_DAY)
+    micros = call("add", micros, divided(rest)[0])
+    parts = (
+        call("to_months", cast(months, INTEGER)),
+        call("to_days", cast(call("add", days, more_days), INTEGER)),
+        call("to_microseconds", cast(call("add", micros, left), BIGINT)),
+    )
+    return reduce(partial(call, "add"), parts)

@@ -9,15 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....plan.calendar import MICROS_A_DAY
+from ....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.types import BOOLEAN, Kind
 from .. import table as tables
 from ..sort.keys import value_ranks
 from . import kernels_wide as wide
 from .vectors import Array, Kernel, Vector, booleans, both_valid, null_constant
-
-DAYS_A_MONTH = 30  # what DuckDB compares intervals by
 
 
 def known_true(vector: Vector) -> Array:

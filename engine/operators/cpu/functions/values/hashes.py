@@ -12,10 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .....plan.calendar import MICROS_A_DAY
+from .....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.types import UBIGINT, DataType, Kind
-from ..kernels_logic import DAYS_A_MONTH
 from ..vectors import Kernel, Vector
 
 _Hashes = npt.NDArray[np.uint64]
