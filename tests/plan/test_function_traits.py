@@ -81,6 +81,15 @@ def test_what_is_never_null(call: str, connection: Any) -> None:
     }
 
 
+NULLS = {"and": "null::boolean and null", "or": "null::boolean or null", "greatest": "greatest(null::int, null)", "least": "least(null::int, null)", "coalesce": "coalesce(null::int, null)"}  # fmt: skip
+
+
+def test_what_is_null_of_nulls_alone(connection: Any) -> None:
+    assert {row.name for row in SCALAR.values() if row.nulls == "all"} == set(NULLS)
+    (found,) = connection.sql(f"select {', '.join(NULLS.values())}").fetchall()
+    assert set(found) == {None}
+
+
 SQL = SIGNS | {"is_distinct": "is distinct from", "is_not_distinct": "is not distinct from"}
 
 

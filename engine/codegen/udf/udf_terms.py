@@ -116,7 +116,7 @@ def _check_reached(expr: Expr) -> None:
     match expr:
         case Case():
             late = expr.children
-        case Call(function=function, args=args) if SCALAR[function].nulls == "own":
+        case Call(function=function, args=args) if SCALAR[function].nulls in ("all", "own"):
             late = args[1:]
     if any(map(has_python, late)):
         raise NotFusable("a Python function is called for the rows alone that get to it")

@@ -25,7 +25,7 @@ from ..types import (
 from .row import FunctionRow, Resolve
 from .signatures import Resolved, fixed, overloads, variadic
 
-Nulls = Literal["propagate", "own", "never"]
+Nulls = Literal["propagate", "all", "own", "never"]
 
 
 def element_type(data_type: DataType) -> DataType | None:

@@ -43,7 +43,7 @@ LOGIC = (
             name,
             repeated(BOOLEAN, 2, BOOLEAN),
             f"BOOLEAN {name.upper()} BOOLEAN",
-            nulls="own",
+            nulls="all",
             total=True,
             raises=False,
         )

@@ -30,8 +30,9 @@ class FunctionRow:
     signature: str  # for error messages: "substring(VARCHAR, BIGINT[, BIGINT])"
     aliases: tuple[str, ...] = ()
     kind: OneOf["scalar", "aggregate", "operator", "window"] = "scalar"
-    # propagate: NULL in any argument gives NULL; never: there is a value for any arguments
-    nulls: OneOf["propagate", "own", "never"] = "propagate"
+    # propagate: NULL in any argument gives NULL; all: NULLs in all of them do, a value in one may give a value; never: there is a
+    # value for any arguments; own: anything else, as a list of NULLs, which is a value
+    nulls: OneOf["propagate", "all", "own", "never"] = "propagate"
     total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own
     raises: bool = True  # for some values, rather than to give one for all
     # Functions that compute it of values that are not NULL, "" where there is none

@@ -60,7 +60,7 @@ def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
         case Call(function=function, args=args):
             nulls = [_is_null(a, columns) for a in args]
             return (
-                any(nulls) if function in STRICT else SCALAR[function].nulls == "own" and all(nulls)
+                any(nulls) if function in STRICT else SCALAR[function].nulls == "all" and all(nulls)
             )
         case Case(results=results, default=default):
             return all(_is_null(r, columns) for r in (*results, default))
