@@ -185,3 +185,15 @@ def test_tables() -> None:
         "create table y as select *, t::varchar v from x",
     ]
     assert_same_as_duckdb("select * from y order by t", setup=setup)
+
+
+def test_times_that_kernels_look_up() -> None:
+    """Computed of each value of a column beforehand."""
+    table = pa.table({"i": [1, 2, 3], "s": ["01:02:03", "x", None], "c": pa.array([3_600_000_000, 0, None], pa.time64("us"))})  # fmt: skip
+    for query in (
+        "select try_cast(s as time) as x, count(*) as n from t group by x",
+        "select c + interval '1 hour' as x, count(*) as n from t group by x",
+        "select max(make_time(i, 1, 2)) as x, count(*) filter (where try_cast(s as time) > time '00:00') as n from t",
+        "select count(*) as n from t a join t b on a.i::varchar::integer = b.i and make_time(a.i, 0, 0) = make_time(b.i, 0, 0)",
+    ):
+        assert_same_as_duckdb(query, {"t": table}, backend="cpu", fuse=("always", "never"))

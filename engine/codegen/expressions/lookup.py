@@ -221,7 +221,7 @@ def _columns(expr: Expr, result: pa.Array) -> _Columns:
         return array, machine, None, None, valid
     if pa.types.is_date32(result.type):
         result = result.view(pa.int32())
-    elif pa.types.is_timestamp(result.type):
+    elif expr.type.is_ticks:
         result = result.view(pa.int64())
     least = pc.min(result)  # as a value that occurs, or what lies under a NULL widens the interval
     array = np.asarray(pc.fill_null(result, least if least.is_valid else 0))
