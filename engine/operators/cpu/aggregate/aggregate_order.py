@@ -111,9 +111,10 @@ def continuous(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
 
 
 def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]) -> pa.Array:
+    """As DuckDB: doubles by their weights, so that one infinite neighbour is the result, and floats by their difference."""
     a, b = to_numpy(low), to_numpy(high)
     with np.errstate(all="ignore"):
-        mixed = np.where(a == b, a, a + (b - a) * weight)
+        mixed = a * (1 - weight) + b * weight if a.dtype == np.float64 else a + (b - a) * weight
     # A neighbour that is not needed must not turn the value into NaN.
     return from_numpy(np.where(weight == 0, a, mixed).astype(a.dtype), validity(low), low.type)
 

@@ -245,13 +245,17 @@ def _float(
 
 
 def _between_floats(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
-    """A neighbour that is not needed must not turn the value into NaN."""
+    """Mix doubles by their weights and floats by their difference, as DuckDB; a neighbour that is not needed must not make it NaN."""
     data_type = low.type()
-    step = binary(binary(high, low, Op.SUB, data_type), weight, Op.MUL, FLOAT64)
-    mixed = cast(binary(low, step, Op.ADD, FLOAT64), data_type)
+    if data_type.id() == FLOAT64.id():
+        rest = binary(scalar(1.0, FLOAT64), weight, Op.SUB, FLOAT64)
+        low_share = binary(low, rest, Op.MUL, FLOAT64)
+        mixed = binary(low_share, binary(high, weight, Op.MUL, FLOAT64), Op.ADD, FLOAT64)
+    else:
+        step = binary(binary(high, low, Op.SUB, data_type), weight, Op.MUL, FLOAT64)
+        mixed = cast(binary(low, step, Op.ADD, FLOAT64), data_type)
     exact = binary(weight, scalar(0.0, FLOAT64), Op.EQUAL, BOOL)
-    same = without_nulls(binary(low, high, Op.EQUAL, BOOL), False)
-    return select(binary(exact, same, Op.LOGICAL_OR, BOOL), low, mixed)
+    return select(exact, low, mixed)
 
 
 def _floor(column: plc.Column) -> plc.Column:
