@@ -32,7 +32,7 @@ from fuseline.sql.parsing.dropped import dropped
 from fuseline.sql.parsing.methods import with_methods
 from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
-from fuseline.sql.parsing.tokens import DUCKDB, for_parser, tokenize
+from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 from fuseline.sql.parsing.written_items import written_as
 from fuseline.sql.parsing.wrong_calls import wrong_arguments
@@ -85,6 +85,7 @@ class Parser(DuckDBParser):
         **DuckDBParser.NO_PAREN_FUNCTION_PARSERS,
         "@": lambda self: self.expression(exp.Abs(this=climb(self, SUMS))),
     }
+    COMPARISON: ClassVar = {**DuckDBParser.COMPARISON, LESS: exp.LT}
     RANGE_PARSERS: ClassVar = {
         kind: parse for kind, parse in DuckDBParser.RANGE_PARSERS.items() if kind not in _RANKED
     }

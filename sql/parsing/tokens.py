@@ -20,6 +20,7 @@ from .pieces import Piece, unterminated
 DUCKDB = DuckDB()
 DUCKDB.INDEX_OFFSET = 0  # places in lists stay as written, where sqlglot would count them from 0
 TUPLE = TokenType.LOWCARDINALITY  # of types whose parameters are types
+LESS = TokenType.SOUNDS_LIKE  # a < that compares, and begins no parameters of a type
 MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _QUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.VALUES, TokenType.WITH)
@@ -100,6 +101,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_number_placeholders(tokens))
     if TokenType.ALIAS in kinds and tokens[0].token_type in _OF_TABLES:
         tokens = list(with_generated_columns(tokens, piece))
+    if TokenType.LT in kinds:
+        tokens = list(_with_comparisons(tokens))
     if any(token.text.lower() == "tuple" for token in tokens):
         tokens = list(_with_tuple_types(tokens))
     if TokenType.MERGE in kinds:
@@ -143,6 +146,23 @@ def _with_names(tokens: list[Token]) -> Iterator[Token]:
             yield _of_kind(TokenType.IDENTIFIER, token)
         else:
             yield token
+
+
+def _with_comparisons(tokens: list[Token]) -> Iterator[Token]:
+    """Have `row(1) < x` and `x::struct(a int) < y` compared, where sqlglot reads on for STRUCT<...>; of `<<` both signs stay."""
+    before: Token | None = None
+    for token, after in itertools.zip_longest(tokens, tokens[1:]):
+        closes = before is not None and before.token_type is TokenType.R_PAREN
+        if (
+            closes
+            and token.token_type is TokenType.LT
+            and after
+            and after.token_type != token.token_type
+        ):
+            yield _of_kind(LESS, token)
+        else:
+            yield token
+        before = token
 
 
 def _with_tuple_types(tokens: list[Token]) -> Iterator[Token]:

@@ -42,6 +42,8 @@ def test_rows_are_values(query: str) -> None:
         "select r in (select (a, b) from s), r in (select a, b from s) from t order by all",
         "select r = {'x': 1, 'y': 'x'}, coalesce(null, r, {'x': 1, 'y': 'x'}) from t order by all",
         "select (1, 2) > all (select (1, i) from range(2) as u(i)), (1, 1) = any (select (1, i) from range(2) as u(i))",
+        "select row(1, 'x') < r, row(1) < row(2) and (1, 2)<(1, 3), row(row(1) < row(2)) <= row(true) from t order by all",
+        "select {'a': 1}::struct(a int) < {'a': 2}, map {'a': 1}::map(varchar, int) < map {'b': 1}, (1) << 2, (3)<(4)",
         "select (1, 2) = null, null = (1, 2), ((1, 2), 3) = ((1, null), 3)",
     ],
 )
