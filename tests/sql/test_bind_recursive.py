@@ -51,6 +51,7 @@ with recursive r(a, b) using key (a) as (select 1, 0 union select a, b from r) f
 with recursive r(a, b) using key (b, a) as (select 1, 0 union select (a + 1) % 3, b from r where b < 5) from r
 with recursive r(a, b, c) using key (a) as (select 1, 0, [1] union select (a + 1) % 3, b + 1, [a] from r where b < 5) from r
 with recursive r(a, b) using key (a) as (select null::int, 'nan'::double union select a, b from r) from r
+with recursive r as (select date '9999-12-30' as d, timestamp '9999-12-31 23:00:00' as m union select d + 1, m + interval '1 hour' from r where d < '10000-01-02') select d::varchar, m::varchar from r
 with recursive r(a, b) using key (a) as (from (values (1, 0), (1, 5), (2, 7), (2, 7)) union select 90 + a, (select count(*) from r) from r where a < 4) from r
 with recursive r(a, b) using key (a) as (from (values (1, 0), (1, 5), (2, 7), (2, 7)) union all select 90 + a, (select count(*) from r) from r where a < 4) from r
 with recursive r(a, b) using key (a) as (from (values (1, 0), (2, 7)) union select r.a + 1, (select count(*) from recurring.r) from r where a < 4) from r

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -153,8 +153,10 @@ def _unknown(rows: pa.Table, known: set[tuple[Hashable, ...]]) -> pa.Table:
     return rows if len(new) == rows.num_rows else rows.take(pa.array(new, pa.int64()))
 
 
-def _values(column: Iterable[pa.Scalar]) -> Iterator[Hashable]:
-    for value in column:
+def _values(column: pa.ChunkedArray) -> Iterator[Hashable]:
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    for value in column:  # dates and moments as numbers, since Python has not all of them
         found = value.as_py()
         if isinstance(found, list | dict):
             yield repr(found)
