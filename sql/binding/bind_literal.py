@@ -12,6 +12,7 @@ from sqlglot import exp
 from fuseline.errors import (
     ConversionError,
     InvalidQuery,
+    OutOfRange,
     ParseError,
     Span,
     TypeMismatch,
@@ -204,18 +205,18 @@ def _arithmetic(function: str, numbers: list[int | Decimal]) -> int | Decimal | 
 
 
 def integer_constant(expr: Expr, what: str) -> int | None:
-    """Return the integer that `expr` is, rounded as a cast rounds; None for NULL."""
+    """Return the BIGINT that `expr` is, rounded as a cast rounds; None for NULL."""
     value = plain_constant(expr, what)
-    match value:
-        case None:
-            return None
-        case bool() | str():
-            pass
-        case int():
-            return value
-        case Decimal() | float():
-            return int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP, DIGITS))
-    raise TypeMismatch(f"{what} must be an integer, not {expr.type}.", expr.span)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise TypeMismatch(f"{what} must be an integer, not {expr.type}.", expr.span)
+    if isinstance(value, Decimal) and not expr.type.is_float:
+        value = int(value.to_integral_value(ROUND_HALF_UP))
+    low, high = BIGINT.integer_range
+    if not low <= value <= high:  # nor is NaN
+        raise OutOfRange(f"{what} must be a BIGINT, and {value} is none.", expr.span)
+    return round(value)
 
 
 def row_count(expr: Expr, what: str) -> int | None:

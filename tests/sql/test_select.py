@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.compare import assert_same_as_duckdb
+from fuseline.errors import OutOfRange
+from tests.compare import assert_same_as_duckdb, connected
 from tests.sql.tables import TABLES, T
 
 LISTS = [
@@ -88,6 +89,7 @@ def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> N
     ("select ?::bigint as a, coalesce(?, 5) as b", [3, None]),
     ("select ?, ?::int, x + ? from t", [1, 2, 3]),
     ("select * from t limit ? offset ?", [2, 1]),
+    ("select * from range(9) limit ? offset ?", [2.5, 0.5]),
     ("with unread as (select ?::int as a) select ?::int as b", [1, 2]),
     ("select ? as a, ? as b, ? as c, ? as d, ? as e", [[1, None], [1, 2.5], [1, "x"], [[], [2]], []]),
     ("select $1 as a, $2 as b", [{"a": [1], "b": {"c": "x"}}, {"key": ["k"], "value": [7]}]),
@@ -95,6 +97,13 @@ def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> N
 ])  # fmt: skip
 def test_parameters(query: str, params: object, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend, params=params, ordered=False)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 2**63])
+@pytest.mark.parametrize("query", ["from t limit ?", "from t offset ?", "from range(?)"])
+def test_numbers_that_are_no_count(query: str, value: float) -> None:
+    with connected(TABLES) as connection, pytest.raises(OutOfRange, match="must be a BIGINT"):
+        connection.sql(query, [value])
 
 
 @pytest.mark.parametrize("source", [
