@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import OutOfRange
+from tests.compare import assert_same_as_duckdb
 from tests.operators.evaluated import assert_expressions, error_of
 
 NAN, INF = float("nan"), float("inf")
@@ -82,3 +83,15 @@ def test_bits(arrow: pa.DataType) -> None:
 def test_shifts_that_lose_bits(x: int, y: int) -> None:
     table = pa.table({"x": pa.array([x], pa.int32()), "y": pa.array([y], pa.int32())})
     assert isinstance(error_of("x << y", table), OutOfRange)
+
+
+def test_bits_are_counted_in_duckdbs_types() -> None:
+    table = pa.table({"u": pa.array([2**64 - 1, 5, None], pa.uint64()), "y": pa.array([-1, 1, None], pa.int8())})  # fmt: skip
+    query = "select bit_count(u), typeof(bit_count(u)), bit_count(y), typeof(bit_count(y)), bit_count(7::ubigint) from t"
+    assert_same_as_duckdb(query, {"t": table}, fuse=("always", "never"))
+
+
+def test_constant_or_null_has_the_type_of_the_constant() -> None:
+    assert_same_as_duckdb(
+        "select constant_or_null(5::ubigint, null::int) as a, constant_or_null(1, null) as b"
+    )

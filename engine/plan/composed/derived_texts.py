@@ -27,8 +27,10 @@ def typeof(args: Sequence[Expr], span: Span | None) -> Expr:
 def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
     """The first argument where no other is NULL."""
     first, *rest = args
-    if any(map(is_null_constant, args)):
+    if any(arg.type == NULL for arg in args):
         return Literal(None, NULL, span)
+    if any(map(is_null_constant, args)):
+        return Literal(None, first.type, span)
     known = [infer.call("is_not_null", [arg], span) for arg in rest]
     every = reduce(lambda a, b: infer.call("and", [a, b], span), known)
     return infer.case([every], [first], Literal(None, first.type), span)

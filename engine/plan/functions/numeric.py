@@ -13,7 +13,9 @@ from ..types import (
     DOUBLE,
     FLOAT,
     HUGEINT,
+    SMALLINT,
     TINYINT,
+    UBIGINT,
     DataType,
     Kind,
 )
@@ -108,7 +110,10 @@ NUMERIC = (
     ),
     FunctionRow(
         "bit_count",
-        unary(lambda t: t.is_integer, TINYINT),
+        overloads(
+            unary(lambda t: t == UBIGINT, SMALLINT),  # in DuckDB it is counted as a HUGEINT
+            unary(lambda t: t.is_integer, TINYINT),
+        ),
         "bit_count(integer)",
         of_bits="bits_count",
     ),

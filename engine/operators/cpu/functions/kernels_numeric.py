@@ -204,12 +204,18 @@ def shift_right(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(call.type, data, both_valid(value, shift))
 
 
+def bit_count(call: Call, args: tuple[Vector, ...]) -> Vector:
+    (value,) = args
+    counts = np.bitwise_count(unsigned(value.data)).astype(dtype_of(call.type))
+    return Vector(call.type, counts, value.valid)
+
+
 KERNELS: dict[str, Kernel] = {
     **{row.name: _each(getattr(np, row.numpy)) for row in SCALAR.values() if row.numpy},
     **dict.fromkeys(_NEAREST, rounding),
     "even": _each(_even),
     "signbit": _each(lambda data: np.signbit(data) & ~np.isnan(data)),
-    "bit_count": _each(lambda data: np.bitwise_count(unsigned(data)).astype(np.int8)),
+    "bit_count": bit_count,
     "shift_left": shift_left,
     "shift_right": shift_right,
 }
