@@ -6,12 +6,10 @@ comments show, what arguments give, and which columns and leaves of a plan it re
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .groups.accumulate import Accumulator, Folded
 from .groups.conditions import Condition
@@ -24,10 +22,9 @@ from .typed_values import Element, Input, Parameter, TableParameter
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-SHAPES_KEPT = 512
+SHAPES_KEPT = 512  # of programs of which the kernel is known
 
 Shape = tuple[Hashable, ...]
-Kept = TypeVar("Kept")
 Part = TypeVar("Part", bound="DataclassInstance")
 
 
@@ -109,24 +106,3 @@ def _ordered(ordered: OrderedGroups | None, program: Program) -> Shape:
     if condition is None:
         return (key,)
     return key, _CONDITION(condition), tuple(map(_PARAMETER, condition.parameters))
-
-
-class Made(Generic[Kept]):
-    """What was made of the shapes that came up last."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def find(self, key: Hashable) -> Kept | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def keep(self, key: Hashable, made: Kept) -> None:
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > SHAPES_KEPT:
-                self._kept.popitem(last=False)

@@ -16,7 +16,7 @@ from fuseline.codegen.cpu import emit_cpu, host_kernels
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.indexes.layers import Direct
-from fuseline.codegen.kernel_fingerprint import SHAPES_KEPT, Made, shape, shares
+from fuseline.codegen.kernel_fingerprint import shape, shares
 from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.program import Program
 from fuseline.codegen.typed_values import Parameter
@@ -108,16 +108,6 @@ def test_a_cpu_kernel_is_printed_once(tmp_path: Path) -> None:
     assert function.file.source == emit_cpu.source(program(), "a plan")
     with pytest.raises(AssertionError, match="again"):
         host_kernels.compiled(with_accumulator(program(), fold="min"), never, tmp_path)
-
-
-def test_few_shapes_are_kept() -> None:
-    """The one that has not been asked for longest goes."""
-    known = Made[int]()
-    for number in range(SHAPES_KEPT):
-        known.keep(number, number)
-    assert known.find(0) == 0
-    known.keep("one more", -1)
-    assert (known.find(0), known.find(1), known.find("one more")) == (0, None, -1)
 
 
 def test_kernels_hold_no_columns(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ import numpy as np
 
 from ... import stopping
 from ...settings import usable_cores
+from ...storage.recent import Recent
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
 from ..compile.native import NativeKernel
 from ..groups.accumulate import FOLDS
-from ..kernel_fingerprint import Made, shape
+from ..kernel_fingerprint import SHAPES_KEPT, Shape, shape
 from ..loop import Machine
 from ..program import Program, once
 from . import emit_cpu
@@ -120,20 +120,12 @@ def written_kernel(name: str, source: str, signature: Signature, directory: Path
     return _function(kernel_file(name, source, signature, directory, None))
 
 
-_files: Made[KernelFile] = Made()
-_functions: OrderedDict[Path, HostFunction] = OrderedDict()
-_lock = threading.Lock()
+_files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
+_functions: Recent[Path, HostFunction] = Recent(KERNELS_KEPT)
 
 
 def _function(file: KernelFile) -> HostFunction:
-    """Return a file's function; those not used for long are let go."""
-    with _lock:
-        if file.path not in _functions:
-            _functions[file.path] = HostFunction(file)
-            while len(_functions) > KERNELS_KEPT:
-                _functions.popitem(last=False)
-        _functions.move_to_end(file.path)
-        return _functions[file.path]
+    return _functions.find_or_make(file.path, lambda: HostFunction(file))
 
 
 def _arguments(program: Program, columns: Sequence[np.ndarray], memory: Memory) -> list[Argument]:

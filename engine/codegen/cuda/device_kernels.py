@@ -6,15 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ...storage.recent import Recent
 from ..compile.compiler import Architecture
 from ..compile.kernel_files import KernelFile
 from ..compile.kernel_files import kernel_file as kernel_of
-from ..kernel_fingerprint import Made, shape, shares
+from ..kernel_fingerprint import SHAPES_KEPT, Shape, shape, shares
 from ..program import Program
 from . import emit_cuda
 from .accumulator_layout import layout
 
-_files: Made[KernelFile] = Made()
+_files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
 
 
 def kernel_file(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
@@ -15,6 +13,7 @@ import pyarrow.parquet as pq
 from ...errors import FileError
 from ...stopping import carried
 from ..file_identity import FileIdentity, changed
+from ..recent import Recent
 from ..remote.remote_files import RemoteFile
 from .access import opened
 from .footer_check import check_footer
@@ -28,8 +27,7 @@ WRITE_RATE = 100e6  # bytes a second, of a disk that holds back who writes faste
 LARGEST_WRITE = 0x7FFFF000  # bytes that Linux takes in one call
 KEPT = 4096  # files that were seen
 
-_seen: OrderedDict[FileIdentity, float] = OrderedDict()
-_moments_lock = threading.Lock()
+_seen: Recent[FileIdentity, float] = Recent(KEPT)
 
 
 def is_settled(file: FileIdentity) -> bool:
@@ -41,16 +39,7 @@ def is_settled(file: FileIdentity) -> bool:
         return file.is_tagged
     needed = SECONDS + min(file.size, LARGEST_WRITE) / WRITE_RATE
     age = time.time() - max(file.mtime_ns, file.ctime_ns) / 1e9
-    return age >= needed or time.monotonic() - _first_seen(file) >= needed
-
-
-def _first_seen(file: FileIdentity) -> float:
-    with _moments_lock:
-        found = _seen.setdefault(file, time.monotonic())
-        _seen.move_to_end(file)
-        while len(_seen) > KEPT:
-            _seen.popitem(last=False)
-        return found
+    return age >= needed or time.monotonic() - _seen.find_or_make(file, time.monotonic) >= needed
 
 
 KEPT_FOOTERS = 4096
@@ -59,8 +48,7 @@ SMALLEST_FILE = 12  # bytes: the magic word twice and the length of the footer
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL = 8  # bytes behind the footer: its length and the magic word
 
-_footers: OrderedDict[FileIdentity, pq.FileMetaData] = OrderedDict()
-_lock = threading.Lock()
+_footers: Recent[FileIdentity, pq.FileMetaData] = Recent(KEPT_FOOTERS)
 
 
 def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
@@ -68,10 +56,7 @@ def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
 
     Raises `FileError`, naming the file, for one that is empty, corrupt or not Parquet.
     """
-    with _lock:
-        known = {f: _footers[f] for f in files if f in _footers}
-        for file in known:
-            _footers.move_to_end(file)
+    known = {f: footer for f in files if (footer := _footers.find(f)) is not None}
     missing = [f for f in dict.fromkeys(files) if f not in known]
     settled = [f for f in missing if is_settled(f)]
     if len(missing) > 1:
@@ -79,10 +64,8 @@ def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
             known.update(zip(missing, pool.map(carried(_read), missing), strict=True))
     elif missing:
         known[missing[0]] = _read(missing[0])
-    with _lock:
-        _footers.update((f, known[f]) for f in settled)
-        while len(_footers) > KEPT_FOOTERS:
-            _footers.popitem(last=False)
+    for file in settled:
+        _footers.keep(file, known[file])
     return tuple(known[f] for f in files)
 
 

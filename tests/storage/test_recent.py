@@ -1,0 +1,24 @@
+"""What was asked for last is kept, in a bounded number."""
+
+from __future__ import annotations
+
+from fuseline.storage.recent import Recent
+
+
+def test_the_one_that_was_not_asked_for_the_longest_time_goes() -> None:
+    known = Recent[int, str](3)
+    for number in range(3):
+        known.keep(number, str(number))
+    assert known.find(0) == "0"
+    known.keep(3, "3")
+    assert (known.find(0), known.find(1), known.find(3)) == ("0", None, "3")
+
+
+def test_a_value_is_made_once() -> None:
+    known = Recent[int, list[int]](2)
+    made = known.find_or_make(1, list)
+    known.keep(2, [])
+    assert known.find_or_make(1, list) is made
+    known.keep(3, [])
+    assert known.find(1) is made
+    assert known.find(2) is None
