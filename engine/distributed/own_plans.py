@@ -9,8 +9,7 @@ from ..errors import ClusterError
 from ..plan.exchange import Exchange
 from ..plan.node import walk_once
 from ..plan.physical import Physical
-from ..planner import Claim, WorkerPlan, plan_of_worker
-from ..planner.last_steps import steps_of_client
+from ..planner import Claim, WorkerPlan, plan_of_worker, steps_of_client
 from ..settings import Settings
 from ..storage.shards import Placement, Shards, scans_of
 from ..storage.tables.parquet import ParquetTable

@@ -31,14 +31,14 @@ from .common_subplans import optimize_commons
 from .distribute import Distribution
 from .estimates.estimate import Estimates
 from .key_cuts import Sharing
-from .last_steps import above, last_gather
+from .last_steps import above, last_gather, steps_of_client
 from .lower.lower import lower as as_physical
 from .optimizer import PHYSICAL_RULES, optimize
 from .pipelines.fuse import fuse as fuse_pipelines
 from .place import place as placed_on
 from .rewrite import Observer, apply_rules, unobserved
 
-__all__ = ["Claim", "Observer", "WorkerPlan", "plan_of_worker", "plan_query"]
+__all__ = ["Claim", "Observer", "WorkerPlan", "plan_of_worker", "plan_query", "steps_of_client"]
 
 
 def plan_query(
