@@ -22,7 +22,7 @@ from fuseline.errors import (
 )
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
-from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
+from fuseline.plan.expr import Call, Cast, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT, NULL, VARCHAR, Kind, list_of
 from fuseline.plan.udf.python_aggregate import python_fold
@@ -105,6 +105,7 @@ def _variable(node: exp.Expr, scope: Scope) -> Expr:
         raise InvalidQuery("getvariable takes the name of a variable as a string.", span_of(node))
     variables = scope.session.catalog.session.variables
     found = variables.get(name.value.lower(), Literal(None, NULL))
+    assert isinstance(found, Literal | Call | Cast), "constants, and what they are put together by"
     return dataclasses.replace(found, span=span_of(node))
 
 
