@@ -5,7 +5,7 @@ Python has no date outside of the years 1 to 9999: there DuckDB's client gives t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -79,27 +79,55 @@ def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
         return [None if v is None else int(v) for v in values]
     if data_type.kind is Kind.INTERVAL:
         return [None if v is None else _as_timedelta(v) for v in values]
-    if data_type.holds_tuple:
-        return [_with_tuples(v, data_type) for v in values]
+    if _is_converted(data_type):
+        return [_fetched(v, data_type) for v in values]
     return values
 
 
-def _with_tuples(value: object, data_type: DataType) -> object:
-    """Return a value whose structs without names are tuples."""
-    if value is None or not data_type.holds_tuple:
+def _is_converted(data_type: DataType) -> bool:
+    """Whether DuckDB's client gives other values of a type than Arrow: TUPLE, HUGEINT, INTERVAL, and what holds these."""
+    own = data_type.is_tuple or data_type == HUGEINT or data_type.kind is Kind.INTERVAL
+    return own or any(map(_is_converted, data_type.children))
+
+
+def _fetched(value: object, data_type: DataType) -> object:
+    """Return a nested value as DuckDB's client gives it."""
+    return _with_tuples(value, data_type, _is_converted, _leaf)
+
+
+def _leaf(value: object, data_type: DataType) -> object:
+    if data_type == HUGEINT:
+        return int(value)  # type: ignore[call-overload]
+    return _as_timedelta(value) if isinstance(value, tuple) else value
+
+
+def _with_tuples(
+    value: object,
+    data_type: DataType,
+    changes: Callable[[DataType], bool] = lambda t: t.holds_tuple,
+    leaf: Callable[[object, DataType], object] = lambda value, _: value,
+) -> object:
+    """Return a value whose structs without names are tuples; `leaf` gives what is not nested, of types that `changes` names."""
+    if value is None or not changes(data_type):
         return value
     children = data_type.children
+    if not children:
+        return leaf(value, data_type)
+
+    def inside(part: object, kind: DataType) -> object:
+        return _with_tuples(part, kind, changes, leaf)
+
     if isinstance(value, list | tuple):
-        found = [_with_tuples(element, children[0]) for element in value]
+        found = [inside(element, children[0]) for element in value]
         return found if isinstance(value, list) else tuple(found)
     assert isinstance(value, dict)
     if data_type.kind is Kind.MAP:
         key, item = children[0].children
         if not key.is_nested:
-            return {k: _with_tuples(v, item) for k, v in value.items()}
+            return {inside(k, key): inside(v, item) for k, v in value.items()}
         children = (list_of(key), list_of(item))
-    inside = {k: _with_tuples(v, t) for (k, v), t in zip(value.items(), children, strict=True)}
-    return tuple(inside.values()) if data_type.is_tuple else inside
+    made = {k: inside(v, t) for (k, v), t in zip(value.items(), children, strict=True)}
+    return tuple(made.values()) if data_type.is_tuple else made
 
 
 def shown_values(column: pa.ChunkedArray, data_type: DataType) -> list[object]:

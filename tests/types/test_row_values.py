@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -135,3 +136,10 @@ def test_rows_are_shown_as_tuples(capsys: pytest.CaptureFixture[str]) -> None:
     found = frame.to_pandas()
     assert (found.r[0], list(found.l[0]), found.s[0]) == ((1, "a"), [(2,)], {"a": (1, None)})
     assert frame.fetchnumpy()["r"][0] == (1, "a")
+
+
+def test_nested_values_are_fetched_as_duckdbs_client_gives_them() -> None:
+    query = """select [interval 1 day, null], {'h': 5::hugeint, 't': (interval '-3 months', [1::hugeint])},
+        map {'k': interval 2 hours}, [(1::hugeint, 'a')], map {7::hugeint: [interval 1 second]}"""
+    wanted = duckdb.sql(query).fetchall()
+    assert fuseline.connect(device="cpu").sql(query).fetchall() == wanted
