@@ -190,7 +190,7 @@ def _split(inside: int, past: int, greedy: bool) -> Split:
 def _chars(program: SearchProgram, ranges: tuple[Range, ...], to: int) -> int:
     """Add the bytes of some code points as UTF-8 has them; where there is none, nothing matches."""
     known: dict[tuple[int, int, int], int] = {}
-    ways = {}
+    ways: dict[tuple[int, int, int], None] = {}  # in order
     for first, last in ranges:
         for (low, high), *tail in _utf8(first, last):
             place = to

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from .....errors import ExecutionError
 from .....plan.expr import Call
+from .....plan.patterns import with_options
 from ... import table as tables
 from ...nested_arrays import Lists, list_array
-from ..kernels_patterns import guarded, with_options
+from ..kernels_patterns import guarded
 from .over_arrays import ArrayFunction, over_arrays
 
 
