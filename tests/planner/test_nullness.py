@@ -18,6 +18,7 @@ CONDITIONS = [
     *("json_array(x)::varchar = '[null]'", "to_json([x])::varchar = '[null]'", "json_object('k', x) is not null"),
     *("list_concat(l, l) is not null", "list_zip(l, l) is not null", "len(list_append(l, x)) = 1", "list_prepend(x, l) is not null"),
     *("list_position([x], null) = 1", "list_distinct([x]) = []", "flatten([[x]]) is not null", "list_resize(l, 2) is null"),
+    *("list_intersect([1], l) is not null", "list_intersect(l, [1]) is null", "list_intersect([1], null::int[]) = []"),
     *("coalesce([x], [1]) <> [1]", "coalesce(x, x) is not null", "greatest(x, 1) = 1", "(x > 1 or x < 1) is null", "concat_ws('-', s) = ''"),
     *("l || [1] is null", "map {} not in (map {'a': 1}, map {'b': 1})", "list_value() = []", "[1] in ([1], [2])"),
 ]  # fmt: skip

@@ -174,7 +174,13 @@ LISTS = (
     ),
     _row("list_has_any", _alike(BOOLEAN), "list_has_any(any[], any[])", "array_has_any"),
     _row("list_has_all", _alike(BOOLEAN), "list_has_all(any[], any[])", "array_has_all"),
-    _row("list_intersect", _alike(), "list_intersect(any[], any[])", "array_intersect"),
+    _row(
+        "list_intersect",
+        _alike(),
+        "list_intersect(any[], any[])",
+        "array_intersect",
+        nulls="own",  # nothing is in NULL
+    ),
     _row("list_distinct", of_list(), "list_distinct(any[])", "array_distinct"),
     _row("list_unique", of_list(UBIGINT), "list_unique(any[])", "array_unique"),
     _row(
