@@ -34,9 +34,10 @@ def runs(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Runs:
             kept.main(program, columns, rows, outcome)
         return outcome
 
-    def listed(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any) -> Any:
-        found = list_rows(kernel, program, columns, rows, *rest)
-        if rows:
+    def listed(kernel: Any, program: Program, columns: Any, ranges: Any, *rest: Any) -> Any:
+        found = list_rows(kernel, program, columns, ranges, *rest)
+        rows = max((end for _, end in ranges), default=0)
+        if rows and program.bound is None:
             kept.rows(program, columns, rows, found)
         return found
 

@@ -189,7 +189,8 @@ def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, limits: SetLimits) ->
     program = main_program("left", made, rows_out=(0, 1))
     kernel, _ = host_kernels.compiled(program, lambda: "a plan", tmp_path)
     memory = filled(given, made, tmp_path)
-    found = host_kernels.list_rows(kernel, program, fact_columns(given, program), 1000, 2, memory)
+    columns, ranges = fact_columns(given, program), host_kernels.ranges_of(1000, 2)
+    found = host_kernels.list_rows(kernel, program, columns, ranges, memory)
     assert found is not None
     assert pairs_of(found) == sorted(no_row(expected("left", given, False)))
 

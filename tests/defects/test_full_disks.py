@@ -58,6 +58,7 @@ def test_no_room_for_what_spills(tmp_path: Path):
         """
 answers(JOIN, [(0,)])
 connection.execute("set memory_limit = '8MB'")
+connection.execute("set fuse = 'never'")
 answers(JOIN, [(0,)])
 full()
 for _ in range(2):
@@ -84,6 +85,7 @@ answers(SUM, [(179999700000,)])
 shutil.rmtree(folder + "/{gone}", ignore_errors=True)
 answers(SUM.replace(">= 0", "> -3"), [(179999700000,)])
 connection.execute("set memory_limit = '8MB'")
+connection.execute("set fuse = 'never'")
 try:
     answers(JOIN, [(0,)])
 except ExecutionError as error:

@@ -13,7 +13,7 @@ from fuseline.operators.context import Context
 from fuseline.operators.cpu.scan.encoded import encode_columns
 from fuseline.operators.cpu.scan.scan import memory_scan, parquet_scan
 from fuseline.operators.cpu.scan.scan_batches import batches, parquet_batches
-from fuseline.operators.cpu.table import concat, to_logical
+from fuseline.operators.cpu.table import Table, concat_arrays, to_logical
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import MemoryScan, ParquetScan, RowGroups
 from fuseline.storage.columns.cache import ColumnCache
@@ -22,6 +22,12 @@ from fuseline.storage.tables.parquet import ParquetTable
 
 ROWS = 50_000
 COUNTS = [1, 2, 20_000, 16_384, 13_613]
+
+
+def concat(parts: list[Table]) -> Table:
+    """The rows of tables that hold the same columns, one after the other."""
+    arrays = {i: concat_arrays([part.arrays[i] for part in parts]) for i in parts[0].arrays}
+    return Table(arrays, sum(part.num_rows for part in parts))
 
 
 def column(pick, kind):
