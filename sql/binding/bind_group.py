@@ -29,9 +29,11 @@ from fuseline.plan.types import BIGINT
 from fuseline.plan.window.windowed import has_window
 from fuseline.sql.parsing.pieces import span_of
 
+from ..parsing.drawn_calls import RandomUuid, TimedUuid
 from ..parsing.unread import use
 from .bind_order import ordinal
 from .scope import Scope
+from .udf.drawing_calls import find_draw
 
 _MAX_GROUPING_SETS = 4096
 _GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)
@@ -68,6 +70,7 @@ def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scop
     place = scope.inside("GROUP BY")
     keys = GroupKeys(is_all=bool(node.args.get("all")))
     if keys.is_all:
+        _refuse_drawn_keys(node, scope)
         for _, value in outputs:
             if columns_of(value) and not is_aggregated([value]) and not has_window([value]):
                 keys.position(value)
@@ -77,6 +80,21 @@ def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scop
     if any(isinstance(e, exp.GroupingSets | exp.Rollup | exp.Cube) for e in elements):
         keys.sets = _product(choices, span_of(node))
     return keys
+
+
+def _refuse_drawn_keys(node: exp.Group, scope: Scope) -> None:
+    """Raise `Unsupported` for outputs that would be keys of GROUP BY ALL and draw for each row."""
+    select = node.parent
+    assert isinstance(select, exp.Select)
+    for output in select.expressions:
+        if output.find(exp.Column) is None or output.find(exp.AggFunc, exp.Window) is not None:
+            continue
+        draw = find_draw(output, scope.session.catalog, exp.Rand, RandomUuid, TimedUuid)
+        if draw is not None:
+            raise Unsupported(
+                "What draws for each row is not supported beside a column in GROUP BY ALL: name it in the SELECT list of a subquery.",
+                span_of(draw),
+            )
 
 
 def _element(

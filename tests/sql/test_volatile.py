@@ -85,10 +85,21 @@ def test_plans_are_not_kept_and_places_draw_apart(connection):
     assert connection.sql(query).fetchall() == [(10,)]
 
 
+def test_draws_beside_groups(connection):
+    query = "select count(*) from (select {} from t group by all)"
+    for drawn in ("i % 3 as k, uuid() as u, count(*)", "i % 3 as k, count(*) + random()"):
+        assert connection.sql(query.format(drawn)).fetchall() == [(3,)]
+    keys = "(select i % 3 as k, i % 3 + random() as r from t)"
+    query = f"select count(*) from (select k, r, count(*) from {keys} group by all)"
+    (rows,) = connection.sql("select count(*) from t").fetchall()
+    assert connection.sql(query).fetchall() == [rows]
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [
         ("select count(*) from t group by random()", "in GROUP BY"),
+        ("select i, i + random() as r, count(*) from t group by all", "in GROUP BY ALL"),
         ("select 1 from t join t u on random() < 0.5", "join condition"),
         ("select sum(random()) over () from t", "in a window"),
         ("select list_transform([1], lambda a: a + random())", "lambda"),
