@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
 
+from fuseline.codegen.compile.compiler import NotCompiled
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Interval, Literal
 from fuseline.plan.types import BIGINT, INTERVAL
@@ -93,6 +94,18 @@ def test_long_searches(pattern: str, limits: SetLimits) -> None:
         expr = infer.call("like", [ColumnRef(key), text(pattern)])
         assert_agree(computed(expr, child), ordered=True)
         assert_agree(computed(infer.call("not", [expr]), child), ordered=True)
+
+
+def test_regular_expressions_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuseline.operators.gpu.functions import regular_expressions
+
+    def refused(*given: Any) -> bytes:
+        raise NotCompiled("no compiler")
+
+    monkeypatch.setattr(regular_expressions, "_code", refused)
+    with pytest.warns(RuntimeWarning, match="no compiler"):
+        check(lambda a: infer.call("regexp_replace", [a, text("^(a|b)"), text(r"<\1>")]), "varchar")
+        check(lambda a: infer.call("regexp_matches", [a, text("[ab]$")]), "varchar")
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"])

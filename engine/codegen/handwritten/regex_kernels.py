@@ -1,4 +1,4 @@
-"""The kernels of `functions_regex` as files, for both targets: their parameters, and where source and machine code lie.
+"""The kernels of `functions_regex` as files: their parameters, and where source and machine code lie; for the CPU tests compile them.
 
 Importing this imports no compiler; a process that finds the machine code on disk never does.
 """
@@ -65,9 +65,8 @@ def source(kernel: str, wide: bool, cuda: bool) -> str:
 
 @cache
 def regex_kernel(
-    directory: Path, architecture: Architecture | None, kernel: str, wide: bool
+    directory: Path, architecture: Architecture, kernel: str, wide: bool
 ) -> KernelFile:
-    """Return a kernel, for the CPU without an architecture."""
-    cuda = architecture is not None
-    name, parameters = name_of(kernel, wide), signature(kernel, wide, cuda)
-    return kernel_file(name, source(kernel, wide, cuda), parameters, directory, architecture)
+    """Return a kernel."""
+    name, parameters = name_of(kernel, wide), signature(kernel, wide, cuda=True)
+    return kernel_file(name, source(kernel, wide, cuda=True), parameters, directory, architecture)

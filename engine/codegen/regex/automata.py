@@ -25,12 +25,9 @@ MOST_TAGS = 8
 DEAD, FOUND = 0, 1  # states of an automaton that says whether a text matches
 BYTES = 256
 
-Thread: TypeAlias = tuple[
-    int, int, int
-]  # place in the program, thread that it comes from, tags that are set
-Members: TypeAlias = tuple[
-    Thread, ...
-]  # the same with rows of registers instead, and tags that wait
+# Place in the program, thread that it comes from, tags that are set; of members its row of registers, and tags that wait
+Thread: TypeAlias = tuple[int, int, int]
+Members: TypeAlias = tuple[Thread, ...]
 
 
 @dataclass(frozen=True, eq=False)

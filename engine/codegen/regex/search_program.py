@@ -78,15 +78,11 @@ Instruction: TypeAlias = Take | Split | Save | AtEdge | Match
 
 @dataclass
 class SearchProgram:
-    """Instructions, of which those that search anywhere begin at `start` and those that match right here at `here`.
-
-    `extent`: it matters what a match is, not only that there is one.
-    """
+    """Instructions, of which a search begins with `start`; `extent`: it matters what a match is, not only that there is one."""
 
     extent: bool = False
     code: list[Instruction] = field(default_factory=list)
     start: int = 0
-    here: int = 0
     steps: int = 0
 
     def add(self, instruction: Instruction) -> int:
@@ -111,15 +107,14 @@ def program_of(pattern: str, groups: tuple[int, ...] | None) -> SearchProgram:
     program = SearchProgram(extent=groups is not None)
     end = program.add(Match())
     if groups is None:
-        program.here = _added(program, tree, end, {})
+        here = _added(program, tree, end, {})
     else:
         tags = {number: 2 * i + 2 for i, number in enumerate(groups)}
-        body = _added(program, tree, program.add(Save(1, end)), tags)
-        program.here = program.add(Save(0, body))
+        here = program.add(Save(0, _added(program, tree, program.add(Save(1, end)), tags)))
     # Whoever has found nothing yet begins anew at the next byte
-    program.start = program.add(Split(program.here, 0))
+    program.start = program.add(Split(here, 0))
     again = program.add(Take(((0, 255, program.start),)))
-    program.code[program.start] = Split(program.here, again)
+    program.code[program.start] = Split(here, again)
     return program
 
 

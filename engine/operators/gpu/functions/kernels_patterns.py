@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pylibcudf as plc
 
+from ....codegen.compile.compiler import NotCompiled
+from ....codegen.compile.kernel_files import warn_without
 from ....codegen.regex.automata import Automaton, matcher
 from ....codegen.regex.replacements import Replacement, extracting, replacing
 from ....errors import ExecutionError
@@ -21,9 +23,10 @@ from ....plan.patterns import (
     with_options,
 )
 from ... import text_limits
-from ..columns import BOOL, TEXT, constant, scalar, select, sequence
-from ..table import count_true
+from ..columns import BOOL, TEXT, constant, null_column, scalar, select, sequence
+from ..table import count_true, device_type
 from . import regular_expressions
+from .kernels_host import settled
 from .kernels_like import matches
 from .values import Constant, RowScope, Value, as_column, binary, operand
 
@@ -124,30 +127,37 @@ def _matches(
 
 
 def regexp_matches(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return _searched_for(_matcher(call), scope, args[0])
+    return _walked(call, scope, args[0], _matcher(call))
 
 
 def regexp_full_match(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return _searched_for(_full_matcher(call), scope, args[0])
-
-
-def _searched_for(automaton: Automaton | None, scope: RowScope, text: Value) -> Value:
-    assert automaton is not None
-    return regular_expressions.matches(as_column(text, scope.rows), automaton)
+    return _walked(call, scope, args[0], _full_matcher(call))
 
 
 def regexp_replace(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The first match, or with the option g all of them."""
-    made = _replacement(call)
-    assert made is not None
-    return regular_expressions.replaced(call.function, as_column(args[0], scope.rows), made)
+    return _walked(call, scope, args[0], _replacement(call))
 
 
 def regexp_extract(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """A group of the first match, 0 for all of it; '' where nothing matches."""
-    made = _extraction(call)
+    return _walked(call, scope, args[0], _extraction(call))
+
+
+def _walked(
+    call: Call, scope: RowScope, text: Value, made: Automaton | Replacement | None
+) -> plc.Column:
+    """Have a kernel walk the automaton of a call; where it cannot be compiled, the host computes all values."""
     assert made is not None
-    return regular_expressions.replaced(call.function, as_column(args[0], scope.rows), made)
+    column = as_column(text, scope.rows)
+    try:
+        if isinstance(made, Automaton):
+            return regular_expressions.matches(column, made)
+        return regular_expressions.replaced(call.function, column, made)
+    except NotCompiled as error:
+        warn_without(call.function, error)
+    nothing = null_column(column.size(), device_type(call.type))
+    return settled(call, scope, column, nothing, constant(False, BOOL, column.size()))
 
 
 def _matcher(call: Call) -> Automaton | None:

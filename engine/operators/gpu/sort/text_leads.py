@@ -14,7 +14,7 @@ from ..pipeline.fixed_kernels import machine_code
 def leads(column: plc.Column) -> plc.Column | None:
     """Return numbers in the order of strings without NULL, equal for those whose first 8 bytes are; None while the kernel is compiled."""
     code = machine_code(kernels.LEAD, kernels.lead_kernel)
-    if code is None or column.null_count() or not column.size():
+    if code is None or not column.size():
         return None
     rows, offsets, data = column.size(), column.child(0), column.data()
     wide = offsets.type().id() == plc.TypeId.INT64
