@@ -96,7 +96,13 @@ def test_long_searches(pattern: str, limits: SetLimits) -> None:
         assert_agree(computed(infer.call("not", [expr]), child), ordered=True)
 
 
-def test_regular_expressions_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("function", "extra"),
+    [("regexp_replace", [text("^(a|b)"), text(r"<\1>")]), ("regexp_matches", [text("[ab]$")])],
+)
+def test_regular_expressions_without_a_compiler(
+    function: str, extra: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from fuseline.operators.gpu.functions import regular_expressions
 
     def refused(*given: Any) -> bytes:
@@ -104,8 +110,7 @@ def test_regular_expressions_without_a_compiler(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(regular_expressions, "_code", refused)
     with pytest.warns(RuntimeWarning, match="no compiler"):
-        check(lambda a: infer.call("regexp_replace", [a, text("^(a|b)"), text(r"<\1>")]), "varchar")
-        check(lambda a: infer.call("regexp_matches", [a, text("[ab]$")]), "varchar")
+        check(lambda a: infer.call(function, [a, *extra]), "varchar")
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"])
