@@ -21,6 +21,9 @@ class UnplacedTables:
     def macro(self, name: str) -> None:
         return None
 
+    def sequence_names(self) -> list[str]:
+        return []
+
     def located(self, parts: Sequence[str], home: SchemaPlace | None = None) -> ObjectName | None:
         found = len(parts) == 1 and self.table(parts[0]) is not None
         return ObjectName(parts[0], HERE) if found else None
