@@ -35,7 +35,7 @@ FLOORS: dict[str, set[str]] = {
     "settings": {"errors", "setting_values"},
     "stopping": {"errors"},
     "plan": GROUND,
-    "progress": GROUND,
+    "progress": GROUND | {"fence"},  # two methods of a connection are there
     "catalog": STORE | {"database"},
     "database": GROUND | {"storage"},
     "storage": STORE,

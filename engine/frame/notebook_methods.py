@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from ..fence import fenced
 from ..plan.logical import Logical
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 LOOKED_AT = 1000  # rows, of which the last ones are shown too; of more only the first
 
 
+@fenced
 class NotebookMethods:
     """The HTML of a frame's first and last rows, and the text beside it for clients that show none."""
 

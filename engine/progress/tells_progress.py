@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import WrongArguments, shown
+from ..fence import fenced
 from .run_progress import QueryProgress
 
 
+@fenced
 class TellsProgress:
     """The methods of a connection that tell how far the query is which it runs."""
 
