@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .deep import deeply_for
 from .errors import FuselineError, InvalidQuery, NotByRows
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .answers import Answer
+    from .client.remote_runner import RemoteRunner
     from .connection import Connection
     from .running import QueryRunner
     from .sql import TextShape
@@ -39,9 +40,8 @@ def run_text(
     With `rows` the text is one INSERT ... VALUES that stores a row for each of them, and `params` are the values of the first;
     raises `NotByRows` for others.  `tables` are plans that the text may name, whatever the catalog has.
     """
-    answered = runner.elsewhere(text, params, rows, tables)
-    if answered is not None:
-        return answered
+    if runner.server and not tables:  # frames' rows are here
+        return cast("RemoteRunner", runner).answer_text(text, params, rows)
     if rows is not None:
         runner.catalog.refresh()
         return _stored(connection, runner, text, params, rows)

@@ -13,7 +13,6 @@ from weakref import WeakSet, ref
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
-from .client.runs_here import RunsHere
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import Context, PlanMemory
@@ -50,10 +49,11 @@ NO_REMOTE = "A cluster does not read remote files: copy them to a disk that its 
 CLOSED = "The connection of this answer is closed: no more of its rows are made."
 
 
-class QueryRunner(RunsHere):
+class QueryRunner:
     """The settings, backends and caches of one connection, and the queries that run with them, maybe in several threads."""
 
     converts_files = True  # others than Parquet
+    server = ""  # the address of the one that carries out texts, where that is not done here
     serves_shapes = True  # one plan for texts that differ in constants
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:

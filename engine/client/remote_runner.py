@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -13,7 +12,7 @@ from ..errors import FuselineError, InvalidQuery, TransactionError, Unsupported
 from ..plan.arrow.arrow_types import from_arrow
 from ..plan.coercion import parse_type
 from ..plan.expr import new_column
-from ..plan.logical import Logical, Scan
+from ..plan.logical import Scan
 from ..plan.types import DataType, to_arrow
 from ..plan_cache import CachedPlan, Parameters
 from ..running import QueryRunner
@@ -98,21 +97,12 @@ class RemoteRunner(QueryRunner):
     def __init__(self, catalog: Catalog, settings: Settings, address: str, login: Login) -> None:
         super().__init__(catalog, settings)
         self._calls = ServerCalls(address, login)
+        self.server = self._calls.address
 
-    @property
-    def server(self) -> str:
-        return self._calls.address
-
-    def elsewhere(
-        self,
-        text: str,
-        params: Parameters,
-        rows: pa.Table | None,
-        tables: Mapping[str, Logical] | None,
-    ) -> CachedPlan | Answer | None:
-        """Have the server carry out a text; None for one over frames, whose rows are here."""
-        if tables:
-            return None
+    def answer_text(
+        self, text: str, params: Parameters, rows: pa.Table | None
+    ) -> CachedPlan | Answer:
+        """Have the server carry out a text; with `rows` its one INSERT for each of them."""
         pieces = [piece.sql for piece in split(text)]
         if not pieces:
             raise InvalidQuery("There is no statement in the text.")
