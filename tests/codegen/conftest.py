@@ -9,7 +9,7 @@ import pytest
 
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.program import Program
-from fuseline.operators.cpu.pipeline import launch
+from fuseline.operators.cpu.pipeline import pipeline
 from tests.codegen.simulated import Runs, Simulate
 from tests.compare import connected
 from tests.limits import SetLimits
@@ -18,7 +18,7 @@ from tests.limits import SetLimits
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Runs:
     kept = Runs()
-    run, list_rows, build = host_kernels.run, host_kernels.list_rows, launch.build
+    run, list_rows, build = host_kernels.run, host_kernels.list_rows, pipeline.build
 
     def built(
         kernel: Any, program: Program, columns: Any, rows: int, memory: Any, *rest: Any
@@ -43,7 +43,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Runs:
 
     monkeypatch.setattr(host_kernels, "run", ran)
     monkeypatch.setattr(host_kernels, "list_rows", listed)
-    monkeypatch.setattr(launch, "build", built)
+    monkeypatch.setattr(pipeline, "build", built)
     # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
     limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64)
     return kept
