@@ -41,6 +41,8 @@ QUERIES = (
     "select l || [9], l + l, concat(l, l), list_concat(l, null), l || null::int[] from t",
     "select len(l), length(w), array_length(n), flatten([l, [7], null]) from t",
     "select list_contains(l, 5), array_contains(l, i), list_has(n, {'a': [1, 2]}) from t",
+    "select {'x': [null, {'n': null}]}, [{'x': [null, {'n': null}]}], [{'x': [{'n': null, 'm': [null, {'n': null}]}]}]",
+    "select list(u), max(u, 2) from (select uuid '00000000-0000-0000-0000-000000000001' as u, 1 as i) q where false group by i",
     "select l::varchar, s::varchar, w::varchar, n::varchar, d::varchar from t",
     "select l::varchar[], s::struct(b varchar, a decimal(9, 2), c int), n::struct(a int[])[] from t",
     "select '[1, 2]'::int[], '{a: 1, b: x}'::struct(a int, b varchar), '[[1], NULL, []]'::int[][]",

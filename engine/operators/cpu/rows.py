@@ -15,7 +15,7 @@ from . import table as tables
 from .aggregate.aggregate import limit_groups
 from .functions.expressions import evaluate, evaluate_all, selection
 from .memory.ask_memory import BYTES_A_VALUE, ask_computed, ask_joined, ask_kept
-from .table import Table, concat_arrays, from_numpy, to_physical
+from .table import Table, concat_arrays, from_numpy, physical_type, to_physical
 
 
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
@@ -77,11 +77,11 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
 
 
 def _constants(cells: tuple[Expr, ...], data_type: DataType) -> pa.Array:
+    if not cells:
+        return pa.nulls(0, physical_type(data_type))
     if all(isinstance(cell, Literal) for cell in cells):
         values = [cell.value for cell in cells if isinstance(cell, Literal)]
-        if (
-            not values or data_type.kind is not Kind.INTERVAL
-        ):  # whose values Arrow's type may not hold
+        if data_type.kind is not Kind.INTERVAL:  # whose values Arrow's type may not hold
             held = data_type.codes if data_type.is_enum else data_type
             return to_physical(pa.array(values, to_arrow(held)), data_type)
     one_row = Table({}, 1)

@@ -123,7 +123,16 @@ def _enum_codes(array: pa.Array, data_type: DataType) -> pa.Array:
 
 def _physical_child(array: pa.Array, data_type: DataType) -> pa.Array:
     """Elements and fields lie in one form: text with 32-bit offsets, and without a dictionary."""
-    return decode(to_physical(array, data_type)).cast(physical_type(data_type))
+    return as_element(to_physical(array, data_type), physical_type(data_type))
+
+
+def as_element(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Return an array without a dictionary, in an element's or a field's type.
+
+    One of that type stays: casting part of an array of structs with a field of type NULL cuts that field short.
+    """
+    array = decode(array)
+    return array if array.type == arrow else array.cast(arrow)
 
 
 def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:

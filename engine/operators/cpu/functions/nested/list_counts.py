@@ -33,7 +33,7 @@ def _map(call: Call, rows: Ints, keys: pa.Array, counts: Ints, count: int) -> pa
     lengths = np.bincount(rows, minlength=count)
     arrow = tables.physical_type(call.type)
     key, value = arrow.value_type
-    columns = [tables.decode(keys).cast(key.type), pa.array(counts, value.type)]
+    columns = [tables.as_element(keys, key.type), pa.array(counts, value.type)]
     entries = struct_array(columns, None, arrow.value_type)
     return list_array(lengths, entries, lengths > 0, arrow)
 

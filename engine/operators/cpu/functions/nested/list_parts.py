@@ -45,7 +45,9 @@ def _value(call: Call, args: list[pa.Array]) -> pa.Array:
     if not args:
         return list_array(np.zeros(1, np.int64), pa.nulls(0, arrow.value_type), None, arrow)
     rows, width = len(args[0]), len(args)
-    values = tables.concat_arrays([tables.decode(a) for a in args]).cast(arrow.value_type)
+    values = tables.as_element(
+        tables.concat_arrays([tables.decode(a) for a in args]), arrow.value_type
+    )
     places = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
     return picked(np.full(rows, width), places, values, None, call)
 
@@ -143,9 +145,12 @@ def _zip(call: Call, args: list[pa.Array]) -> pa.Array:
     nth = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     arrow = tables.physical_type(call.type)
     fields = [
-        tables.take_array(
-            each.elements, np.where(nth < each.lengths[rows], each.starts[rows] + nth, -1)
-        ).cast(field.type)
+        tables.as_element(
+            tables.take_array(
+                each.elements, np.where(nth < each.lengths[rows], each.starts[rows] + nth, -1)
+            ),
+            field.type,
+        )
         for each, field in zip(lists, arrow.value_type, strict=True)
     ]
     return list_array(lengths, struct_array(fields, None, arrow.value_type), None, arrow)

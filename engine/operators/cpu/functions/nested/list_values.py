@@ -148,7 +148,7 @@ def _resize(call: Call, args: list[pa.Array]) -> pa.Array:
     chosen = np.where(inside, lists.starts[rows] + places, behind)
     elements = lists.elements
     if len(args) > 2:
-        filler = tables.decode(args[2]).cast(elements.type)
+        filler = tables.as_element(args[2], elements.type)
         elements = tables.concat_arrays([elements, filler])
     return picked(lengths, chosen, elements, lists.valid, call)
 

@@ -43,7 +43,7 @@ def _of_entries(call: Call, lengths: Ints, parts: list[pa.Array], valid: Mask | 
     if len(np.unique(rows * (int(codes.max(initial=0)) + 1) + codes)) < len(codes):
         raise ExecutionError("The keys of a map differ from each other.")
     arrow = tables.physical_type(call.type)
-    named = [p.cast(f.type) for p, f in zip(parts, arrow.value_type, strict=True)]
+    named = [tables.as_element(p, f.type) for p, f in zip(parts, arrow.value_type, strict=True)]
     return list_array(lengths, struct_array(named, None, arrow.value_type), valid, arrow)
 
 

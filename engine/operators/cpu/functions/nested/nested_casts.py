@@ -26,7 +26,7 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
 
     def child(inside: pa.Array, given: DataType, wanted: DataType) -> pa.Array:
         made = cast(Vector.from_arrow(inside, given), wanted).to_arrow(len(inside))
-        return tables.decode(made).cast(tables.physical_type(wanted))
+        return tables.as_element(made, tables.physical_type(wanted))
 
     if target.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
@@ -115,7 +115,7 @@ def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
 
     def column(values: list[str | None], kind: DataType) -> pa.Array:
         made = cast(Vector(VARCHAR, pa.array(values, pa.string())), kind).to_arrow(len(values))
-        return tables.decode(made).cast(tables.physical_type(kind))
+        return tables.as_element(made, tables.physical_type(kind))
 
     if target.kind is Kind.LIST:
         lengths = np.array([len(parts or ()) for parts in found], np.int64)

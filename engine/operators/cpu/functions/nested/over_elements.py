@@ -32,7 +32,7 @@ def mapped(expr: ListMap, args: Sequence[Vector], evaluate: Evaluate) -> Vector:
         elements = tables.take(elements, kept, (expr.element, expr.place, *expr.captured))
         lengths = np.bincount(rows[kept], minlength=len(lengths))
     arrow = tables.physical_type(expr.type)
-    made = tables.decode(evaluate(expr.body, elements)).cast(arrow.value_type)
+    made = tables.as_element(evaluate(expr.body, elements), arrow.value_type)
     return _vector(list_array(lengths, made, lists.valid, arrow), expr, args)
 
 
@@ -56,7 +56,7 @@ def reduced(expr: ListReduce, args: Sequence[Vector], evaluate: Evaluate) -> Vec
         value = evaluate(Cast(ColumnRef(element), expr.type), first)
     else:
         value = tables.take_array(initial, rows)
-    value = tables.decode(value).cast(arrow)
+    value = tables.as_element(value, arrow)
     captures = dict(zip(expr.captured, others, strict=True))
     finished: list[pa.Array] = []
     place = int(initial is None)
@@ -72,7 +72,7 @@ def reduced(expr: ListReduce, args: Sequence[Vector], evaluate: Evaluate) -> Vec
             number: pa.array(np.full(active, place + 1)),
         }
         made = evaluate(expr.body, _table(own, captures, rows[:active]))
-        value = tables.decode(made).cast(arrow)
+        value = tables.as_element(made, arrow)
         place += 1
     folded = tables.concat_arrays([*reversed(finished), pa.nulls(0, arrow)])
     places = np.full(len(known), -1)

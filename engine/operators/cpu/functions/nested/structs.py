@@ -13,7 +13,7 @@ from .over_arrays import over_arrays
 
 def _pack(call: Call, args: list[pa.Array]) -> pa.Array:
     arrow = tables.physical_type(call.type)
-    fields = [tables.decode(a).cast(f.type) for a, f in zip(args, arrow, strict=True)]
+    fields = [tables.as_element(a, f.type) for a, f in zip(args, arrow, strict=True)]
     return struct_array(fields, None, arrow)
 
 
