@@ -32,6 +32,7 @@ TABLE = pa.table(
 QUERIES = (
     "select * from t",
     "select m['a'], m[k], map_keys(m), map_values(m), map_entries(m), cardinality(m), map_contains(m, k), map_extract(m, k), element_at(m, 'b'), map_extract_value(m, 'c') from t",
+    "select map_contains(map {}::map(int, int), null), map_contains(map {1: 2}, null), map_contains(m, null), map_contains(null::map(int, int), 1) from t",
     "select n[1]['x'], n[1.0], l[1][1], m[null], map_extract(m, null) from t",
     "select m, count(*) from t group by m",
     "select m from t order by m, i",

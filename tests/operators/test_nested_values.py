@@ -41,6 +41,8 @@ QUERIES = (
     "select l || [9], l + l, concat(l, l), list_concat(l, null), l || null::int[] from t",
     "select len(l), length(w), array_length(n), flatten([l, [7], null]) from t",
     "select list_contains(l, 5), array_contains(l, i), list_has(n, {'a': [1, 2]}) from t",
+    "select list_has([]::int[], null), list_has([], null), list_has([1], null), null in [], null::int = any([]::int[]), list_has(null, 1)",
+    "select a.i from t a left join t b on a.i = b.i + 1 where list_has([x for x in b.l if false], b.i) is not null",
     "select {'x': [null, {'n': null}]}, [{'x': [null, {'n': null}]}], [{'x': [{'n': null, 'm': [null, {'n': null}]}]}]",
     "select list(u), max(u, 2) from (select uuid '00000000-0000-0000-0000-000000000001' as u, 1 as i) q where false group by i",
     "select l::varchar, s::varchar, w::varchar, n::varchar, d::varchar from t",

@@ -153,6 +153,7 @@ LISTS = (
         "array_contains",
         "list_has",
         "array_has",
+        nulls="own",  # NULL is not in the empty list
     ),
     _row(
         "list_concat",

@@ -92,7 +92,8 @@ MAPS = (
     FunctionRow("map_values", _of_map("values"), "map_values(MAP)"),
     FunctionRow("map_entries", _of_map("entries"), "map_entries(MAP)"),
     FunctionRow("cardinality", _of_map("count"), "cardinality(MAP)"),
-    FunctionRow("map_contains", _with_key("contains"), "map_contains(MAP, any)"),
+    # NULL is in no map without entries
+    FunctionRow("map_contains", _with_key("contains"), "map_contains(MAP, any)", nulls="own"),
     # A list of one value, or of none where the key is not there, which NULL is nowhere
     FunctionRow(
         "map_extract", _with_key("list"), "map_extract(MAP, any)", ("element_at",), nulls="own"

@@ -105,9 +105,11 @@ def found(lists: Lists, wanted: pa.Array) -> Mask:
 
 
 def _contains(call: Call, args: list[pa.Array]) -> pa.Array:
+    """Whether a value is in a list; of NULL nothing is known but that it is not in an empty one."""
     lists = Lists.of(args[0])
     hits = np.bincount(lists.rows[found(lists, args[1])], minlength=len(lists.lengths))
-    valid = both(lists.valid, tables.validity(args[1]))
+    given = tables.validity(args[1])
+    valid = both(lists.valid, None if given is None else given | (lists.lengths == 0))
     return tables.from_numpy(hits > 0, valid, pa.bool_())
 
 

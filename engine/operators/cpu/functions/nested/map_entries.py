@@ -77,7 +77,6 @@ def _places(lists: Lists, wanted: pa.Array) -> Ints:
 def _contains(call: Call, args: list[pa.Array]) -> pa.Array:
     lists = Lists.of(args[0])
     known = tables.validity(args[1])
-    # NULL is in no map without entries
     valid = lists.valid if known is None else both(lists.valid, known | (lists.lengths == 0))
     return tables.from_numpy(_places(lists, args[1]) >= 0, valid, pa.bool_())
 
