@@ -27,11 +27,15 @@ def test_shapes_are_many(maker: str) -> None:
     assert sum(bool(HOLE.search(text)) for text in shapes) > 150
 
 
-@pytest.mark.parametrize(("mode", "shapes", "draws"), [("never", 12, 8), ("always", 3, 4)])
-def test_a_sample(mode: str, shapes: int, draws: int, backend: str) -> None:
+@pytest.mark.parametrize(
+    ("maker", "mode", "shapes", "draws"),
+    [("shape", "never", 12, 8), ("shape", "always", 3, 4), ("wide", "never", 40, 1)],
+)
+def test_a_sample(maker: str, mode: str, shapes: int, draws: int, backend: str) -> None:
     engines = Engines(backend, None, (mode,))
     with engines.stack:
-        assert_sound([run_shape(engines, seed, draws) for seed in range(shapes)])
+        lines = [run_shape(engines, seed, draws, maker=MAKERS[maker]) for seed in range(shapes)]
+        assert_sound(lines)
 
 
 @pytest.mark.nightly

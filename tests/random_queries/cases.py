@@ -27,9 +27,9 @@ import fuseline
 from fuseline import errors
 from tests.compare import difference, duckdb_answer, frame_answer, ordering
 from tests.compare import rows as rows_of
-from tests.random_queries import deep
+from tests.random_queries import deep, wide
 from tests.random_queries.data import COLUMNS, KEYED, tables
-from tests.random_queries.shapes import filled, shape
+from tests.random_queries.shapes import HOLES, filled, shape
 
 REFUSALS = (errors.Unsupported, errors.TypeMismatch, errors.InvalidQuery, errors.UnknownName, errors.ParseError)  # fmt: skip
 LIMITS = (
@@ -41,7 +41,10 @@ DATA_A_SHAPE = 3  # draws of data a shape; the draws of constants are spread ove
 REDUCING_TRIES = 150
 Tables = Mapping[str, pa.Table]
 Maker = Callable[[int], str]
-MAKERS: dict[str, Maker] = {m.__name__: m for m in (shape, deep.deep, deep.keyed, deep.single)}
+MAY_RAISE = (shape, wide.wide)
+MAKERS: dict[str, Maker] = {
+    m.__name__: m for m in (shape, deep.deep, deep.keyed, deep.single, wide.wide)
+}
 
 
 class Engines:
@@ -71,7 +74,11 @@ class Engines:
     def load(self, data: Tables) -> None:
         for engine in (self.duck, self.unoptimized, *self.ours.values()):
             for name, table in data.items():
-                engine.register(name, table)
+                written = wide.statements(name, table)
+                for statement in written:
+                    engine.execute(statement)
+                if not written:
+                    engine.register(name, table)
 
     def duckdb(self, query: str, optimized: bool = True) -> pa.Table | Exception:
         try:
@@ -127,6 +134,13 @@ def judged(
     return ("duckdb's optimizer", words) if plain in ("same", "raises") else (kind, words)
 
 
+def tables_of(maker: Maker, text: str, draw: random.Random, extreme: float) -> Tables:
+    """Draw the tables that a text of a maker is over."""
+    if maker is wide.wide:
+        return wide.tables(draw, extreme, text)
+    return tables(draw, extreme, COLUMNS if maker is shape else KEYED)
+
+
 def run_shape(
     engines: Engines, seed: int, draws: int, compare: bool = True, maker: Maker = shape
 ) -> dict[str, Any]:
@@ -135,7 +149,7 @@ def run_shape(
     Kernels that give an error where operators give an answer, or another error, are a mismatch in what `deep` makes.
     """
     text = maker(seed)
-    described = COLUMNS if maker is shape else KEYED
+    holes = wide.HOLES if maker is wide.wide else HOLES
     counts: Counter[str] = Counter()
     causes: Counter[str] = Counter()
     found: list[dict[str, Any]] = []
@@ -143,13 +157,10 @@ def run_shape(
         draw = random.Random(f"{seed} {number}")
         extreme = (0.0, 0.15, 0.5)[(number if draws > 1 else seed) % 3]
         if number * DATA_A_SHAPE // draws != (number - 1) * DATA_A_SHAPE // draws or number == 0:
-            data = tables(
-                draw,
-                (0.0, 0.3, 0.15)[number * DATA_A_SHAPE // draws if draws > 1 else seed % 3],
-                described,
-            )
+            odd = (0.0, 0.3, 0.15)[number * DATA_A_SHAPE // draws if draws > 1 else seed % 3]
+            data = tables_of(maker, text, draw, odd)
             engines.load(data)
-        query = filled(text, draw, extreme)
+        query = filled(text, draw, extreme, holes)
         expected = engines.duckdb(query) if compare else None
         errors_met: set[str] = set()
         for mode in engines.ours:
@@ -159,7 +170,7 @@ def run_shape(
             actual = engines.answer(mode, query)
             kind, words = judged(engines, query, expected, actual)
             errors_met.add(type(actual).__name__)
-            if maker is not shape and len(errors_met) > 1:
+            if maker not in MAY_RAISE and len(errors_met) > 1:
                 kind, words = "mismatch", f"modes differ: {sorted(errors_met)}, {words}"
             counts[f"{mode} {kind}"] += 1
             if kind in ("refused", "duckdb raises", "raises early", "duckdb's optimizer"):
@@ -192,10 +203,12 @@ def reduced(engines: Engines, mode: str, kind: str, query: str, data: Tables) ->
                     place += step
             step //= 2
     engines.load(data)
-    shown = [
-        f"-- {n} {t.schema.names}: {[tuple(map(str, r)) for r in rows_of(t)]}"
-        for n, t in best.items()
-    ]
+    shown = []
+    for name, table in best.items():
+        named = table.select([n for n in table.column_names if n in query])
+        shown.append(
+            f"-- {name} {named.column_names}: {[tuple(map(str, r)) for r in rows_of(named)]}"
+        )
     return "\n".join([query, *shown])
 
 

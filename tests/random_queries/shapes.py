@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -229,11 +230,16 @@ def shape(seed: int) -> str:
     return CHAIN.sub(lambda found: f"({' or '.join([found[0]] * (count // 4))})", longer, count=1)
 
 
-def filled(text: str, draw: random.Random, extreme: float) -> str:
+def filled(
+    text: str,
+    draw: random.Random,
+    extreme: float,
+    holes: Mapping[str, tuple[Sequence[str], Sequence[str]]] = HOLES,
+) -> str:
     """Fill the holes with constants, of which a share is extreme."""
 
     def constant(hole: re.Match[str]) -> str:
-        everyday, extremes = HOLES[hole[1]]
+        everyday, extremes = holes[hole[1]]
         return draw.choice(extremes if draw.random() < extreme else everyday)
 
     return HOLE.sub(constant, text)
