@@ -108,6 +108,7 @@ class Cluster:
 
     def addresses(self, patience: float) -> list[str]:
         """The workers that are there, in an order that stays; raises `ClusterError` as `there` does."""
+        self._asked = None  # what was asked before this would miss workers that this one finds
         try:
             answer = self._on_loop(self._identity).result(timeout=patience)
         except GONE as error:
@@ -115,12 +116,13 @@ class Cluster:
         return sorted(answer["workers"])
 
     def bring_back(self, there: int) -> None:
-        """Have workers started that Dask has given up: those of a local cluster that died twice within a while.
+        """Have workers started that Dask has given up: those of a local cluster, of this process, that died twice within a while.
 
         `there` are the workers that the scheduler has.
         """
-        if self.own is not None and there < len(self.own.worker_spec):
-            self.own.scale(len(self.own.worker_spec))  # which starts those that are missing
+        local = self.own or self.client.cluster
+        if isinstance(local, LocalCluster) and there < len(local.worker_spec):
+            local.scale(len(local.worker_spec))  # which starts those that are missing
 
     async def _identity(self) -> Any:
         if self.client.scheduler is None:
@@ -134,7 +136,10 @@ class Cluster:
         if self.own_client:
             self.client.close()
         if self.own is not None:
-            self.own.close()
+            try:
+                self.own.close()
+            except TimeoutError:  # of a worker that was given up and has been killed by now
+                self.own.sync(self.own.scheduler.close)
 
 
 def cluster_of(given: object, workers: int | None, device: str) -> Cluster:
