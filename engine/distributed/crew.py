@@ -217,12 +217,10 @@ class Crew:
     ) -> list[Any]:
         """Return what each worker of the team answers, behind its queries; raises `ClusterError` where one is lost."""
         team = self._members.team
-        calls = []
-        for rank, (member, own) in enumerate(zip(team.members, given, strict=True)):
-            try:
-                calls.append(self._cluster.begun(getattr(member.actor, what)(*own)))
-            except LOST as error:
-                raise self._members.lost(team, rank) from error
+        calls = [
+            self._members.begin(team, rank, what, *own)
+            for rank, (_, own) in enumerate(zip(team.members, given, strict=True))
+        ]
         self._await(calls, list(range(len(calls))), team, check)
         return [call.result() for call in calls]
 
@@ -232,7 +230,8 @@ class Crew:
         for member in self._members.team.members:
             if gone & member.tables:
                 member.tables -= gone
-                self._cluster.begun(member.actor.forget(gone))
+                with suppress(*LOST):
+                    self._cluster.begun(member.actor.forget(gone))
 
     def ask_all(self, what: str, *given: object) -> list[Any]:
         """Return what each worker of the team says when it is asked beside its queries, None where it says nothing."""
@@ -248,7 +247,8 @@ class Crew:
         """Return the seconds that the slowest worker took to exchange so many bytes, all that each has to give; `linked`: from GPU to GPU."""
         team, given = self._members.team, (next(self._numbers), kind, nbytes, linked)
         with self._cluster.turn.held(lambda: None):
-            calls = [self._cluster.begun(member.actor.trial(*given)) for member in team.members]
+            ranks = range(len(team.members))
+            calls = [self._members.begin(team, rank, "trial", *given) for rank in ranks]
             return max(call.result(timeout=TRIAL_SECONDS) for call in calls)
 
     def _gather(self, before: Team, stop: Stop) -> None:
@@ -306,10 +306,7 @@ class Crew:
                 orders.append(
                     self._sent(member, replace(order, answers=answers, logs=rank == ranks[0]), plan)
                 )
-                try:
-                    calls.append(self._cluster.begun(member.actor.run(orders[-1])))
-                except LOST as error:
-                    raise self._members.lost(team, rank) from error
+                calls.append(self._members.begin(team, rank, "run", orders[-1]))
             parts = self._awaited(calls, ranks, team, form, stop)
         except BaseException as error:
             why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -53,12 +54,12 @@ class Member:
         """Whether it has given the sign of life that it was last asked for."""
         return self._sign is None or self._sign.done()
 
-    def silent_for(self, begin: Callable[[object], Future[Any]]) -> float:
+    def silent_for(self, ask: Callable[[], Future[Any]]) -> float:
         """The seconds for which it has not given the sign of life that it was asked for; asks for another one."""
         now = time.monotonic()
         if not self.speaks:
             return now - self._asked
-        self._sign, self._asked = begin(self.actor.here()), now
+        self._sign, self._asked = ask(), now
         return 0.0
 
 
@@ -214,10 +215,17 @@ class Members:
             member = team.members[rank]
             if there is not None and member.address not in there:
                 raise self.lost(team, rank)
-            if member.silent_for(self.cluster.begun) > self.grace:
+            if member.silent_for(partial(self.begin, team, rank, "here")) > self.grace:
                 self._silent[member.address] = member
                 self._wanted = max(1, self._wanted - 1)
                 raise self.lost(team, rank, f"has been silent for {self.grace:g} s (worker_grace)")
+
+    def begin(self, team: Team, rank: int, what: str, *given: object) -> Future[Any]:
+        """Call a method of a worker of a team; raises `ClusterError` where Dask knows that it is lost, maybe before its list of workers says so."""
+        try:
+            return self.cluster.begun(getattr(team.members[rank].actor, what)(*given))
+        except LOST as error:
+            raise self.lost(team, rank) from error
 
     def look_again(self) -> None:
         """Make another team before the next query, of the same workers if they are there."""

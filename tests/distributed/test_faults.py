@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -18,7 +19,8 @@ import pytest
 
 import fuseline
 from fuseline import errors
-from fuseline.distributed.members import Members
+from fuseline.distributed.crew import Crew
+from fuseline.distributed.members import Member, Members, Team
 from fuseline.settings import Settings
 from tests.compare import assert_same_as_duckdb
 from tests.distributed.conftest import WORKERS, Opened
@@ -205,3 +207,26 @@ def test_a_worker_that_goes_while_it_is_started_is_not_waited_for() -> None:
     members = Members(WithoutWorkers(), Settings(), "cpu")  # type: ignore[arg-type]
     with pytest.raises(OSError, match="was lost while it was started"):
         members._wait(Future(), "tcp://127.0.0.1:1")
+
+
+class Lost:
+    """An actor of which Dask knows that its worker is gone."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("Worker holding Actor was lost.  Status: error")
+
+
+def test_a_worker_that_dask_knows_to_be_lost_is_no_fault_of_ours() -> None:
+    """The scheduler's list of workers, of a moment ago, may have it yet."""
+    cluster: Any = SimpleNamespace(there=lambda _: {"tcp://127.0.0.1:1"}, begun=None)
+    members = Members(cluster, Settings(), "cpu")
+    member: Any = Member("tcp://127.0.0.1:1", Lost(), None)
+    with pytest.raises(errors.ClusterError, match=r"Worker 0 .* was lost"):
+        members.check(Team(1, (member,)), [0])
+    crew: Any = object.__new__(Crew)
+    crew._cluster, crew._members = cluster, members
+    crew._tables = SimpleNamespace(take_gone=lambda: {1})
+    members.team = Team(1, (member,))
+    member.tables = {1}
+    crew._forget()
+    assert not member.tables
