@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -229,19 +227,6 @@ def test_queries_are_stopped(shared: Any) -> None:
         shared.interrupt()
     assert [type(error) for error in found] == [errors.Interrupted]
     assert_same_as_duckdb("select sum(n) from t", TABLES, connection=shared)
-
-
-def test_a_worker_that_dies_is_replaced_and_the_query_runs_again(
-    client: Any, opened: Opened
-) -> None:
-    connection = opened(TABLES)
-    query = "select k, count(*), sum(n) from t group by k"
-    assert_same_as_duckdb(query, TABLES, connection=connection)
-    processes = client.run(os.getpid)
-    assert len(processes) == WORKERS
-    os.kill(next(iter(processes.values())), signal.SIGKILL)
-    for _ in range(2):
-        assert_same_as_duckdb(query, TABLES, connection=connection)
 
 
 def test_connections_of_several_threads_take_turns(opened: Opened) -> None:
