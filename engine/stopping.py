@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import Interrupted
@@ -292,6 +294,15 @@ def carried(work: Callable[P, T]) -> Callable[P, T]:
             _of_thread.stop = before
 
     return run
+
+
+@cache
+def shared_threads(name: str, count: int) -> ThreadPoolExecutor:
+    """Return threads that work for all queries; a process made by `fork` has none of its parent's, and makes its own."""
+    return ThreadPoolExecutor(count, thread_name_prefix=name)
+
+
+os.register_at_fork(after_in_child=shared_threads.cache_clear)
 
 
 def wait(future: Future[T]) -> T:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -309,7 +307,8 @@ def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
 def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
     if len(ranges) == 1:
         return [work(ranges[0])]
-    return list(_pool().map(stopping.carried(work), ranges))
+    pool = stopping.shared_threads("fuseline-kernel", usable_cores())
+    return list(pool.map(stopping.carried(work), ranges))
 
 
 def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:
@@ -338,8 +337,3 @@ def _filled(identities: np.ndarray, any_set: bool, groups: int, wide: bool) -> n
     if any_set:
         filled[:] = identities[:, None]
     return filled
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="fuseline-kernel")

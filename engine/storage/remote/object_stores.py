@@ -12,13 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...errors import FileError, install
-from ...stopping import wait
+from ...stopping import shared_threads, wait
 from ..file_identity import changed, shortened
 
 if TYPE_CHECKING:
@@ -56,10 +55,9 @@ class Patience(NamedTuple):
         return {"retry_config": {**retry, "backoff": backoff}}
 
 
-@cache
 def requests() -> ThreadPoolExecutor:
     """The threads that wait for answers, so that who asked can be stopped meanwhile."""
-    return ThreadPoolExecutor(CONNECTIONS, "fuseline-remote")
+    return shared_threads("fuseline-remote", CONNECTIONS)
 
 
 def together(work: Callable[[Item], T], items: Sequence[Item]) -> list[T]:

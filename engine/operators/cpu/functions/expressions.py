@@ -10,8 +10,6 @@ dictionary column alone.  `expressions_chunk` computes one chunk; the kernels ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,11 +29,6 @@ from .expressions_prepare import PreparedExpressions, prepare, with_texts_number
 from .vectors import Array, Mask, Vector, dtype_of
 
 SPARSE = 8  # row numbers are returned when less than one row in so many is selected
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="fuseline-expressions")
 
 
 def evaluate(expr: Expr, table: Table, threads: int | None = None) -> pa.Array:
@@ -147,7 +140,8 @@ def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | N
             one(start)
         return
     run_carried = stopping.carried(one)
-    futures = [_pool().submit(run_carried, start) for start in starts]
+    pool = stopping.shared_threads("fuseline-expressions", usable_cores())
+    futures = [pool.submit(run_carried, start) for start in starts]
     try:
         for future in futures:
             stopping.wait(future)

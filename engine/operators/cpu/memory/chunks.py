@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Future
 from typing import TypeVar
 
 from .... import stopping
@@ -15,11 +14,6 @@ CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cac
 
 T = TypeVar("T")
 A = TypeVar("A")
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="fuseline-rows")
 
 
 def each_chunk(work: Callable[[int, int], T], rows: int, context: Context | None = None) -> list[T]:
@@ -46,7 +40,8 @@ def _each(work: Callable[[A], T], items: Iterable[A], threads: int) -> Iterator[
             yield work(item)
         return
     run = stopping.carried(work)
-    futures: list[Future[T]] = [_pool(threads).submit(run, item) for item in items]
+    pool = stopping.shared_threads("fuseline-rows", threads)
+    futures: list[Future[T]] = [pool.submit(run, item) for item in items]
     try:
         for future in futures:
             yield stopping.wait(future)
