@@ -62,7 +62,8 @@ class NewFiles:
             handle = os.open(name, flags, 0o666, dir_fd=folder)
         if name != place.name:
             self._written.append((folder, name, place))
-        with os.fdopen(handle, "wb") as file, _refused(asked):
+        # Closing writes what the file still holds, and may be refused as well
+        with _refused(asked), os.fdopen(handle, "wb") as file:
             yield file
             if not file.closed:
                 file.flush()

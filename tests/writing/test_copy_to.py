@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import os
 from pathlib import Path
 
@@ -248,6 +250,30 @@ def test_an_answer_beyond_the_memory_limit_is_written(folder):
             "copy (select x, x * 7 % 1000 as y from range(600000) t(x) order by y) to 'f.parquet'"
         )
     assert pq.read_metadata("f.parquet").num_rows == 600_000
+
+
+@pytest.mark.parametrize("target", ["f.csv", "f.csv.gz", "f.json.zst", "f.parquet", "f.arrow", "p"])
+def test_a_full_disk_leaves_what_was_there(target, connection, folder, monkeypatch):
+    """Also where what a library held back does not fit, which is written when the file is closed."""
+    Path("f.csv").write_text("a\n1\n")
+    by_parts = " (partition_by k, format csv)" if target == "p" else ""
+
+    class Full(io.FileIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(handle, mode):
+        return io.BufferedWriter(Full(handle, mode))
+
+    monkeypatch.setattr("fuseline.writing.new_files.os.fdopen", opened)
+    with pytest.raises(fuseline.FuselineError, match=r"cannot be written: No space left") as caught:
+        connection.sql(
+            f"copy (select range as x, range % 2 as k from range(9)) to '{target}'{by_parts}"
+        )
+    assert f'"{target}' in str(caught.value)
+    assert [path.name for path in folder.iterdir()] == ["f.csv"]
+    assert Path("f.csv").read_text() == "a\n1\n"
+    assert connection.sql("select 42").fetchall() == [(42,)]
 
 
 def test_a_pipe_is_written_to_at_once(connection, folder):
