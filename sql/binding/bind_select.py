@@ -281,6 +281,7 @@ class _Output:
         self.input = plan
         self.free = {column.id: column.name for column in plan.columns}  # may still be passed on
         self.items: list[Item] = []
+        self._known: dict[Expr, Column] = {}  # the first output of each expression
 
     def add(self, name: str, value: Expr) -> ColumnRef:
         """Add an output; a column of the input that keeps its name keeps its identity, once."""
@@ -290,13 +291,14 @@ class _Output:
         else:
             column = new_column(name, value.type)
         self.items.append((column, value))
+        self._known.setdefault(value, column)
         return ColumnRef(column, value.span)
 
     def column(self, value: Expr) -> ColumnRef:
         """Return the column of an expression, added when no output computes it."""
-        for column, known in self.items:
-            if known == value:
-                return ColumnRef(column, value.span)
+        known = self._known.get(value)
+        if known is not None:
+            return ColumnRef(known, value.span)
         return self.add(value.column.name if isinstance(value, ColumnRef) else "key", value)
 
     def plan(self) -> Logical:

@@ -12,6 +12,8 @@ from tests.compare import assert_same_as_duckdb
 from tests.work import planning_calls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import fuseline
     from tests.limits import SetLimits
 
@@ -27,6 +29,10 @@ def joins(count: int) -> str:
 
 def sums(count: int) -> str:
     return f"select {', '.join(f'sum(c{i})' for i in range(count))} from t"
+
+
+def sorted_by_all(count: int) -> str:
+    return f"select {', '.join(f'c{i}' for i in range(count))} from t order by all"
 
 
 SETTINGS = {"fuse": "never", "check": False}
@@ -60,6 +66,7 @@ def test_joins_are_weighed_once(
 @pytest.mark.parametrize("query", [
     sums(600),
     f"select {', '.join(f'c{i}' for i in range(600))} from t",
+    f"{sorted_by_all(300)} limit 2", f"select distinct on (c1, c2) * from ({sorted_by_all(200)}) order by all",
     f"select c1 + 1 as k, {', '.join(f'max(c{i}) as m{i}' for i in range(200))} from t group by all",
     f"select {', '.join(f'c{i}' for i in range(200))} from t group by {', '.join(f'c{i}' for i in range(200))}",
     "select c1 + 1 as k, c1 + 1 as l, count(*) + c1 + 1 as n, sum(c2), sum(c2) as s from t group by c1 + 1, c1, c1 + 1",
@@ -69,11 +76,14 @@ def test_wide_selects(query: str) -> None:
     assert_same_as_duckdb(query, WIDE, backend="cpu", fuse=("never",), ordered=False)
 
 
-def test_twice_the_aggregates_are_twice_the_work(connection: fuseline.Connection) -> None:
+@pytest.mark.parametrize("query", [sums, sorted_by_all])
+def test_twice_the_columns_are_twice_the_work(
+    query: Callable[[int], str], connection: fuseline.Connection
+) -> None:
     for i in range(0, 800, 400):
         columns = ", ".join(f"range as c{k}" for k in range(i + 400))
         connection.execute(f"create or replace table t as select {columns} from range(3)")
-    few, many = (planning_calls(connection, sums(n)) for n in (400, 800))
+    few, many = (planning_calls(connection, query(n)) for n in (400, 800))
     assert many < 2.3 * few
 
 
