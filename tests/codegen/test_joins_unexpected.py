@@ -60,7 +60,7 @@ def test_more_rows_than_32_bits_count() -> None:
 def test_sums_of_more_rows_than_are_exact_are_left_to_the_operators(
     limits: SetLimits,
 ) -> None:
-    limits(launch__MANY=20)
+    limits(cpu__pipeline__MANY=20)
     tables = {"t": keyed("v", [1] * 10), "u": keyed("w", [1] * 10)}
     assert_fused_joins("select sum(w) from t join u on t.k = u.k", tables, but="2**31 rows")
 
