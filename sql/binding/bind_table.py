@@ -20,6 +20,7 @@ from fuseline.errors import (
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.composed.json_calls import ENTRY_TABLES
 from fuseline.plan.copies import fresh
+from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Scan
@@ -42,7 +43,6 @@ from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
 from .relations.bind_series import bind_series
 from .relations.bind_unpivot import bind_unpivot
-from .relations.unique_names import unique_names
 from .scope import Cte, Relation, Scope, Session, Source
 
 _MAX_VIEW_DEPTH = 100
@@ -158,7 +158,7 @@ def _renamed(
 
 
 def _unique_names(columns: Sequence[Column]) -> list[tuple[str, Column]]:
-    return list(zip(unique_names([c.name for c in columns]), columns, strict=True))
+    return list(zip(distinct_names([c.name for c in columns]), columns, strict=True))
 
 
 def _bind_name(node: exp.Table, around: Scope) -> Source:

@@ -14,6 +14,7 @@ from fuseline.errors import (
     Unsupported,
 )
 from fuseline.plan.changes.catalog_objects import ObjectName
+from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import Limit, Logical, Project
 from fuseline.plan.statements import (
@@ -26,7 +27,6 @@ from fuseline.plan.statements import (
 )
 from fuseline.sql.parsing.pieces import span_of
 
-from ..binding.relations.unique_names import unique_names
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.unread import use, use_all
@@ -143,7 +143,7 @@ def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
             f"The query has {len(plan.columns)} columns and {len(names)} names are given.",
             span_of(node.this),
         )
-    new = unique_names([*names, *(c.name for c in plan.columns[len(names) :])])
+    new = distinct_names([*names, *(c.name for c in plan.columns[len(names) :])])
     if new == [c.name for c in plan.columns]:
         return plan
     items = tuple(

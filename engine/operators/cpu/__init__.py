@@ -38,7 +38,7 @@ from .rows import (
     range_scan,
     values_scan,
 )
-from .scan.load import load_columns
+from .scan.encoded import encode_columns as load_columns
 from .scan.scan import memory_scan, parquet_scan
 from .scan.scan_batches import batches
 from .set_operations import hash_set_operation

@@ -1,4 +1,6 @@
-"""Expressions over one column, evaluated on all its rows before the kernel that reads them runs: LIKE over long strings, say."""
+"""Columns that are encoded for the kernels of one run: those of tables that operators made, and expressions over one column, evaluated on
+all its rows before: LIKE over long strings, say.
+"""
 
 from __future__ import annotations
 
@@ -28,3 +30,14 @@ def derived(expr: Expr, column: Column, held: pa.Array, context: Context) -> Enc
         raise NotFusable(f"an expression fails in some row: {error.message}") from error
     narrow = expr.type.kind is not Kind.BOOLEAN
     return encoded_values(expr, encode(values, expr.type, context.threads, narrow))
+
+
+def stored_column(table: Table, column: Column, threads: int) -> EncodedColumn:
+    """Return a column of a table that an operator made as kernels read it; raises `NotFusable` for one that has no encoding."""
+    held = table.encoded.get(column.id)
+    if held is None:
+        held = encode(table[column], column.type, threads, narrow=False)
+        if held is None:
+            raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+        table.encoded[column.id] = held
+    return held

@@ -25,8 +25,7 @@ from ..rows import values_scan
 from ..scan.encoded import EncodedScan, encoded_scan
 from ..scan.scan import DEVICE, memory_scan, parquet_scan
 from ..table import Indices, Table, physical_type, take_array, to_physical
-from .derived_columns import derived
-from .stored import stored_column
+from .derived_columns import derived, stored_column
 
 ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
 ROWS_COMPARED = 1 << 12  # to tell whether most have values that others have too
