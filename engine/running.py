@@ -92,13 +92,13 @@ class QueryRunner:
     def run(self, plan: Logical, key: object, timed: bool) -> Result:
         """Run a plan; where `key` is prepared already, that is run."""
         start = time.perf_counter()
-        prepared = self._prepared(plan, key)
-        work = partial(self._executed, prepared, timed, start)
+        prepared = self._cached_plan(plan, key)
+        work = partial(self._execute, prepared, timed, start)
         return retried_deeply(partial(self._run, prepared, work))
 
     def read(self, plan: Logical, key: object) -> Reading:
         """Run a plan, as far as there is room for its rows, and return what gives them one table after the other."""
-        found = self._begun(plan, key, in_parts=True)
+        found = self._begin(plan, key, in_parts=True)
         assert isinstance(found, Reading)
         return found
 
@@ -128,12 +128,12 @@ class QueryRunner:
 
     def answer(self, plan: Logical, key: object) -> Result | Reading:
         """Run a plan and return its result, or what makes its rows where there is no room for them."""
-        return self._begun(plan, key, in_parts=False)
+        return self._begin(plan, key, in_parts=False)
 
-    def _begun(self, plan: Logical, key: object, in_parts: bool) -> Result | Reading:
+    def _begin(self, plan: Logical, key: object, in_parts: bool) -> Result | Reading:
         start = time.perf_counter()
-        prepared = self._prepared(plan, key)
-        work = partial(self._reading, prepared, start, in_parts)
+        prepared = self._cached_plan(plan, key)
+        work = partial(self._begin_reading, prepared, start, in_parts)
         return retried_deeply(partial(self._run, prepared, work))
 
     def _run(self, prepared: CachedPlan, work: Callable[[Stop], T]) -> T:
@@ -141,16 +141,16 @@ class QueryRunner:
         outer = current()
         try:
             if outer is not None and outer in self._running:  # stopped together with what asks
-                return self._counted(prepared, work, outer)
+                return self._run_with_progress(prepared, work, outer)
             with self.stoppable() as stop:
-                return self._counted(prepared, work, stop)
+                return self._run_with_progress(prepared, work, stop)
         except FuselineError as error:
             self.catalog.fail()
             prepared.place(error)
             error.with_text(prepared.text)
             raise
 
-    def _counted(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
+    def _run_with_progress(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         """Do work that counts how far it is; rows that are made while they are read go on with it."""
         outer = stop.progress
         stop.progress = progress = Progress(self.listener, outer)
@@ -158,10 +158,10 @@ class QueryRunner:
             if self.settings.enable_progress_bar and outer is None:
                 from .progress.progress_bar import with_bar
 
-                shown = partial(self._answered, prepared, work, stop)
+                shown = partial(self._run_with_files_of_now, prepared, work, stop)
                 answer = with_bar(shown, progress, self.settings.progress_bar_time / 1e3)
             else:
-                answer = self._answered(prepared, work, stop)
+                answer = self._run_with_files_of_now(prepared, work, stop)
             if isinstance(answer, Result) or not isinstance(answer, Reading) or answer.is_made:
                 progress.end()
             else:
@@ -170,7 +170,9 @@ class QueryRunner:
         finally:
             stop.progress = outer
 
-    def _answered(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
+    def _run_with_files_of_now(
+        self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop
+    ) -> T:
         try:
             return work(stop)
         except FileError:
@@ -188,7 +190,7 @@ class QueryRunner:
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""
         with self.stoppable():
-            prepared = self._prepared(plan, None)
+            prepared = self._cached_plan(plan, None)
             self._refresh(prepared, prepared.stale_tables())
             return retried_deeply(lambda: self._plan(prepared.plan, observer))
 
@@ -255,7 +257,7 @@ class QueryRunner:
         self._folders.add(folder)
         return folder
 
-    def _prepared(self, plan: Logical, key: object) -> CachedPlan:
+    def _cached_plan(self, plan: Logical, key: object) -> CachedPlan:
         return key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
 
     def _refresh(self, prepared: CachedPlan, stale: Sequence[ParquetTable]) -> None:
@@ -269,9 +271,9 @@ class QueryRunner:
                 self.forget(old)
             prepared.replace_tables(renewed)
 
-    def _executed(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
+    def _execute(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
-        schedule, options = self._asked(prepared, timed, start)
+        schedule, options = self._schedule_and_options(prepared, timed, start)
         context = context_of(self.settings, self.cache, stop, self.memory)
         result = execute(schedule, self.backends, context, options)
         if self.settings.debug > 0:
@@ -283,7 +285,7 @@ class QueryRunner:
 
         show_run(schedule.plan, profile, self.settings.debug)
 
-    def _ended_after(
+    def _rows_to_the_end(
         self, answer: Stream, schedule: Schedule, progress: Progress, prepared: CachedPlan
     ) -> Generator[pa.Table]:
         try:
@@ -295,10 +297,10 @@ class QueryRunner:
         if self.settings.debug > 0:
             self._show(schedule, answer.profile())
 
-    def _reading(
+    def _begin_reading(
         self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
     ) -> Result | Reading:
-        schedule, options = self._asked(prepared, False, start)
+        schedule, options = self._schedule_and_options(prepared, False, start)
         context = context_of(self.settings, self.cache, stop, self.memory)
         answer = stream(schedule, self.backends, context, options)
         if isinstance(answer, Result):
@@ -309,7 +311,7 @@ class QueryRunner:
             answer = stream_of(answer, schedule.plan, context)
         else:
             answer = replace(
-                answer, tables=self._ended_after(answer, schedule, context.progress, prepared)
+                answer, tables=self._rows_to_the_end(answer, schedule, context.progress, prepared)
             )
         reading = Reading(answer, prepared.text, stop, self._running, self.stoppable)
         if not reading.is_made:
@@ -319,17 +321,17 @@ class QueryRunner:
     def _read_now(self) -> list[Reading]:
         return [found for known in tuple(self._readings) if (found := known()) is not None]
 
-    def _asked(
+    def _schedule_and_options(
         self, prepared: CachedPlan, timed: bool, start: float
     ) -> tuple[Schedule, RunOptions]:
         """Return what is to be executed, and how."""
         settings = self.settings
-        schedule, cached = self._planned(prepared)
+        schedule, cached = self._schedule(prepared)
         timed = timed or settings.debug > 0
         limits = settings.memory_limit, settings.spill_dir, settings.spill_memory
         return schedule, RunOptions(timed, *limits, prepared.take_planning(cached, start))
 
-    def _planned(self, prepared: CachedPlan) -> tuple[Schedule, bool]:
+    def _schedule(self, prepared: CachedPlan) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
         if stale := prepared.stale_tables():
             self._refresh(prepared, stale)
@@ -344,7 +346,7 @@ class QueryRunner:
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
 
-    def _settled(self, plan: Logical) -> Logical:
+    def _settle_functions(self, plan: Logical) -> Logical:
         """Return a plan with its Python functions as they are now."""
         if not functions_of(plan):
             return plan
@@ -359,7 +361,7 @@ class QueryRunner:
     def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
         from .planner import plan_query
 
-        plan = self._settled(plan)
+        plan = self._settle_functions(plan)
         physical = anywhere(
             lambda: plan_query(
                 plan,

@@ -38,7 +38,7 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("generate", "operators.gpu.pipeline.pipeline", "generated"),
     ("lay out", "operators.gpu.pipeline.pipeline", "laid_out"),
     ("kernels", "operators.gpu.pipeline.pipeline", "Attempt.launch"),
-    ("unfused", "operators.run_pipeline", "_Run._unfused"),
+    ("unfused", "operators.run_pipeline", "_Run._run_unfused"),
     ("stream", "operators.streaming", "_stream"),
     ("chunk", "operators.streaming", "_run_chunk"),
     ("read", "operators.gpu.scan.scan", "_read_share"),

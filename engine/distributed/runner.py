@@ -69,8 +69,8 @@ class ClusterRunner(QueryRunner):
     def _fuse(self) -> FuseChoice:
         return "never"  # each worker makes pipelines of its own plan
 
-    def _executed(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
-        schedule, options = self._asked(prepared, timed, start)
+    def _execute(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
+        schedule, options = self._schedule_and_options(prepared, timed, start)
         begun = time.perf_counter()
         plan = schedule.plan
         answer = self.crew.run(plan, self.settings, options.timed, stop)
@@ -112,10 +112,10 @@ class ClusterRunner(QueryRunner):
             rest, (given,), context_of(self.settings, self.cache, stop, self.memory), LAST_STEPS
         )
 
-    def _reading(
+    def _begin_reading(
         self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
     ) -> Result | Reading:
-        result = self._executed(prepared, False, start, stop)
+        result = self._execute(prepared, False, start, stop)
         if not in_parts:
             return result
         assert prepared.schedule is not None
@@ -131,10 +131,10 @@ class ClusterRunner(QueryRunner):
         types = [c.type for c in plan.columns]
         fields = [(str(i), to_arrow(data_type)) for i, data_type in enumerate(types)]
         table = ShardedTable(name, pa.schema(fields).empty_table().rename_columns(names), types)
-        prepared, start = self._prepared(plan, key), time.perf_counter()
+        prepared, start = self._cached_plan(plan, key), time.perf_counter()
 
         def run(stop: Stop) -> MemoryTable:
-            schedule, _ = self._asked(prepared, False, start)
+            schedule, _ = self._schedule_and_options(prepared, False, start)
             answer = self.crew.run(schedule.plan, self.settings, False, stop, table)
             parts = answer.parts
             if answer.rows is not None:
@@ -180,7 +180,7 @@ class ClusterRunner(QueryRunner):
         placement = crew.placement(self.settings)
         return whole_plan(made, self.settings, placement, FIRST, crew.size).plan
 
-    def _settled(self, plan: Logical) -> Logical:
+    def _settle_functions(self, plan: Logical) -> Logical:
         for function in functions_of(plan):
             raise Unsupported(
                 f"The Python function {function.name} does not run on a cluster, whose workers have no functions of the client's yet: "

@@ -152,9 +152,9 @@ class _Run(Generic[T, K]):
             case Done(table=table):
                 return table
             case Void(reason=reason, facts=facts):
-                return self._unfused(reason, facts or PipelineReceipt)
+                return self._run_unfused(reason, facts or PipelineReceipt)
             case Refused(reason=reason):
-                return self._over_parts(reason)
+                return self._run_over_parts(reason)
             case found:
                 return self._split(found)
 
@@ -178,7 +178,7 @@ class _Run(Generic[T, K]):
             try:
                 outcome = self._attempt()
             except NotFusable as refused:
-                return self._refused(refused)
+                return self._split_or_refuse(refused)
             except NotCompiled as error:
                 return Void(compiler_refusal(error))
             except (MemoryError, RuntimeError) as error:
@@ -198,7 +198,7 @@ class _Run(Generic[T, K]):
                     shape.memory.kernels.clear()
         return Void(UNSETTLED)
 
-    def _refused(self, refused: NotFusable) -> Apart | Refused:
+    def _split_or_refuse(self, refused: NotFusable) -> Apart | Refused:
         memory = self.memory
         memory.apart = apart(self.node, refused)
         if memory.apart is not None:
@@ -221,7 +221,9 @@ class _Run(Generic[T, K]):
         if isinstance(outcome, Retry) or outcome.facts is None:
             return outcome
         seconds, loading = time.perf_counter() - launched, attempt.loading
-        facts = partial(_timed, outcome.facts, origin, seconds, loading, launched - start - loading)
+        facts = partial(
+            _with_times, outcome.facts, origin, seconds, loading, launched - start - loading
+        )
         if isinstance(outcome, Void):
             return Void(outcome.reason, facts)
         self.memory.short_of_memory = False
@@ -267,13 +269,13 @@ class _Run(Generic[T, K]):
 
     # Operators
 
-    def _unfused(self, reason: str, facts: Facts = PipelineReceipt) -> T:
+    def _run_unfused(self, reason: str, facts: Facts = PipelineReceipt) -> T:
         """Run the body one operator at a time."""
         check_room(self.node.steps, self.context)
         self.context.receipts[id(self.node)] = lambda: replace(facts(), reason=reason)
-        return self._operated(self.node.body)
+        return self._run_operators(self.node.body)
 
-    def _over_parts(self, reason: str) -> T:
+    def _run_over_parts(self, reason: str) -> T:
         """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins."""
         node, context, backend = self.node, self.context, self.backend
         parts = self.memory.parts
@@ -283,7 +285,7 @@ class _Run(Generic[T, K]):
                 # What another thread was faster with stays
                 parts.setdefault(number, p.Pipeline(steps, node.inputs, **placed))
         if not parts:
-            return self._unfused(reason)
+            return self._run_unfused(reason)
         check_room(node.steps, context)
         made: T | None = None
         tables: list[T] = []
@@ -294,7 +296,7 @@ class _Run(Generic[T, K]):
                 context.progress.within(shares[number])
                 part = parts.get(number)
                 table: T = (
-                    self._operated(child)
+                    self._run_operators(child)
                     if part is None
                     else backend.pipeline(part, self.inputs, context)
                 )
@@ -310,7 +312,7 @@ class _Run(Generic[T, K]):
             context.hold(node, -held)
         receipts = [context.receipts.pop(id(part), PipelineReceipt) for part in parts.values()]
         if made is None:
-            return self._unfused(reason)
+            return self._run_unfused(reason)
         kernels = [receipt() for receipt in receipts]
         fused = f"{sum(r.fused for r in kernels)} of {len(kernels)} parts below run in kernels"
         done = PipelineReceipt(f"{reason}; {fused}")
@@ -326,19 +328,19 @@ class _Run(Generic[T, K]):
             stored = run(parts.side, self.inputs, context)
         context.progress.within(last_share)
         if stored is None:
-            return self._unfused("a build side has to be read in chunks")
+            return self._run_unfused("a build side has to be read in chunks")
         table: T = run(parts.rest, (*self.inputs, stored), context)
         first, last = (context.receipts.pop(id(part)) for part in (parts.side, parts.rest))
         context.remarks[id(self.node)] = REMARK
         context.receipts[id(self.node)] = lambda: together(first(), last())
         return table
 
-    def _operated(self, body: p.Physical) -> T:
+    def _run_operators(self, body: p.Physical) -> T:
         table: T = run_operators(body, self.inputs, self.context, self.backend.operators)
         return table
 
 
-def _timed(
+def _with_times(
     facts: Facts, origin: Origin, seconds: float, loading: float, preparing: float
 ) -> PipelineReceipt:
     compiling = max(0.0, preparing)

@@ -53,7 +53,7 @@ def execute(
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
     with SpillArea(options.spill_dir, options.spill_memory) as area:
         rest = backends, context, options, area
-        found = _whole(schedule, *rest)
+        found = _run_with_whole_tables(schedule, *rest)
         return in_pieces.result(begun(schedule, *rest)) if found is None else found
 
 
@@ -66,14 +66,14 @@ def stream(
     """Run a plan as `execute` does; where only pieces of its rows fit, return what makes them while it is read."""
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
     with SpillArea(options.spill_dir, options.spill_memory) as area:
-        found = _whole(schedule, backends, context, options, area)
+        found = _run_with_whole_tables(schedule, backends, context, options, area)
     if found is not None:
         return found
     area = SpillArea(options.spill_dir, options.spill_memory)
     return in_pieces.stream(begun(schedule, backends, context, options, area))
 
 
-def _whole(
+def _run_with_whole_tables(
     schedule: Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
@@ -86,7 +86,7 @@ def _whole(
         return None
     rest = backends, context, options, area
     try:
-        return _in_order(begun(schedule, *rest))
+        return _run_in_order(begun(schedule, *rest))
     except MemoryLimitError:
         if schedule.meets:  # what workers give each other comes in no pieces
             raise
@@ -94,7 +94,7 @@ def _whole(
     apart = without_fused_joins(schedule.plan)
     if apart is not schedule.plan:
         with suppress(MemoryLimitError):
-            return _in_order(begun(schedule_of(apart), *rest))
+            return _run_in_order(begun(schedule_of(apart), *rest))
         let_go()
     # What a host has without a limit, others may take now and give back later
     if limit is not None or schedule.plan.device == "gpu":
@@ -102,7 +102,7 @@ def _whole(
     return None
 
 
-def _in_order(run: Run) -> Result:
+def _run_in_order(run: Run) -> Result:
     start = time.perf_counter()
     progress = run.context.progress
     progress.begin(run.order, run.measured, run.context.receipts)
@@ -130,7 +130,7 @@ def _run_node(node: Physical, run: Run) -> None:
     start = time.perf_counter()
     children = run.chains.inputs(node)
     try:
-        table = _output(node, children, run)
+        table = _run_within_memory(node, children, run)
         if run.options.timed:
             backend.synchronize()
     except Exception as error:
@@ -155,12 +155,12 @@ def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, i
     return {what: count for what, count in added.items() if count}
 
 
-def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTable:
+def _run_within_memory(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTable:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
     if run.held.spilled and isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
     try:
-        return _made(node, inputs, run)
+        return _run_operator_or_chain(node, inputs, run)
     except MemoryError:
         if not isinstance(node, HashJoin) and not run.held.waiting(node.device, inputs):
             raise
@@ -169,21 +169,23 @@ def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTa
     if isinstance(node, HashJoin):
         return run.held.join(node)
     run.held.spill(run.held.waiting(node.device, inputs))
-    return _made(node, inputs, run)
+    return _run_operator_or_chain(node, inputs, run)
 
 
-def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> BackendTable:
+def _run_operator_or_chain(
+    node: Physical, children: tuple[Physical, ...], run: Run
+) -> BackendTable:
     tables = run.held.tables
     inputs = tuple([tables[id(child)] for child in children])
     if run.chains.ends:
         if (chain := run.chains.streamed.get(id(node))) is not None:
-            return _stream(node, chain, run)
+            return _run_in_chunks(node, chain, run)
         if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
-            return _pull(node, chain, run)
-    return _operated(node, inputs, run)
+            return _pull_first_rows(node, chain, run)
+    return _run_operator(node, inputs, run)
 
 
-def _operated(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
+def _run_operator(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is not None:
         return operator(node, inputs, run.context)
@@ -194,7 +196,7 @@ def _operated(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> Bac
     raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
 
 
-def _stream(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
+def _run_in_chunks(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
     """Run a chain that the planner has not made a pipeline, one operator at a time for each chunk."""
     context = replace(run.context, fuse="never")
     table = run.backends[node.device].OPERATORS[Pipeline](chain, (), context)
@@ -203,7 +205,7 @@ def _stream(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
     return table
 
 
-def _pull(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable:
+def _pull_first_rows(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable:
     """Pull the first rows of what is below a limit; make all of them where too few of its first rows are kept."""
     tables = {id(child): run.held.tables[id(child)] for child in chain.inputs}
     pull = replace(pull_of(run), tables=tables, most=run.chains.most(node))
@@ -211,17 +213,17 @@ def _pull(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable:
         table = pull.all_rows(chain.body)
     except TooFew:
         run.chains.give_up(node)
-        return _complete(node, tables, run)
+        return _run_below(node, tables, run)
     note(pull, run)
     for pipeline in run.chains.pipelines_below(node):
         run.context.receipts[id(pipeline)] = partial(PipelineReceipt, REASON)
     return table
 
 
-def _complete(node: Physical, tables: dict[int, BackendTable], run: Run) -> BackendTable:
+def _run_below(node: Physical, tables: dict[int, BackendTable], run: Run) -> BackendTable:
     """Run what is below a limit as if it were not there; `tables` are those that are complete."""
     if id(node) not in tables:
-        inputs = tuple(_complete(child, tables, run) for child in node.children)
+        inputs = tuple(_run_below(child, tables, run) for child in node.children)
         run.context.check()
-        tables[id(node)] = _operated(node, inputs, run)
+        tables[id(node)] = _run_operator(node, inputs, run)
     return tables[id(node)]

@@ -340,6 +340,6 @@ def test_a_cluster_refuses_them_while_planning() -> None:
         plan = connection.sql("select f(range) from range(3)").plan
         runner = object.__new__(ClusterRunner)
         with pytest.raises(errors.Unsupported, match="function f does not run on a cluster"):
-            runner._settled(plan)
+            runner._settle_functions(plan)
         other = connection.sql("select 1").plan
-        assert runner._settled(other) is other
+        assert runner._settle_functions(other) is other
