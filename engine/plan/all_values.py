@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .expr import Call, Cast, Expr, Literal
+from .expr import Call, Cast, Expr, ListMap, ListReduce, Literal
 from .functions import SCALAR, STRICT
 from .udf.python_aggregate import PythonFold
 from .udf.python_function import PythonCall
@@ -28,6 +28,11 @@ def never_raises(expr: Expr) -> bool:
     match expr:
         case Call(function=function) if SCALAR[function].raises:
             return False
+        case ListReduce():
+            return False
+        case ListMap(body=body, condition=condition):
+            within = (body,) if condition is None else (body, condition)
+            return all(map(never_raises, (*expr.children, *within)))
         case Cast(safe=False) | PythonCall() | PythonFold():
             return False
     return all(map(never_raises, expr.children))

@@ -6,7 +6,9 @@ literal any type at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 
 from ..errors import ConversionError, Located, Span, TypeMismatch
@@ -28,6 +30,18 @@ from .types import (
     Kind,
     list_of,
 )
+
+_in_try: ContextVar[bool] = ContextVar("in_try", default=False)
+
+
+@contextmanager
+def texts_read_late() -> Iterator[None]:
+    """Have text literals that are no value of their type fail when they are evaluated, as TRY() needs."""
+    token = _in_try.set(True)
+    try:
+        yield
+    finally:
+        _in_try.reset(token)
 
 
 def condition(expr: Expr) -> Expr:
@@ -191,7 +205,7 @@ def cast(
         return Literal(None, target, span)
     if expr.type == target:
         return expr
-    if is_text_literal(expr) and not late and not safe:
+    if is_text_literal(expr) and not (late or safe or _in_try.get()):
         try:
             with Located(span):
                 value = computed(convert, expr, VARCHAR, target, data_type=target, span=span)

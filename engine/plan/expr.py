@@ -246,6 +246,22 @@ class ListReduce(Expr):
 
 
 @dataclass(frozen=True)
+class Try(Expr):
+    """TRY(body): NULL in each row in which `body` raises an error of its values.
+
+    `body` is over the columns `captured` alone, which have the values of `captures`: what another node of the plan computes may move into
+    these, and its errors stay errors.
+    """
+
+    CHILDREN: ClassVar = ("captures",)
+    captures: tuple[Expr, ...]
+    captured: tuple[Column, ...]
+    body: Expr
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class AggregateCall(Expr):
     """An aggregate function of `functions.AGGREGATE`; COUNT(*) is `count_star` without arguments.
 

@@ -345,6 +345,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Collate: _refused("COLLATE outside of ORDER BY and comparisons is"),
     exp.AtTimeZone: _at_time_zone,
     exp.CurrentTime: _refused("TIME WITH TIME ZONE, as CURRENT_TIME and unlike LOCALTIME, is"),
-    exp.Try: _refused("TRY() is"),
+    exp.Try: bind_lambda.bind_try,
     **volatile.HANDLERS,
 }

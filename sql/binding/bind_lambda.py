@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch
-from fuseline.plan.casts import as_list
-from fuseline.plan.composed.lambdas import LAMBDAS, Bind, mapped, reduced
+from fuseline.plan.casts import as_list, texts_read_late
+from fuseline.plan.composed.lambdas import LAMBDAS, Bind, attempted, mapped, reduced
 from fuseline.plan.expr import Column, Expr
 from fuseline.sql.parsing.pieces import span_of
 
@@ -87,6 +87,13 @@ def _body(node: exp.Expr, scope: Scope) -> Bind:
         return inner.bind(node)
 
     return bind
+
+
+def bind_try(node: exp.Expr, scope: Scope) -> Expr:
+    """Bind TRY(x), NULL where x raises."""
+    with texts_read_late():
+        body = scope.bind(node.this)
+    return attempted(body, scope.lambda_depth, span_of(node))
 
 
 def refused(node: exp.Expr, scope: Scope) -> Expr:

@@ -54,6 +54,7 @@ _CALLED = RESERVED | frozenset(
         "struct",
         "time",
         "timestamp",
+        "try",
         "try_cast",
         "unnest",
         "uuid",

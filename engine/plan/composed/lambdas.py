@@ -21,6 +21,7 @@ from ..expr import (
     ListReduce,
     Literal,
     Subquery,
+    Try,
     new_column,
 )
 from ..functions.lists import element_type
@@ -125,6 +126,21 @@ def reduced(
         shared,
         span,
     )
+
+
+def attempted(body: Expr, depth: int, span: Span | None) -> Expr:
+    """Return TRY(body); raises `InvalidQuery` for what is not computed of a row's values alone."""
+    for node in walk(body):
+        if isinstance(node, Subquery | AggregateCall | Over):
+            raise InvalidQuery(
+                "TRY() takes no subqueries, aggregates, window functions and draws: name them in the SELECT list of a subquery.",
+                node.span or span,
+            )
+        if isinstance(node, Call) and node.function == "unnest":
+            raise InvalidQuery("unnest() is not allowed in TRY().", node.span)
+    closure = _Closure((), depth)
+    made = closure.closed(body)
+    return Try(closure.captures, closure.columns, made, made.type, span)
 
 
 def _elements(operand: Expr, span: Span | None) -> DataType:

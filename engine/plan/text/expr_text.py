@@ -22,6 +22,8 @@ from ..expr import (
     Quantified,
     ScalarSubquery,
     SortKey,
+    Try,
+    substitute,
 )
 from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
@@ -128,6 +130,9 @@ class _Printer:
                 return self._membership(expr, "in"), COMPARISON
             case ListMap() | ListReduce() | PythonCall() | PythonFold():
                 return self._with_function(expr), ATOM
+            case Try(captures=captures, captured=captured, body=body):
+                given = substitute(body, dict(zip(captured, captures, strict=True)).get)
+                return f"try({self.text(given)})", ATOM
             case AggregateCall():
                 return self._aggregate(expr), ATOM
             case WindowCall() | Over():

@@ -29,6 +29,7 @@ from ....plan.expr import (
     ListMap,
     ListReduce,
     Literal,
+    Try,
 )
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
@@ -41,6 +42,7 @@ from .expressions_kernels import KERNELS
 from .kernels_casts import cast
 from .nested.list_aggregates import aggregated
 from .nested.over_elements import mapped, reduced
+from .values.attempts import attempted
 from .udf.group_folds import folded
 from .udf.python_calls import called
 from .vectors import Array, Mask, Vector, booleans, constant, null_constant
@@ -192,6 +194,8 @@ def _value(expr: Expr, chunk: Chunk) -> Vector:
             return mapped(expr, [value(child, chunk) for child in expr.children], _over_rows)
         case ListReduce():
             return reduced(expr, [value(child, chunk) for child in expr.children], _over_rows)
+        case Try():
+            return attempted(expr, [value(child, chunk) for child in expr.children], _over_rows)
     raise ExecutionError(f"{type(expr).__name__} is no expression over rows: plan it away before.")
 
 
