@@ -123,7 +123,7 @@ def test_macros_and_variables_are_listed() -> None:
     with fuseline.connect("cpu") as connection:
         connection.execute("create macro twice(x) as x * 2; set variable day = date '2024-01-02'")
         text = "select function_type, macro_definition from duckdb_functions() where function_name = 'twice'"
-        assert connection.sql(text).fetchall() == [("macro", "SELECT x * 2")]
+        assert connection.sql(text).fetchall() == [("macro", "x * 2")]
         assert connection.sql("from duckdb_variables()").fetchall() == [
             ("day", "2024-01-02", "DATE")
         ]

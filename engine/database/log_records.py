@@ -37,15 +37,9 @@ def record_of(key: ObjectKey, entry: Stored | None) -> Record:
             counts = dataclasses.asdict(values)
             return {"sequence": name, **place, **counts, **dataclasses.asdict(position)}
         case Macro():
-            return {
-                "macro": str(entry.name),
-                **place,
-                "text": entry.text,
-                "parameters": entry.parameters,
-                "defaults": dict(entry.defaults),
-                "is_table": entry.is_table,
-                **_said(entry.comment),
-            }
+            others = [_macro_record(each) for each in entry.overloads]
+            said = _said(entry.comment) | ({"overloads": others} if others else {})
+            return {"macro": str(entry.name), **place, **_macro_record(entry), **said}
         case StoredTable():
             return {
                 "table": str(entry.name),
@@ -108,17 +102,8 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
                 raise ValueError(name)
             moved = Sequence(known.name, known.values, _position(change))
             objects[_key("sequence", schema, name)] = moved
-        case {"macro": str(name), "text": str(text), "parameters": list(parameters)}:
-            defaults = {str(k): str(v) for k, v in change["defaults"].items()}
-            macro = Macro(
-                name,
-                text,
-                tuple(map(str, parameters)),
-                defaults,
-                bool(change["is_table"]),
-                change.get("comment"),
-            )
-            objects[_key("macro", schema, name)] = macro
+        case {"macro": str(name)}:
+            objects[_key("macro", schema, name)] = _macro_of(name, change)
         case {"table": str(name), "columns": list(columns)}:
             fields = tuple((str(column), _type_of(kind)) for column, kind in columns)
             files = tuple(_file(*parts) for parts in change["files"])
@@ -131,6 +116,33 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
             )
         case _:
             raise ValueError(str(change)[:100])
+
+
+def _macro_record(macro: Macro) -> Record:
+    types = {name: _type_record(kind) for name, kind in macro.types.items()}
+    return {
+        "text": macro.text,
+        "parameters": macro.parameters,
+        "defaults": dict(macro.defaults),
+        "is_table": macro.is_table,
+        **({"types": types} if types else {}),
+    }
+
+
+def _macro_of(name: str, change: Record) -> Macro:
+    match change:
+        case {"text": str(text), "parameters": list(parameters)}:
+            return Macro(
+                name,
+                text,
+                tuple(map(str, parameters)),
+                {str(k): str(v) for k, v in change["defaults"].items()},
+                bool(change["is_table"]),
+                change.get("comment"),
+                {str(k): _type_of(kind) for k, kind in change.get("types", {}).items()},
+                tuple(_macro_of(name, other) for other in change.get("overloads", ())),
+            )
+    raise ValueError(name)
 
 
 def _said(comment: str | None) -> Record:

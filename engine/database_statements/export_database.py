@@ -129,9 +129,9 @@ def _made(here: Here, key: ObjectKey, entry: CatalogEntry) -> Iterator[tuple[str
 
 
 def _macro(name: ObjectName, macro: Macro) -> str:
-    parameters = [
-        f"{p} := {macro.defaults[p.lower()]}" if p.lower() in macro.defaults else p
-        for p in macro.parameters
-    ]
-    body = f"TABLE {macro.text}" if macro.is_table else macro.text.removeprefix("SELECT ")
-    return f"CREATE MACRO {path_in_sql(name)}({', '.join(parameters)}) AS {body};"
+    texts = [f"({m.written_parameters}) AS {_body(m)}" for m in (macro, *macro.overloads)]
+    return f"CREATE MACRO {path_in_sql(name)}{', '.join(texts)};"
+
+
+def _body(macro: Macro) -> str:
+    return f"TABLE {macro.text}" if macro.is_table else macro.text.removeprefix("SELECT ")

@@ -78,7 +78,9 @@ def functions(here: Here) -> Iterator[Row]:
         kind = "table_macro" if macro.is_table else "macro"
         database, schema = here.catalog.spelled(key.place)
         own = (database, oid(database), schema, str(macro.name))
-        yield (*own, None, kind, None, macro.comment, macro.text, False)
+        for each in (macro, *macro.overloads):
+            text = each.text if each.is_table else each.text.removeprefix("SELECT ")
+            yield (*own, None, kind, None, macro.comment, text, False)
 
 
 def settings(here: Here) -> Iterator[Row]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, ViewText
+from fuseline.errors import InvalidQuery, ViewText
 from fuseline.plan.changes.session_objects import Macro
+from fuseline.plan.coercion import implicit
+from fuseline.plan.types import NULL, DataType, Kind
 from fuseline.sql.parsing.parse import parse
 from fuseline.sql.parsing.pieces import Piece, mark, span_of
 
@@ -15,6 +15,9 @@ from ..parsing.unread import tree_of, use_all
 from .scope import Scope
 
 _MOST_NESTED = 100  # macros that call others
+# How far values widen, beside the bits of integers
+_OF_NUMBERS = {Kind.DECIMAL: 200, Kind.FLOAT: 300, Kind.DOUBLE: 400}
+_OF_OTHERS, _OF_ANY_TYPE = 1000, 10_000
 
 
 def macro_of(node: exp.Expr, scope: Scope, is_table: bool) -> Macro | None:
@@ -29,7 +32,7 @@ def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:
     """Return the tree of a macro's text with the arguments of a call in it; all of it has to be used."""
     if len(scope.session.trees) > _MOST_NESTED * 10:
         raise InvalidQuery(f'The macro "{macro.name}" calls itself.', span_of(node))
-    given = _arguments(macro, node, span_of(node))
+    macro, given = _chosen(macro, node, scope)
     for argument in node.expressions:
         use_all(argument)  # copies of it are bound
     tree = parse(Piece(macro.text, 0, len(macro.text)))
@@ -52,27 +55,82 @@ def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:
     return root
 
 
-def _arguments(macro: Macro, node: exp.Expr, place: Span | None) -> dict[str, exp.Expr]:
+def _chosen(macro: Macro, node: exp.Expr, scope: Scope) -> tuple[Macro, dict[str, exp.Expr]]:
+    """Return the text of a macro that takes the arguments of a call, and what stands for its parameters.
+
+    Of several it is the one to whose types they widen least, and one without types comes last, as in DuckDB.
+    """
+    found: list[tuple[int, Macro, dict[str, exp.Expr]]] = []
+    for each in (macro, *macro.overloads):
+        given = _arguments(each, node)
+        far = None if given is None else _widening(each, given, scope)
+        if given is not None and far is not None:
+            found.append((far, each, given))
+    if not found:
+        forms = " or ".join(f"({m.written_parameters})" for m in (macro, *macro.overloads))
+        raise InvalidQuery(
+            f'The arguments do not fit the macro "{macro.name}", which takes {forms}.',
+            span_of(node),
+        )
+    least = min(far for far, _, _ in found)
+    nearest = [(each, given) for far, each, given in found if far == least]
+    if len(nearest) > 1 and any(not each.types for each, _ in nearest):
+        raise InvalidQuery(
+            f'Several texts of the macro "{macro.name}" take these arguments: name them.',
+            span_of(node),
+        )
+    chosen, given = nearest[0]
+    for name in chosen.parameters:
+        if name.lower() not in given:
+            default = chosen.defaults[name.lower()]
+            given[name.lower()] = parse(Piece(default, 0, len(default))).root
+    for name, target in chosen.types.items():
+        kind = exp.DataType.build(str(target), dialect="duckdb")
+        given[name] = exp.Paren(this=exp.Cast(this=given[name].copy(), to=kind))
+    return chosen, given
+
+
+def _arguments(macro: Macro, node: exp.Expr) -> dict[str, exp.Expr] | None:
+    """Return the arguments of a call by parameters, None where they do not fit."""
     given: dict[str, exp.Expr] = {}
-    positional: Sequence[str] = [name.lower() for name in macro.parameters]
+    parameters = [name.lower() for name in macro.parameters]
     count = 0
     for argument in node.expressions:
         if isinstance(argument, exp.PropertyEQ | exp.Kwarg):
-            name = argument.this.name.lower()
-            value = argument.expression
-        elif count < len(positional):
-            name, value = positional[count], argument
-            count += 1
+            name, value = argument.this.name.lower(), argument.expression
         else:
-            name, value = "", argument
-        if name not in positional or name in given:
-            form = f"{macro.name}({', '.join(macro.parameters)})"
-            raise InvalidQuery(f"The arguments do not fit the macro {form}.", place)
+            name, value = parameters[count] if count < len(parameters) else "", argument
+            count += 1
+        if name not in parameters or name in given:
+            return None
         given[name] = value
-    for name in positional:
-        if name not in given and name not in macro.defaults:
-            raise InvalidQuery(f'The macro "{macro.name}" needs a value for {name}.', place)
-        if name not in given:
-            text = macro.defaults[name]
-            given[name] = parse(Piece(text, 0, len(text))).root
-    return given
+    return given if {*parameters} <= {*given, *macro.defaults} else None
+
+
+def _widening(macro: Macro, given: dict[str, exp.Expr], scope: Scope) -> int | None:
+    """Return how far the arguments of a call widen to the types of parameters, None where they do not."""
+    far = 0
+    for name, value in given.items():
+        target = macro.types.get(name)
+        source = NULL if target is None else scope.bind(value.copy()).type
+        if target is not None and not _widens(source, target):
+            return None
+        if target is None:
+            far += _OF_ANY_TYPE
+        elif source not in (NULL, target):
+            far += _width(target)
+    return far
+
+
+def _widens(source: DataType, target: DataType) -> bool:
+    if target.is_decimal and (source.is_integer or source.is_decimal):
+        return True  # even to one that does not hold all of its values
+    return implicit(source, target)
+
+
+def _width(target: DataType) -> int:
+    """Return which of two types a value widens to: the one for which this is less."""
+    if target.is_integer:
+        low, high = target.integer_range
+        return (high - low).bit_length()
+    return _OF_NUMBERS.get(target.kind, _OF_OTHERS)

@@ -33,16 +33,13 @@ from .bind_comment import comment
 from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
 from .bind_explain import explained
+from .bind_macro import MACRO, create_macro, drop_macro, is_macro_drop
 from .bind_merge import merge_rows
 from .bind_secret import create_secret, drop_secret, is_secret
 from .bind_sequence import create_sequence, drop_sequence, is_sequence_change
 from .bind_session_statement import (
-    MACRO,
-    create_macro,
     deallocate,
-    drop_macro,
     execute,
-    is_macro_drop,
     is_variable,
     prepare,
     reset_variable,

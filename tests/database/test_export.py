@@ -22,7 +22,7 @@ create table s.u as select range as i, range * 1.5 as d, date '2020-01-01' + ran
 create table "odd name" ("a b" mood, "select" boolean);
 insert into "odd name" values ('fine', true), (NULL, false);
 create table nothing (a double);
-create macro plus(x, y := 10) as x + y;
+create macro plus(x, y := 10) as x + y, (x varchar, y integer) as x || y;
 create macro rows_of(n) as table select a from t where a <= n;
 create view s.w as select count(*) as n from s.u;
 create view v (twice) as select a * 2 from t

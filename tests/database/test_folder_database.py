@@ -54,7 +54,7 @@ create table s.u as select range as i, 'v' || range as v from range(200000);
 delete from s.u where i % 2 = 1;
 insert into s.u values (-1, 'last');
 create view v (twice) as select a * 2 from t;
-create macro plus(x, y := 10) as x + y;
+create macro plus(x, y := 10) as x + y, (x varchar, y integer) as x || y;
 create macro first_rows(n) as table select a from t where a <= n;
 create table nested as select [1, 2] as l, {'a': 1, 'b': [{'c': 'x'}]} as st, map {'k': 1} as m;
 create table moments as select interval '1 month 2 days' as i, timestamp_s '2020-02-03 04:05:06' as s,

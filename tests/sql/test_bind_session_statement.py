@@ -74,7 +74,7 @@ def test_a_prepared_statement_reads_later_versions(connection: Any) -> None:
     ("create macro f(a) as a from t", ParseError, "an expression"),
     ("create macro upper(a) as a", FuselineError, "is a function"),
     ("create macro f(a) as a; create macro f(a) as a", CatalogError, "already"),
-    ("create macro f(a) as a; select f()", InvalidQuery, "needs a value for a"),
+    ("create macro f(a) as a; select f()", InvalidQuery, "which takes \\(a\\)"),
     ("create macro f(a) as a; select f(1, 2)", InvalidQuery, "do not fit"),
     ("create macro f(a) as a; select f(b := 1)", InvalidQuery, "do not fit"),
     ("create macro f(a) as a over nothing; select f(1)", ParseError, "over"),

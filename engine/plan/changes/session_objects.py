@@ -23,12 +23,27 @@ class StoredText:
 
 @dataclass(frozen=True)
 class Macro(StoredText):
-    """A macro: its text is an expression, or with `is_table` a query, over parameters, of which the last may have defaults."""
+    """A macro: its text is an expression, or with `is_table` a query, over parameters, of which the last may have defaults.
+
+    Parameters with types take arguments that widen to these; `overloads` are the texts for calls with other arguments.
+    """
 
     parameters: tuple[str, ...] = ()
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)  # by names in lower case, as types
     is_table: bool = False
     comment: str | None = None
+    types: Mapping[str, DataType] = field(default_factory=dict)
+    overloads: tuple[Macro, ...] = ()
+
+    @property
+    def written_parameters(self) -> str:
+        """The parameters as CREATE MACRO has them."""
+        return ", ".join(map(self._written, self.parameters))
+
+    def _written(self, parameter: str) -> str:
+        kind, default = (of.get(parameter.lower()) for of in (self.types, self.defaults))
+        of_type = "" if kind is None else f" {kind}"
+        return f"{parameter}{of_type}" + ("" if default is None else f" := {default}")
 
 
 @dataclass(frozen=True)

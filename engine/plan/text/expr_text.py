@@ -128,11 +128,8 @@ class _Printer:
                 return self._case(expr), ATOM
             case InList():
                 return self._membership(expr, "in"), COMPARISON
-            case ListMap() | ListReduce() | PythonCall() | PythonFold():
+            case ListMap() | ListReduce() | Try() | PythonCall() | PythonFold():
                 return self._with_function(expr), ATOM
-            case Try(captures=captures, captured=captured, body=body):
-                given = substitute(body, dict(zip(captured, captures, strict=True)).get)
-                return f"try({self.text(given)})", ATOM
             case AggregateCall():
                 return self._aggregate(expr), ATOM
             case WindowCall() | Over():
@@ -186,9 +183,12 @@ class _Printer:
     def _membership(self, expr: InList, word: str) -> str:
         return f"{self.text(expr.operand, OTHER)} {word} ({self.list(expr.values)})"
 
-    def _with_function(self, expr: ListMap | ListReduce | PythonCall | PythonFold) -> str:
+    def _with_function(self, expr: ListMap | ListReduce | Try | PythonCall | PythonFold) -> str:
         if isinstance(expr, PythonCall | PythonFold):
             return f"{expr.function.name}({self.list(expr.args)})"
+        if isinstance(expr, Try):
+            given = dict(zip(expr.captured, expr.captures, strict=True))
+            return f"try({self.text(substitute(expr.body, given.get))})"
         operand, body = self.text(expr.operand), self.text(expr.body)
         if isinstance(expr, ListReduce):
             names = ", ".join(self.name_of(p) for p in expr.parameters if p.name)

@@ -42,9 +42,9 @@ from .expressions_kernels import KERNELS
 from .kernels_casts import cast
 from .nested.list_aggregates import aggregated
 from .nested.over_elements import mapped, reduced
-from .values.attempts import attempted
 from .udf.group_folds import folded
 from .udf.python_calls import called
+from .values.attempts import attempted
 from .vectors import Array, Mask, Vector, booleans, constant, null_constant
 
 NARROW = (
