@@ -159,7 +159,7 @@ def _insert(
     new = old.with_rows(pa.concat_tables([data, fresh]))
     written = MemoryTable(old.name, touched, list(old.types.values()))
     check_columns(connection, statement.written, written, old.table_rules)
-    check_keys(connection, old.table_rules.keys, new, None)
+    check_keys(connection, old.table_rules.unique_keys, new, None)
     return new, _answer(connection, statement.written, written)
 
 
@@ -204,7 +204,11 @@ def _update(
     touched = data.take(pa.array(np.unique(numbers)))
     written = MemoryTable(old.name, touched, list(old.types.values()))
     check_columns(connection, statement.written, written, old.table_rules)
-    set_keys = [k for k in old.table_rules.keys if not set(k.columns).isdisjoint(statement.columns)]
+    set_keys = [
+        key
+        for key in old.table_rules.unique_keys
+        if not set(key.columns).isdisjoint(statement.columns)
+    ]
     check_keys(connection, set_keys, new, None)
     return new, _answer(connection, statement.written, written)
 
@@ -252,7 +256,7 @@ def _alter(connection: Connection, statement: AlterTable, table: Changed) -> tup
     rules = statement.rules
     added = TableRules(
         rules.not_null - table.table_rules.not_null,
-        keys=tuple(k for k in rules.keys if k not in table.table_rules.keys),
+        keys=tuple(k for k in rules.unique_keys if k not in table.table_rules.unique_keys),
     )
     if added.not_null or added.keys:
         rows = new.on_host()

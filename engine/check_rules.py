@@ -26,7 +26,7 @@ def check_all(
 ) -> None:
     """Check rows that are to stand behind those of a table; raises `ConstraintError`."""
     check_columns(connection, written, rows, old.table_rules)
-    check_keys(connection, old.table_rules.keys, rows, old)
+    check_keys(connection, old.table_rules.unique_keys, rows, old)
 
 
 def check_columns(

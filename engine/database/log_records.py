@@ -10,7 +10,13 @@ from ..errors import FileError, FuselineError
 from ..plan.changes.catalog_objects import ObjectKey, ObjectKind, SchemaObject, View
 from ..plan.changes.sequences import Position, Sequence, SequenceValues
 from ..plan.changes.session_objects import Macro, UserType
-from ..plan.changes.table_rules import Comments, StoredExpression, TableRules, UniqueKey
+from ..plan.changes.table_rules import (
+    Comments,
+    StoredExpression,
+    TableIndex,
+    TableRules,
+    UniqueKey,
+)
 from ..plan.types import DataType, Kind
 from .rows_files import NAME, InlineRows, RowsFile
 from .stored_table import RowsPlace, StoredTable
@@ -213,6 +219,7 @@ def _rules_record(rules: TableRules) -> Record:
         "checks": [(e.text, e.shown) for e in rules.checks],
         "keys": [(key.columns, key.primary) for key in rules.keys],
         **_comments_record(rules.comments),
+        **({"indexes": [dataclasses.astuple(i) for i in rules.indexes]} if rules.indexes else {}),
         **(
             {"generated": [(n, e.text, e.shown) for n, e in rules.generated]}
             if rules.generated
@@ -233,4 +240,8 @@ def _rules_of(record: Record) -> TableRules:
         ),
         tuple((str(n), StoredExpression(t, s)) for n, t, s in record.get("generated", ())),
         _comments_of(record),
+        tuple(
+            TableIndex(str(n), tuple(map(str, of)), bool(unique), tuple(map(str, shown)))
+            for n, of, unique, shown in record.get("indexes", ())
+        ),
     )

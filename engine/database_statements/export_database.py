@@ -12,6 +12,7 @@ from ..database.attached_databases import CatalogEntry
 from ..errors import Unsupported
 from ..metadata.objects import (
     Here,
+    create_index_text,
     create_sequence_text,
     create_table_text,
     create_view_text,
@@ -36,7 +37,7 @@ _READ_AS = {  # the options of COPY FROM that read what COPY TO writes
     "csv": "(FORMAT 'csv', allow_quoted_nulls false, quote '\"', delimiter ',', header 1)",
     "parquet": "(FORMAT 'parquet')",
 }
-_TYPES_IN_ORDER = ("schema", "type", "sequence", "table", "macro", "view")
+_TYPES_IN_ORDER = ("schema", "type", "sequence", "table", "index", "macro", "view")
 
 
 def export_database(connection: Connection, statement: ExportDatabase) -> None:
@@ -126,6 +127,8 @@ def _made(here: Here, key: ObjectKey, entry: CatalogEntry) -> Iterator[tuple[str
             yield "schema", f"CREATE SCHEMA {name_in_sql(entry.name)};"
         case _:
             yield "table", create_table_text(name, here.fields(entry, name), rules_of(entry))
+            for index in rules_of(entry).indexes:
+                yield "index", create_index_text(name, index)
 
 
 def _macro(name: ObjectName, macro: Macro) -> str:

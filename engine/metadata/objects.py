@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from ..catalog import View
 from ..errors import FuselineError, UnknownName, nearest
 from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName, path_in_query
 from ..plan.changes.sequences import Sequence as SequenceObject
-from ..plan.changes.table_rules import NO_RULES, TableRules, rules_of
+from ..plan.changes.table_rules import NO_RULES, TableIndex, TableRules, rules_of
 from ..plan.statements import Describe
 from ..plan.types import INTEGER_BITS, DataType, Kind
 from .system_views import SYSTEM_VIEWS
@@ -113,7 +114,7 @@ def tables(here: Here) -> Iterator[Row]:
             *(rules.comments.text, False, name.place.database == TEMP),
             any(key.primary for key in rules.keys),
             entry.statistics().rows,
-            *(len(own), len(rules.keys), len(rules.checks)),
+            *(len(own), len(rules.keys) + len(rules.indexes), len(rules.checks)),
             create_table_text(name, own, rules),
         )
 
@@ -178,21 +179,35 @@ def generated(here: Here) -> Iterator[Row]:
 
 
 def constraints(here: Here) -> Iterator[Row]:
+    """Yield a row for each constraint."""
+    for name, entry in here.entries():
+        places = {column: i for i, (column, _) in enumerate(here.fields(entry, name))}
+        for i, (kind, text, expression, own) in enumerate(_constraints(entry)):
+            shown = _constraint_name(name, kind, own)
+            numbers = [places[column] for column in own]
+            yield (*relation(name), i, kind, text, expression, numbers, list(own), shown, None, [])
+
+
+def constrained_columns(here: Here) -> Iterator[Row]:
     """Yield a row for each column of each constraint, or one for a constraint of none."""
     for name, entry in here.entries():
-        if isinstance(entry, View):
-            continue
         for i, (kind, text, expression, own) in enumerate(_constraints(entry)):
-            suffix = {"PRIMARY KEY": "pkey", "UNIQUE": "key"}.get(kind, kind.lower())
-            shown = "_".join((name, *own, suffix.replace(" ", "_")))
+            shown = _constraint_name(name, kind, own)
             for position, column in enumerate(own or (None,), 1):
                 yield (*relation(name), i, kind, text, expression, shown, column, position)
 
 
+def _constraint_name(table: str, kind: str, columns: Sequence[str]) -> str:
+    suffix = {"PRIMARY KEY": "pkey", "UNIQUE": "key"}.get(kind, kind.lower())
+    return "_".join((table, *columns, suffix.replace(" ", "_")))
+
+
 def _constraints(
-    entry: CatalogTable,
+    entry: CatalogTable | View,
 ) -> Iterator[tuple[str, str, str | None, tuple[str, ...]]]:
-    """Yield kind, text, condition and columns of each constraint."""
+    """Yield kind, text, condition and columns of each constraint; a view has none."""
+    if isinstance(entry, View):
+        return
     rules = rules_of(entry)
     for key in rules.keys:
         yield key.kind.upper(), _key(key.columns, key.primary), None, key.columns
@@ -200,7 +215,16 @@ def _constraints(
         if column in never_null(rules):
             yield "NOT NULL", "NOT NULL", None, (column,)
     for check in rules.checks:
-        yield "CHECK", f"CHECK({check.shown})", check.shown, ()
+        spelled = {column.lower(): column for column, _ in entry.fields}
+        named = (spelled.get(name.lower()) for name in _named_in(check.shown))
+        own = dict.fromkeys(name for name in named if name is not None)
+        yield "CHECK", f"CHECK({check.shown})", check.shown, tuple(own)
+
+
+def _named_in(shown: str) -> list[str]:
+    """Return the words of an expression as it is shown, of which some are columns, without those in its texts."""
+    words = re.findall(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")*)\"|(\w+)", shown)
+    return [quoted.replace('""', '"') or plain for quoted, plain in words]
 
 
 def _key(names: Sequence[str], primary: bool) -> str:
@@ -232,6 +256,31 @@ def create_sequence_text(path: str, sequence: SequenceObject) -> str:
         f"CREATE SEQUENCE {path} INCREMENT BY {values.increment} MINVALUE {values.least} MAXVALUE {values.most} "
         f"START {sequence.position.following} {'CYCLE' if values.cycle else 'NO CYCLE'};"
     )
+
+
+def create_index_text(table: ObjectName, index: TableIndex) -> str:
+    """Return the statement that makes an index of a table."""
+    kind, columns = "UNIQUE INDEX" if index.is_unique else "INDEX", ", ".join(_indexed(index))
+    return f"CREATE {kind} {name_in_sql(index.name)} ON {path_in_sql(table)}({columns});"
+
+
+def _indexed(index: TableIndex) -> list[str]:
+    """Return what an index is over, expressions in parentheses."""
+    names = set(index.columns)
+    return [name_in_sql(e) if e in names else f"({e})" for e in index.expressions]
+
+
+def indexes(here: Here) -> Iterator[Row]:
+    for name, entry in here.entries():
+        for index in () if isinstance(entry, View) else rules_of(entry).indexes:
+            schema, database = name.place.schema, name.place.database
+            names = set(index.columns)
+            over = [e if e in names else f"'({e})'" for e in index.expressions]
+            yield (
+                *place("index", index.name, schema, database),
+                *(name, oid("relation", database, schema, name), None),
+                *(index.is_unique, False, f"[{', '.join(over)}]", create_index_text(name, index)),
+            )
 
 
 def _temporary(name: ObjectName) -> str:

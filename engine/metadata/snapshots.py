@@ -58,11 +58,22 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         "numeric_precision integer, numeric_precision_radix integer, numeric_scale integer",
         objects.columns,
     ),
+    "duckdb_indexes": (
+        f"{_SCHEMA}, index_name varchar, index_oid bigint, table_name varchar, table_oid bigint, comment varchar, is_unique boolean, "
+        "is_primary boolean, expressions varchar, sql varchar",
+        objects.indexes,
+    ),
+    "duckdb_constraints": (
+        f"{_TABLE}, constraint_index bigint, constraint_type varchar, constraint_text varchar, expression varchar, "
+        "constraint_column_indexes bigint[], constraint_column_names varchar[], constraint_name varchar, referenced_table varchar, "
+        "referenced_column_names varchar[]",
+        objects.constraints,
+    ),
     "fuseline_generated": (f"{_TABLE}, column_name varchar", objects.generated),
     "fuseline_constraints": (
         f"{_TABLE}, constraint_index bigint, constraint_type varchar, constraint_text varchar, expression varchar, "
         "constraint_name varchar, column_name varchar, ordinal_position bigint",
-        objects.constraints,
+        objects.constrained_columns,
     ),
     "duckdb_functions": (
         "database_name varchar, database_oid bigint, schema_name varchar, function_name varchar, alias_of varchar, "

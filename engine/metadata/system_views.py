@@ -47,7 +47,7 @@ _TABLE_CONSTRAINTS = f"""
 _CHECK_CONSTRAINTS = """
     select database_name as constraint_catalog, schema_name as constraint_schema, constraint_name,
         case constraint_type when 'NOT NULL' then column_name || ' IS NOT NULL' else constraint_text end as check_clause
-    from fuseline_constraints() where constraint_type in ('CHECK', 'NOT NULL')"""
+    from fuseline_constraints() where constraint_type in ('CHECK', 'NOT NULL') and ordinal_position = 1"""
 _REFERENTIAL_CONSTRAINTS = """
     select database_name as constraint_catalog, schema_name as constraint_schema, constraint_name,
         null::varchar as unique_constraint_catalog, null::varchar as unique_constraint_schema,

@@ -152,9 +152,6 @@ class Merge:
     returned: WrittenRows
 
 
-TableStatement = Merge | SequenceStatement | CommentOn
-
-
 @dataclass(frozen=True)
 class AlteredColumn:
     """A column of an altered table: another of the table before, by its name, or computed (`source` None)."""
@@ -174,6 +171,26 @@ class AlterTable:
     rules: TableRules
     existing: StandIn
     computed: Logical | None = None
+
+
+@dataclass(frozen=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX: a change of the rules of its table, to which it adds `name`."""
+
+    change: AlterTable
+    name: str
+    if_there: IfThere = "fail"
+
+
+@dataclass(frozen=True)
+class DropIndex:
+    """DROP INDEX, by the parts of its name."""
+
+    parts: tuple[str, ...]
+    if_exists: bool
+
+
+TableStatement = Merge | SequenceStatement | CommentOn | CreateIndex | DropIndex
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ..plan.statements import (
     AlterTable,
     CommentOn,
     CopyTo,
+    CreateIndex,
     CreateMacro,
     CreateTable,
     CreateType,
@@ -23,6 +24,7 @@ from ..plan.statements import (
     Describe,
     Drop,
     DropDefinition,
+    DropIndex,
     Explain,
     Insert,
     Merge,
@@ -70,6 +72,8 @@ WRITES = (
     CreateSequence,
     DropSequence,
     CommentOn,
+    CreateIndex,
+    DropIndex,
 )  # all others are refused, also those that the language gets later
 
 

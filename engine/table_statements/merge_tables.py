@@ -109,7 +109,7 @@ def _merged(connection: Connection, statement: Merge, table: Changed) -> tuple[C
         check_all(connection, statement.written, written, table)
         return table.appended(written.data), answer
     check_columns(connection, statement.written, written, old.table_rules)
-    keys = old.table_rules.keys
+    keys = old.table_rules.unique_keys
     if not state.inserted:
         keys = tuple(key for key in keys if not state.updated.isdisjoint(key.columns))
     new = old.with_rows(state.rows())

@@ -142,7 +142,7 @@ references  <- 'references' dotted columns?
 bound       <- ('constraint' NAME)? ('not' 'null' / 'null' / 'primary' 'key' / 'unique' / 'check' paren / 'default' expr / references
              / ('generated' 'always')? 'as' paren ('virtual' / 'stored')?)
 made_view   <- 'view' unless? dotted columns? 'as' query
-made_index  <- 'unique'? 'index' unless? NAME 'on' dotted '(' exprs ')'
+made_index  <- 'unique'? 'index' unless? NAME 'on' dotted ('using' NAME)? '(' sort_key (',' sort_key)* ')'
 insert      <- with? 'insert' ('or' ('ignore' / 'replace'))? 'into' dotted ('as' NAME)? ('by' ('name' / 'position'))? columns? ('by' ('name' / 'position'))?
                (query / 'default' 'values') conflict? returning?
 conflict    <- 'on' 'conflict' columns? 'do' ('nothing' / 'update' 'set' settings where?)

@@ -39,7 +39,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.CTE: "materialized",
     exp.ColumnDef: "exists",
     exp.Columns: "unpack",
-    exp.Create: "kind replace exists",
+    exp.Create: "kind replace exists unique",
     exp.DataType: "this kind nested",
     exp.Drop: "kind exists",
     exp.Describe: "style",

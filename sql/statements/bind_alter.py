@@ -151,6 +151,7 @@ def _merged(table: _Altered, reader: RulesReader, columns: Sequence[AlteredColum
         tuple(sorted((*old.keys, *new.keys), key=lambda key: not key.primary)),
         old.generated,
         old.comments,
+        old.indexes,
     )
 
 
@@ -195,6 +196,7 @@ def _drop(table: _Altered, node: exp.Drop) -> _Altered:
         use(named, *named.parts)
         return table
     column = table.column(named)
+    _refuse_indexed(table, column.name, named)
     if any(column.name in key.columns for key in table.rules.keys):
         raise CatalogError(f'"{column.name}" is part of a key of the table.', span_of(named))
     if any(column.name.lower() in _names(check, table.scope) for check in table.rules.checks):
@@ -211,6 +213,15 @@ def _drop(table: _Altered, node: exp.Drop) -> _Altered:
     rules = replace(rules, not_null=rules.not_null - {column.name}, generated=generated)
     rules = replace(rules, comments=rules.comments.with_text(column.name, None))
     return replace(table, columns=table.exchanged(column), rules=rules)
+
+
+def _refuse_indexed(table: _Altered, name: str, node: exp.Expr) -> None:
+    for index in table.rules.indexes:
+        if name in index.columns or len(index.columns) < len(index.expressions):
+            raise CatalogError(
+                f'The index "{index.name}" of the table needs "{name}": drop the index first.',
+                span_of(node),
+            )
 
 
 def _names(check: StoredExpression, scope: Scope) -> set[str]:
@@ -257,6 +268,8 @@ def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
             f'The generated column "{reader}" is made of "{name}", so its type stays.',
             span_of(node),
         )
+    if kind is not None:
+        _refuse_indexed(table, name, node)
     if kind is not None and any(name.lower() in _names(c, table.scope) for c in table.rules.checks):
         raise CatalogError(
             f'"{name}" is part of a CHECK of the table, so its type stays: create the table anew.',

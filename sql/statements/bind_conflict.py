@@ -72,7 +72,7 @@ def _keys(
     clause: exp.Expr | None, table: CatalogTable, node: exp.Insert, updates: bool
 ) -> Sequence[UniqueKey]:
     """Return the keys that ON CONFLICT is about: the one that it names, or all."""
-    keys = rules_of(table).keys
+    keys = rules_of(table).unique_keys
     named = clause.args.get("conflict_keys") if clause is not None else None
     if named:
         columns = set()

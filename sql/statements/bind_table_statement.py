@@ -10,7 +10,6 @@ from sqlglot import exp
 from fuseline.errors import (
     InvalidQuery,
     ParseError,
-    UnknownName,
     Unsupported,
 )
 from fuseline.plan.changes.catalog_objects import ObjectName
@@ -21,7 +20,6 @@ from fuseline.plan.statements import (
     CreateTable,
     CreateView,
     Drop,
-    NoOperation,
     Query,
     Statement,
 )
@@ -29,8 +27,8 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
-from ..parsing.unread import use, use_all
-from .assignments import target_table
+from ..parsing.unread import use
+from .bind_index import create_index, drop_index
 from .bind_table_rules import RulesReader
 from .generated_columns import generated_columns
 from .table_names import identifiers, new_name, table_name, what_if_there
@@ -47,35 +45,12 @@ def create(piece: Piece, scope: Scope) -> Statement:
         case "VIEW":
             return _create_view(node, piece, scope)
         case "INDEX":
-            return _create_index(node, scope)
+            return create_index(node, piece, scope)
         case kind:
             raise Unsupported(
                 f"CREATE {kind} is not supported; there are TABLE, VIEW and INDEX.",
                 span_of(node.this),
             )
-
-
-def _create_index(node: exp.Create, scope: Scope) -> NoOperation:
-    """Check the names of an index, which changes no answer."""
-    index = node.this
-    table = index.args.get("table")
-    if table is None:
-        raise ParseError("CREATE INDEX takes a table: ... ON table (column).", span_of(index))
-    fields = {name.lower() for name, _ in target_table(table, scope).fields}
-    for column in index.find_all(exp.Column):
-        if column.name.lower() not in fields:
-            raise UnknownName(
-                f'The table "{table.name}" has no column "{column.name}".', span_of(column)
-            )
-    use(index)
-    if index.this is not None:
-        use(index.this)
-    params = index.args.get("params")
-    if params is not None:
-        use(params)
-        for column in params.args.get("columns") or ():
-            use_all(column)
-    return NoOperation()
 
 
 def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
@@ -181,8 +156,7 @@ def drop(piece: Piece, scope: Scope) -> Statement:
     use(node)
     kind = str(node.args["kind"]).upper()
     if kind == "INDEX":
-        use_all(node)
-        return NoOperation()
+        return drop_index(node)
     if kind not in ("TABLE", "VIEW"):
         raise Unsupported(f"DROP {kind} is not supported; there are TABLE and VIEW.", None)
     tables = node.args.get("tables") or [node.this]

@@ -24,6 +24,8 @@ insert into "odd name" values ('fine', true), (NULL, false);
 create table nothing (a double);
 create macro plus(x, y := 10) as x + y, (x varchar, y integer) as x || y;
 create macro rows_of(n) as table select a from t where a <= n;
+create unique index bc on t (b, c);
+create index "i u" on s.u (d, (i + 1));
 create view s.w as select count(*) as n from s.u;
 create view v (twice) as select a * 2 from t
 """
@@ -33,6 +35,7 @@ QUESTIONS = (
     'select "a b", "select" from "odd name" order by 2',
     "from nothing",
     "select plus(1), plus(1, y := 2)",
+    "select schema_name, index_name, is_unique from duckdb_indexes() order by 2",
     "from rows_of(2) order by a",
     "from s.w",
     "from v order by twice",

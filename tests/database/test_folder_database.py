@@ -60,6 +60,8 @@ create table nested as select [1, 2] as l, {'a': 1, 'b': [{'c': 'x'}]} as st, ma
 create table moments as select interval '1 month 2 days' as i, timestamp_s '2020-02-03 04:05:06' as s,
     timestamptz '2020-01-01 00:00:00+00' as z, 170141183460469231731687303715884105 ::hugeint as h, 'a\\x00b'::blob as bytes;
 create table nothing (a integer, "odd name" double);
+create unique index bc on t (b, c);
+create index odd on nothing (("odd name" + 1), a);
 alter table t add column d date default date '2020-01-01'
 """
 QUESTIONS = (
@@ -72,6 +74,7 @@ QUESTIONS = (
     "from moments",
     "from nothing",
     "describe t",
+    "select index_name, table_name, is_unique, expressions, sql from duckdb_indexes() order by 1",
     "describe moments",
     "select database_name, schema_name, table_name, sql from duckdb_tables() order by all",
 )

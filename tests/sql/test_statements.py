@@ -80,7 +80,7 @@ def test_set_and_reset(connection: Any) -> None:
 
 
 @pytest.mark.parametrize("statement", [
-    "pragma enable_progress_bar", "analyze", "vacuum", "checkpoint", "drop index i",
+    "pragma enable_progress_bar", "analyze", "vacuum", "checkpoint", "drop index if exists i",
 ])  # fmt: skip
 def test_accepted_without_effect(statement: str, connection: Any) -> None:
     connection.execute(statement)

@@ -77,9 +77,7 @@ CANNOT_MATTER: dict[Pair, str] = {
     ): "ROWS and ONLY are noise words; PERCENT and WITH TIES inside of it are refused",
     ("Greatest", "ignore_nulls"): _NULLS_AS_DUCKDB,
     ("Identifier", "quoted"): "names are matched without regard to case, in quotes too",
-    ("Index", "params"): "an index changes no answer; its columns have to be there",
-    ("Index", "this"): "an index changes no answer",
-    ("IndexParameters", "columns"): "an index changes no answer",
+    ("IndexParameters", "using"): "there is one method, and others are refused",
     ("Least", "ignore_nulls"): _NULLS_AS_DUCKDB,
     ("LimitOptions", "rows"): "a noise word",
     (

@@ -110,6 +110,8 @@ create table w (x, y) as select 1, 2
 create view w(x) as select 1
 create or replace view w as select i from t
 create index k on t (i)
+create unique index k on t (i)
+create unique index if not exists k on t using art (i desc, s)
 create unique index k on t using art (i) where i > 1
 create table w (a integer collate nocase, b integer null, c integer unique)
 create table w (like t)

@@ -52,8 +52,7 @@ def test_the_text_that_fits_is_taken(macro, query):
 )
 def test_what_does_not_fit_is_refused(macro, call, message):
     with fuseline.connect("cpu") as connection, pytest.raises(FuselineError, match=message):
-        connection.execute(macro)
-        connection.sql(f"select {call}")
+        connection.sql(f"{macro}; select {call}")
 
 
 def test_each_text_is_listed():

@@ -1,4 +1,4 @@
-"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, the defaults of its columns, generated columns, and comments."""
+"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, the defaults of its columns, generated columns, indexes, and comments."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ class UniqueKey:
     @property
     def kind(self) -> str:
         return "primary key" if self.primary else "unique"
+
+
+@dataclass(frozen=True)
+class TableIndex:
+    """What CREATE INDEX named: columns, and with `is_unique` a rule as that of a `UniqueKey`. No query is answered by it."""
+
+    name: str
+    columns: tuple[str, ...]
+    is_unique: bool
+    expressions: tuple[str, ...]  # as they are shown
+
+    def renamed(self, name: Callable[[str], str]) -> TableIndex:
+        columns = tuple(map(name, self.columns))
+        shown = self.expressions if len(columns) < len(self.expressions) else columns
+        return replace(self, columns=columns, expressions=shown)
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,13 @@ class TableRules:
     keys: tuple[UniqueKey, ...] = ()
     generated: tuple[tuple[str, StoredExpression], ...] = ()  # each behind those that it reads
     comments: Comments = NO_COMMENTS
+    indexes: tuple[TableIndex, ...] = ()
+
+    @property
+    def unique_keys(self) -> tuple[UniqueKey, ...]:
+        """The keys, and those that unique indexes ask for."""
+        asked = (UniqueKey(i.columns, False) for i in self.indexes if i.is_unique)
+        return (*self.keys, *(key for key in asked if key not in self.keys))
 
     def generation(self, column: str) -> StoredExpression | None:
         """Return the expression of a generated column."""
@@ -87,6 +109,7 @@ class TableRules:
             keys=tuple(replace(k, columns=tuple(map(name, k.columns))) for k in self.keys),
             generated=tuple((name(column), e) for column, e in self.generated),
             comments=self.comments.renamed(name),
+            indexes=tuple(index.renamed(name) for index in self.indexes),
         )
 
     def key_of(self, column: str) -> str | None:

@@ -17,7 +17,7 @@ THERE = (
 )  # fmt: skip
 NO_FOREIGN_KEYS = "there are no foreign keys: a table that has one is refused"
 NO_VALUES_OF_KEYS = "a key gets no values by itself: a DEFAULT of nextval() gives them"
-NO_INDEXES = "CREATE INDEX is accepted and keeps nothing, so that no index can be reflected"
+NO_INDEXES = "the dialect tells of no index, since none makes a query faster"
 NO_NAMES = (
     "names of constraints are made of the table and its columns: those that are given are not kept"
 )
