@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -17,6 +17,7 @@ from .plan.changes.session_objects import UserType
 from .plan.coercion import enum_of
 from .plan.composed.nested_values import list_value, struct_pack
 from .plan.expr import Expr, Interval, Literal, Value
+from .plan.infer import call
 from .plan.statements import (
     CreateMacro,
     CreateSecret,
@@ -28,7 +29,7 @@ from .plan.statements import (
     SessionStatement,
     SetVariable,
 )
-from .plan.types import DataType, Kind
+from .plan.types import VARCHAR, DataType, Kind, list_of
 
 if TYPE_CHECKING:
     from .catalog import Catalog
@@ -109,13 +110,22 @@ def _create_type(connection: Connection, statement: CreateType) -> None:
 
 
 def _constant(value: object, data_type: DataType) -> Expr:
-    """Return a value of an answer as a constant of queries; raises `Unsupported` for MAP."""
+    """Return a value of an answer as a constant of queries."""
+    if isinstance(value, list) and data_type.kind is Kind.MAP:
+        parts = zip(*value, strict=True) if value else ((), ())
+        kinds = data_type.children[0].children
+        lists = [_constant(list(p), list_of(k)) for p, k in zip(parts, kinds, strict=True)]
+        return cast(call("map_of_lists", lists), data_type)
     if isinstance(value, list) and data_type.kind is Kind.LIST:
         inside = [_constant(element, data_type.children[0]) for element in value]
         return cast(list_value(inside, None), data_type)
     if isinstance(value, dict) and data_type.kind is Kind.STRUCT:
         fields = zip(value.values(), data_type.children, strict=True)
         return cast(struct_pack(data_type.names, [_constant(*f) for f in fields], None), data_type)
+    if isinstance(value, time):
+        return cast(Literal(str(value), VARCHAR), data_type)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
     return _literal(value, data_type)
 
 

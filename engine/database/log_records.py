@@ -44,7 +44,7 @@ def record_of(key: ObjectKey, entry: Stored | None) -> Record:
             return {"sequence": name, **place, **counts, **dataclasses.asdict(position)}
         case Macro():
             others = [_macro_record(each) for each in entry.overloads]
-            said = _said(entry.comment) | ({"overloads": others} if others else {})
+            said = {**_said(entry.comment), **({"overloads": others} if others else {})}
             return {"macro": str(entry.name), **place, **_macro_record(entry), **said}
         case StoredTable():
             return {

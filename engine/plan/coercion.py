@@ -295,8 +295,6 @@ def castable(source: DataType, target: DataType) -> bool:
     """Whether CAST from `source` to `target` exists (its values may still fail)."""
     if source == target or Kind.NULL in (source.kind, target.kind):
         return True
-    if target.holds(Kind.MAP) and source == VARCHAR:
-        return False  # no text is read as a map
     if BIT in (source, target):
         other = target if source == BIT else source
         of_bits = other.is_integer or other.is_float or other in (HUGEINT, BOOLEAN)

@@ -178,24 +178,12 @@ def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
             node.args.get("position") or "", "trim"
         )
         return name, arguments(node, ("this", "expression"))
-    if isinstance(node, exp.DateBin):
-        return "time_bucket", [
-            _as_column(n) for n in arguments(node, ("this", "expression", "unit"))
-        ]
     if isinstance(node, exp.SHA2) and span_of(length := node.args["length"]) is None:
         use(length)  # which sqlglot adds to sha256
     if type(node) in SCALARS:
         name, keys = SCALARS[type(node)]
         return name, arguments(node, keys)
     return _by_sql_name(node, lambda n: scalar_name(n) is not None or derived.is_function(n))
-
-
-def _as_column(node: exp.Expr) -> exp.Expr:
-    """Return what sqlglot takes for a unit as the column that it is."""
-    if not isinstance(node, exp.Var):
-        return node
-    use(node)
-    return exp.column(node.name.lower())
 
 
 def aggregate(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:

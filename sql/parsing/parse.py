@@ -94,7 +94,7 @@ class Parser(DuckDBParser):
         name: make
         for name, make in {**DuckDBParser.FUNCTIONS, **DRAWN_CALLS}.items()
         if not is_of_lists(name)
-        and name not in ("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT")
+        and name not in ("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET")
         and not name.startswith("JSON")
     }
     FUNCTION_PARSERS: ClassVar = {

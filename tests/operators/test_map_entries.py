@@ -49,7 +49,8 @@ QUERIES = (
 )  # fmt: skip
 WRONG = (
     "map([1, 2], [3])", "map {null: 1}", "map {'a': 1, 'a': 2}", "map(['a', null], [1, 2])", "map_from_entries([null, {'k': 1, 'v': 2}])",
-    "map_from_entries([1])", "map([1])", "map_keys([1])", "map {'a': 1}[[1]]", "unnest(map {'a': 1})", "'{a=1}'::map(varchar, int)",
+    "map_from_entries([1])", "map([1])", "map_keys([1])", "map {'a': 1}[[1]]", "unnest(map {'a': 1})", "'{a=1, a=2}'::map(varchar, int)", "'{null=1}'::map(varchar, int)", "'{a}'::map(varchar, int)", "'{a=1,}'::map(varchar, int)", "'a=1'::map(varchar, int)",
+    "'{=1}'::map(int, int)", "'{a=x}'::map(varchar, int)",
     "len(map {'a': 1})", "map_concat(map {'a': 1}, map {1: 1})",
 )  # fmt: skip
 
@@ -98,3 +99,14 @@ def test_what_is_wrong_is_refused() -> None:
             with pytest.raises(FuselineError):
                 connection.sql(f"select {call}").fetchall()
         assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("query", [
+    "select t::map(varchar, varchar) as m from (values ('{a=1}'), (null), ('{}'), ('{ }'), ('{b = 2 , c=NULL}'), ('{''k=1''=\"x, y\"}'), ('{a=1=2}'), ('{p=}')) v(t)",
+    "select try_cast(t as map(varchar, int)) as m from (values ('{a=1}'), ('{a=1, a=2}'), ('{NULL=1}'), ('{a=x}'), ('{a}'), ('{a=1,}'), ('x'), ('')) v(t)",
+    "select '{a=[1, 2], b=[]}'::map(varchar, int[]), '{[1, 2]=x}'::map(int[], varchar), '{a={b=1}}'::map(varchar, map(varchar, int))",
+    "select '[{a=1}, {}]'::map(varchar, int)[], '{m: {a=1}}'::struct(m map(varchar, int)), '{1=2024-01-01}'::map(int, date)",
+    "select m::varchar::map(varchar, int) = m as same from t",
+])  # fmt: skip
+def test_text_is_read_as_a_map(query: str) -> None:
+    assert_same_as_duckdb(query, {"t": TABLE}, fuse=("always", "never"))

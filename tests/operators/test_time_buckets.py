@@ -28,3 +28,11 @@ def test_ages(backend: str) -> None:
 @pytest.mark.parametrize("column", ["X", "x"])
 def test_an_origin_may_be_a_column(column: str) -> None:
     assert_same_as_duckdb(f"select time_bucket(interval 3 days, y, {column}) as b from t", TABLE)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("width", ["6 hours", "2 days", "1 month", "3 years"])
+def test_moments_have_the_buckets_of_utc_or_of_a_zone(width: str, zone: str) -> None:
+    query = f"""select time_bucket(w, z), time_bucket(w, z, interval 2 hours), time_bucket(w, z, z - interval 3 days),
+        time_bucket(w, z, 'Europe/Berlin') from (select x::timestamptz as z, interval '{width}' as w from t) order by all"""
+    assert_same_as_duckdb(query, TABLE, setup=[f"set timezone = '{zone}'"])

@@ -8,12 +8,13 @@ from datetime import date, datetime, time
 from ...errors import Span, TypeMismatch
 from .. import infer
 from ..coercion import implicit
-from ..expr import Expr, Literal
+from ..expr import Cast, Expr, Literal
 from ..literals import literal
 from ..temporal import statement_time
 from ..types import BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 _DAYS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_FIRST_BUCKET = datetime(2000, 1, 3)
 _CLOCK = {"hour": 3_600_000_000, "minute": 60_000_000, "microsecond": 1}
 
 
@@ -95,12 +96,29 @@ def _moment(value: Callable[[], datetime | time | date]) -> Callable[..., Expr]:
 def _time_bucket(args: Sequence[Expr], span: Span | None) -> Expr:
     """time_bucket(width, x[, offset | origin]): an offset moves x to the buckets, and the bucket back; a DATE stays one."""
     width, value, *rest = args
+    if value.type.kind is Kind.TIMESTAMPTZ:
+        return _zoned_bucket(width, value, rest, span)
     if rest and rest[0].type.kind is Kind.INTERVAL:
         moved = infer.call("sub", [value, *rest], span)
         found = infer.call("add", [infer.call("time_bucket", [width, moved], span), *rest], span)
     else:
         found = infer.call("time_bucket", args, span)
     return infer.cast(found, DATE, span=span) if value.type.kind is Kind.DATE else found
+
+
+def _zoned_bucket(width: Expr, value: Expr, rest: Sequence[Expr], span: Span | None) -> Expr:
+    """Buckets of moments are those of the clocks of UTC, or of a zone that is named: days and months by its clocks, time from its midnight on."""
+    if rest and rest[0].type.kind is Kind.VARCHAR:
+        (zone,) = rest
+        local = infer.call("timezone", [zone, value], span)
+        by_clock = infer.call("timezone", [zone, _time_bucket([width, local], span)], span)
+        origin = infer.call("timezone", [zone, literal(_FIRST_BUCKET, span)], span)
+        by_time = _zoned_bucket(width, value, [origin], span)
+        parts = [infer.call(part, [width], span) for part in ("year", "month", "day")]
+        is_time = [infer.compare("eq", part, infer.literal(0), span) for part in parts]
+        return infer.case([infer.call("and", is_time)], [by_time], by_clock, span)
+    in_utc = [Cast(e, TIMESTAMP) if e.type == TIMESTAMPTZ else e for e in (value, *rest)]
+    return Cast(_time_bucket([width, *in_utc], span), TIMESTAMPTZ, span=span)
 
 
 def _of_moments(name: str, comparison: str, logic: str) -> Callable[..., Expr]:
@@ -128,7 +146,12 @@ DERIVED_DATES = {
     "make_timestamp_ms": (_from_ms, 1, 1, "make_timestamp_ms(BIGINT)"),
     "era": (_era, 1, 1, "era(TIMESTAMP)"),
     "age": (_age, 1, 2, "age(TIMESTAMP[, TIMESTAMP])"),
-    "time_bucket": (_time_bucket, 2, 3, "time_bucket(INTERVAL, TIMESTAMP[, TIMESTAMP | INTERVAL])"),
+    "time_bucket": (
+        _time_bucket,
+        2,
+        3,
+        "time_bucket(INTERVAL, TIMESTAMP | TIMESTAMPTZ[, TIMESTAMP | INTERVAL | VARCHAR])",
+    ),
     "current_date": (_moment(statement_time.today), 0, 0, "current_date()"),
     "today": (_moment(statement_time.today), 0, 0, "today()"),
     **{

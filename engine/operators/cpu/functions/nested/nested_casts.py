@@ -12,8 +12,9 @@ from .....errors import ConversionError
 from .....plan.coercion import matching_fields
 from .....plan.types import JSON, VARCHAR, DataType, Kind
 from ... import table as tables
-from ...nested_arrays import Lists, Mask, fields_of, list_array, struct_array
+from ...nested_arrays import Ints, Lists, Mask, fields_of, list_array, struct_array
 from ..vectors import Vector
+from .list_parts import codes_of
 
 Cast = Callable[[Vector, DataType], Vector]  # of what is inside
 # A text with one of these within, or with blanks around it, is written in quotes
@@ -121,6 +122,12 @@ def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
         lengths = np.array([len(parts or ()) for parts in found], np.int64)
         elements = column([v for parts in found for v in parts or ()], target.children[0])
         return list_array(lengths, elements, valid, arrow)
+    if target.kind is Kind.MAP:
+        lengths = np.array([len(parts or ()) // 2 for parts in found], np.int64)
+        flat = [v for parts in found for v in parts or ()]
+        kinds = target.children[0].children
+        keys, values = (column(flat[i::2], kind) for i, kind in enumerate(kinds))
+        return _maps(lengths, keys, values, valid, arrow, safe)
     fields = [
         column([None if parts is None else parts[i] for parts in found], kind)
         for i, kind in enumerate(target.children)
@@ -128,11 +135,35 @@ def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
     return struct_array(fields, valid, arrow)
 
 
+def _maps(
+    lengths: Ints, keys: pa.Array, values: pa.Array, valid: Mask, arrow: pa.DataType, safe: bool
+) -> pa.Array:
+    """Return maps; for one with a key that is NULL or comes twice NULL when `safe`, else `ConversionError`."""
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    (codes,) = codes_of(keys)
+    pairs = rows * (int(codes.max(initial=0)) + 1) + codes
+    _, firsts = np.unique(pairs, return_index=True)
+    wrong = ~np.isin(np.arange(len(rows)), firsts) | tables.to_numpy(keys.is_null())
+    if wrong.any():
+        if not safe:
+            raise ConversionError(
+                "The keys of a map are not NULL and differ from each other: use TRY_CAST to get NULL for other texts."
+            )
+        valid = valid & ~np.isin(np.arange(len(lengths)), rows[wrong])
+        kept = pa.array(np.flatnonzero(valid[rows]))
+        keys, values = keys.take(kept), values.take(kept)
+        lengths = np.where(valid, lengths, 0)
+    entries = struct_array([keys, values], None, arrow.value_type)
+    return list_array(lengths, entries, valid, arrow)
+
+
 def _parts(text: str, target: DataType) -> list[str | None] | None:
     """Return the texts of the elements, or those of the fields in their order; None for a text that has another form."""
     opening, closing = _brackets(target)
     if len(text) < 2 or text[0] != opening or text[-1] != closing:
         return None
+    if target.kind is Kind.MAP:
+        return _map_parts(text[1:-1])
     items = list(_items(text[1:-1]))
     if items and not items[-1].strip():
         items.pop()
@@ -151,6 +182,22 @@ def _parts(text: str, target: DataType) -> list[str | None] | None:
     return [given.get(name.lower()) for name in target.names]
 
 
+def _map_parts(text: str) -> list[str | None] | None:
+    """Return keys and values in turn of `key=value, key=value`; None for a text of another form."""
+    found: list[str | None] = []
+    start = 0
+    while text[start:].strip() or found:
+        equal = _sign(text, start, "=")
+        if equal == len(text):
+            return None
+        comma = _sign(text, equal + 1, ",")
+        found += [_plain(text[start:equal]), _plain(text[equal + 1 : comma])]
+        if comma == len(text):
+            break
+        start = comma + 1
+    return found
+
+
 def _brackets(kind: DataType) -> tuple[str, str]:
     if kind.is_tuple:
         return "(", ")"
@@ -159,11 +206,21 @@ def _brackets(kind: DataType) -> tuple[str, str]:
 
 def _items(text: str) -> Iterator[str]:
     """Yield what stands between commas that are in no brackets and no quotes."""
-    depth, quote, start, escaped = 0, "", 0, False
-    for place, character in enumerate(text):
+    start = 0
+    while (comma := _sign(text, start, ",")) < len(text):
+        yield text[start:comma]
+        start = comma + 1
+    yield text[start:]
+
+
+def _sign(text: str, start: int, sign: str) -> int:
+    """Return where a sign is that is in no brackets and no quotes, or the end; a backslash takes the sign behind it its meaning."""
+    depth, quote, escaped = 0, "", False
+    for place in range(start, len(text)):
+        character = text[place]
         if escaped:
             escaped = False
-        elif character == "\\":
+        elif character == "\\" and (quote or sign != "="):
             escaped = True
         elif quote:
             quote = "" if character == quote else quote
@@ -173,10 +230,9 @@ def _items(text: str) -> Iterator[str]:
             depth += 1
         elif character in "]})":
             depth -= 1
-        elif character == "," and depth == 0:
-            yield text[start:place]
-            start = place + 1
-    yield text[start:]
+        elif character == sign and depth == 0:
+            return place
+    return len(text)
 
 
 def _plain(item: str) -> str | None:
