@@ -22,17 +22,16 @@ from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use
-from .bind_session_statement import unquoted
+from .bind_session_statement import WRITTEN_NAME, unquoted
 from .table_names import what_if_there
 
-_NAME = r'(?P<name>\w+|"(?:[^"]|"")+")'
 MACRO = re.compile(
     rf"\s*create\s+(?P<replace>or\s+replace\s+)?(?P<temporary>temp\s+|temporary\s+)?(?:macro|function)\s+"
-    rf"(?P<unless>if\s+not\s+exists\s+)?{_NAME}\s*(?=\()",
+    rf"(?P<unless>if\s+not\s+exists\s+)?{WRITTEN_NAME}\s*(?=\()",
     re.IGNORECASE,
 )
 _DROP = re.compile(
-    rf"\s*drop\s+(?:macro|function)\s+(?:table\s+)?(?P<exists>if\s+exists\s+)?{_NAME}\s*",
+    rf"\s*drop\s+(?:macro|function)\s+(?:table\s+)?(?P<exists>if\s+exists\s+)?{WRITTEN_NAME}\s*",
     re.IGNORECASE,
 )
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")

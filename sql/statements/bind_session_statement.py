@@ -32,12 +32,16 @@ from ..parsing.parse import parse
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
 
-_NAME = r'(?P<name>\w+|"(?:[^"]|"")+")'
-_PREPARE = re.compile(rf"\s*prepare\s+{_NAME}\s*(?P<types>\([^)]*\))?\s*as\s+(?=\S)", re.IGNORECASE)
-_EXECUTE = re.compile(rf"\s*execute\s+{_NAME}\s*(?P<values>\(.*\))?\s*", re.IGNORECASE | re.DOTALL)
-_DEALLOCATE = re.compile(rf"\s*deallocate\s+(?:prepare\s+)?{_NAME}\s*", re.IGNORECASE)
-_SET = re.compile(rf"\s*set\s+variable\s+{_NAME}\s*(?:=|to\b)\s*(?=\S)", re.IGNORECASE)
-_RESET = re.compile(rf"\s*reset\s+variable\s+{_NAME}\s*", re.IGNORECASE)
+WRITTEN_NAME = r'(?P<name>\w+|"(?:[^"]|"")+")'
+_PREPARE = re.compile(
+    rf"\s*prepare\s+{WRITTEN_NAME}\s*(?P<types>\([^)]*\))?\s*as\s+(?=\S)", re.IGNORECASE
+)
+_EXECUTE = re.compile(
+    rf"\s*execute\s+{WRITTEN_NAME}\s*(?P<values>\(.*\))?\s*", re.IGNORECASE | re.DOTALL
+)
+_DEALLOCATE = re.compile(rf"\s*deallocate\s+(?:prepare\s+)?{WRITTEN_NAME}\s*", re.IGNORECASE)
+_SET = re.compile(rf"\s*set\s+variable\s+{WRITTEN_NAME}\s*(?:=|to\b)\s*(?=\S)", re.IGNORECASE)
+_RESET = re.compile(rf"\s*reset\s+variable\s+{WRITTEN_NAME}\s*", re.IGNORECASE)
 _MOST_EXECUTED = 100  # prepared statements that execute one another
 
 Binder = Callable[[Piece, Scope], Statement]
