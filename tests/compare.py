@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tests.identical import identical
+from tests.identical import identical, in_numbers
 from tests.sort_keys import sort_keys
 
 FLOAT_TOLERANCE = 1e-9  # relative; sums of floats depend on the order in which they are added
@@ -296,12 +296,8 @@ def rows(table: pa.Table) -> list[Row]:
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
-    kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return column.cast(pa.int64()).to_pylist()
-    if pa.types.is_date32(kind):
-        return column.cast(pa.int32()).to_pylist()
-    return column.to_pylist()
+    numbers = in_numbers(column.type)
+    return (column if numbers == column.type else column.cast(numbers)).to_pylist()
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

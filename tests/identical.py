@@ -55,3 +55,16 @@ def _close(want: pa.ChunkedArray, have: pa.ChunkedArray, tolerance: float | None
     with np.errstate(invalid="ignore"):
         near = np.abs(one - other) <= tolerance * np.maximum(np.abs(one), np.abs(other))
     return bool(np.all((finite & near) | nan | (one == other)))
+
+
+def in_numbers(kind: pa.DataType) -> pa.DataType:
+    """The type with numbers for dates and times, which Python has not all."""
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return pa.int64()
+    if pa.types.is_map(kind):
+        return pa.map_(in_numbers(kind.key_type), in_numbers(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(in_numbers(f.type)) for f in kind])
+    return pa.list_(in_numbers(kind.value_type)) if pa.types.is_list(kind) else kind
