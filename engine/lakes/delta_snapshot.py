@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,6 +19,7 @@ from ..storage.remote.urls import is_remote
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import local_path
 from ..storage.tables.other_types import type_of
+from .delta_log import judge_log
 from .lake_table import LakeFile
 
 if TYPE_CHECKING:
@@ -50,15 +52,19 @@ class DeltaSnapshot:
         if len(patterns) != 1:
             raise Unsupported("delta_scan takes one path, that of a table.")
         path = patterns[0]
-        table = _loaded(path, options, rules)
-        _check_protocol(path, table)
-        schema = pa.schema(table.schema().to_arrow())
-        fields = tuple((f.name, type_of(f.type)) for f in schema)
-        partitions = tuple(table.metadata().partition_columns)
         root = _root(path, rules)
-        deleted = _deleted(table)
+        if not is_remote(path) and rules.allowed is not None:
+            judge_log(root, path, rules)
+        table = _loaded(path, options, rules)
         data = []
-        for action in pa.table(table.get_add_actions(flatten=False)).to_pylist():
+        with _refused(path, options):
+            _check_protocol(path, table)
+            schema = pa.schema(table.schema().to_arrow())
+            partitions = tuple(table.metadata().partition_columns)
+            deleted = _deleted(table)
+            actions = pa.table(table.get_add_actions(flatten=False)).to_pylist()
+        fields = tuple((f.name, type_of(f.type)) for f in schema)
+        for action in actions:
             place = _place(root, action["path"])
             values: dict[str, Value] = dict(action.get("partition") or {})
             data.append(LakeFile(place, values, deleted.pop(place, None)))
@@ -87,27 +93,39 @@ class DeltaSnapshot:
 def _loaded(path: str, options: Mapping[str, object], rules: AccessRules) -> DeltaTable:
     try:
         import deltalake
-        from deltalake.exceptions import DeltaError, TableNotFoundError
+        from deltalake.exceptions import TableNotFoundError
     except ModuleNotFoundError as error:
         raise FileError(f"Delta tables need deltalake: {install('delta')}.") from error
     root = _root(path, rules)
     storage = _storage(path, rules) if is_remote(path) else None
     version = options.get("version")
     try:
-        table = deltalake.DeltaTable(root, version=version, storage_options=storage)
-        if "timestamp" in options:
-            table.load_as_version(str(options["timestamp"]))
+        with _refused(path, options):
+            table = deltalake.DeltaTable(root, version=version, storage_options=storage)
+            if "timestamp" in options:
+                table.load_as_version(str(options["timestamp"]))
     except TableNotFoundError:
         raise FileError(
             f'There is no Delta table at "{local_path(path)}": check the path.'
         ) from None
-    except (DeltaError, OSError, ValueError) as error:
+    return table
+
+
+@contextmanager
+def _refused(path: str, options: Mapping[str, object]) -> Iterator[None]:
+    """Say that a table cannot be read, and why, of the library's errors; the log is read when it is asked for."""
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        yield
+    except TableNotFoundError:
+        raise
+    except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         asked = "".join(f", {name} {value}" for name, value in options.items())
-        reason = "" if is_remote(path) else f": {str(error).splitlines()[0].rstrip('.')}"
+        reason = "" if is_remote(path) else f": {str(error).partition(chr(10))[0].rstrip('.')}"
         raise FileError(
             f'The Delta table "{local_path(path)}"{asked} cannot be read{reason}.'
         ) from None
-    return table
 
 
 def _root(path: str, rules: AccessRules) -> str:

@@ -77,7 +77,7 @@ class IcebergSnapshot:
                     f'The Iceberg table "{path}" deletes rows by their values (equality deletes), which is not supported: '
                     "compact it with the engine that writes it."
                 ) from None
-            reason = str(error).splitlines()[0].rstrip(".")
+            reason = str(error).partition("\n")[0].rstrip(".")
             reason = "" if is_remote(path) else f": {reason}"  # which may have keys
             raise FileError(
                 f'The Iceberg table "{local_path(path)}" cannot be read{reason}.'

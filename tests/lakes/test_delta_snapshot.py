@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import fuseline
@@ -140,3 +141,45 @@ def test_tables_are_judged_as_files(table, tmp_path) -> None:
         pytest.raises(AccessDenied),
     ):
         connection.sql(f"from delta_scan('{outside}')")
+
+
+@pytest.mark.parametrize("place", ["whole path", "folder above", "link", "checkpoint"])
+def test_deletion_vectors_and_logs_outside_are_not_opened(place: str, tmp_path) -> None:
+    root = tmp_path / "table"
+    delta_with_vectors(root, [(pa.table({"n": [1, 2]}), [1])])
+    log = root / "_delta_log" / f"{0:020}.json"
+    text = log.read_text()
+    vector = f"file://{root}/deleted_0.bin"
+    with fuseline.connect("cpu", allowed_paths=[root]) as connection:
+        assert rows(connection, f"from delta_scan('{root}')") == [(1,)]
+    if place == "checkpoint":
+        deltalake.DeltaTable(str(root)).create_checkpoint()
+        log.unlink()
+        (kept,) = (root / "_delta_log").glob("*.parquet")
+        checkpoint = pa.parquet.read_table(kept)
+        changed = checkpoint.to_pylist()
+        for action in changed:
+            if action["add"]:
+                action["add"]["deletionVector"]["pathOrInlineDv"] = f"file://{tmp_path}/d.bin"
+        pa.parquet.write_table(pa.Table.from_pylist(changed, checkpoint.schema), kept)
+    elif place == "whole path":
+        log.write_text(text.replace(vector, f"file://{tmp_path}/no.bin"))
+    elif place == "folder above":
+        named = text.replace(vector, "../" + "a" * 20)
+        log.write_text(named.replace('"storageType": "p"', '"storageType": "u"'))
+    else:
+        log.rename(tmp_path / "log.json")
+        log.symlink_to(tmp_path / "log.json")
+    with (
+        fuseline.connect("cpu", allowed_paths=[root]) as connection,
+        pytest.raises(AccessDenied),
+    ):
+        connection.sql(f"from delta_scan('{root}')")
+
+
+def test_a_damaged_deletion_vector_is_a_file_error(tmp_path) -> None:
+    delta_with_vectors(tmp_path / "table", [(pa.table({"n": [1, 2]}), [1])])
+    path = tmp_path / "table" / "deleted_0.bin"
+    path.write_bytes(path.read_bytes()[:-4] + b"\0\0\0\0")
+    with fuseline.connect("cpu") as connection, pytest.raises(FileError, match="CRC32"):
+        connection.sql(f"from delta_scan('{tmp_path}/table')")
