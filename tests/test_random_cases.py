@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.random_queries.cases import MAKERS, Engines, assert_sound, run_shape
+from tests.random_queries.changes import run_sequence
 from tests.random_queries.shapes import HOLE
 
 SECONDS_BY_NIGHT = 600
@@ -48,3 +49,20 @@ def test_new_seeds(engines: Engines, maker: str) -> None:
         lines.append(run_shape(engines, seed, draws=25, maker=MAKERS[maker]))
         seed += 1
     assert_sound(lines)
+
+
+def test_a_sample_of_changes(backend: str) -> None:
+    engines = Engines(backend, None, ("never",))
+    with engines.stack:
+        assert_sound([run_sequence(engines, seed) for seed in range(8)], least=0.75)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(SECONDS_BY_NIGHT * 3)
+def test_changes_of_new_seeds(engines: Engines) -> None:
+    end = time.monotonic() + SECONDS_BY_NIGHT / len(MAKERS)
+    seed, lines = time.time_ns() // 1_000_000, []
+    while time.monotonic() < end:
+        lines.append(run_sequence(engines, seed))
+        seed += 1
+    assert_sound(lines, least=0.75)

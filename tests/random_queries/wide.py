@@ -29,6 +29,7 @@ FRAMES = (
 UNFRAMED = re.compile(r"row_number|rank|dense_rank|ntile|percent_rank|cume_dist|lag|lead")
 STEPS = {"int": "x + 1", "text": "x || 'z'", "day": "x + 1", "huge": "x + 1000000000000", "ints": "list_append(x, n)", "moment": "x + interval '1 day'",
          "texts": "x || ['q']", "rec": "{'a': n, 'b': x.b || 'w'}", "dec": "x + 0.125", "wide": "-x", "tree": "x || x[:1]", "zoned": "x + interval '1 month'"}  # fmt: skip
+CASTS = re.compile(r"::[\w\[\], ()]+$")  # behind which no subscript stands
 PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -69,7 +70,8 @@ class Wide(Shape):
             name = some if found[1] == "any" else found[1]
             if name == "sign":
                 return str(self.one(*SIGNS))
-            return self.value(name, depth) if name in known else found[0]
+            made = self.value(name, depth) if name in known else found[0]
+            return f"({made})" if CASTS.search(made) else made
 
         return PLACE.sub(place, text)
 

@@ -80,7 +80,7 @@ MAKERS: dict[str, tuple[str, ...]] = {
         "{tree}::varchar", "{deep}::varchar", "to_json({tree})::varchar", "{wide}::varchar", "to_json({deep})::varchar", "strftime({zoned},'%Y-%m-%d %H:%M:%S %z')",),
     "blob": ("encode({text})", "({blob} || {blob})", "from_hex(hex({blob}))", "coalesce({blob},{blob})", "greatest({blob},{blob})", "repeat({blob},2)",),
     "bool": ("({any} {sign} {any})", "({bool} and {bool})", "({bool} or {bool})", "(not {bool})", "({any} is null)", "({any} in ({any},{any}))",
-        "({any} not in ({any},{any}))", "({any} between {any} and {any})", "list_contains({ints},{few})", "{few} in {ints}", "list_has_any({ints},{ints})",
+        "({any} not in ({any},{any}))", "({any} between {any} and {any})", "list_contains({ints},{few})", "list_has_any({ints},{ints})",
         "list_has_all({texts},{texts})", "map_contains({map},'a')", "{texts} @> {texts}", "({text} like {text})", "starts_with({text},{text})",
         "list_bool_and([{bool},{bool}])", "({number} {sign} {number})", "(({int},{text}) {sign} ({int},{text}))", "({int},{day}) in (({int},{day}),({int},{day}))",
         "({enum} {sign} {text})", "isnan({dbl})", "isfinite({day})", "({span} {sign} {span})", "({few} = any({ints}))", "({few} > all({ints}))",
