@@ -34,6 +34,8 @@ QUERIES = (
     "select m['a'], m[k], map_keys(m), map_values(m), map_entries(m), cardinality(m), map_contains(m, k), map_extract(m, k), element_at(m, 'b'), map_extract_value(m, 'c') from t",
     "select map_contains(map {}::map(int, int), null), map_contains(map {1: 2}, null), map_contains(m, null), map_contains(null::map(int, int), 1) from t",
     "select n[1]['x'], n[1.0], l[1][1], m[null], map_extract(m, null) from t",
+    # A key of another type is compared in the type of both
+    "select map_extract(map([[1], [2]]::tinyint[][], [3, i]), [1]), map([1, 2]::tinyint[], [3, i])[300], map([1, 2], [3, i])[1.5], map([{'a': 1}], [i])[{'a': 1::bigint}], map([1, 2], [i, 4])['2'], map_contains(map([1.5]::float[], [i]), 1.5) from t",
     "select m, count(*) from t group by m",
     "select m from t order by m, i",
     "select a.i, b.i from t a join t b on a.m = b.m order by all",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..coercion import castable
+from ..coercion import castable, compared_pair
 from ..types import BOOLEAN, NULL, UBIGINT, DataType, Kind, list_of, map_of
 from .lists import element_type
 from .row import FunctionRow, Resolve
@@ -60,16 +60,17 @@ def _of_map(part: str) -> Resolve:
 
 
 def _with_key(part: str) -> Resolve:
-    """A map and a key, which is of the type of its keys."""
+    """A map and a key, in the type in which both are compared, else in that of the map's keys."""
 
     def resolve(types: Sequence[DataType]) -> Resolved:
         found = entry_types(types[0]) if len(types) == 2 else None
         if found is None:
             return None
         key, value = found
-        wanted = types[1]
-        if not castable(wanted, key) or (wanted.is_nested and wanted != key):
+        shared = compared_pair(key, types[1])
+        if shared is None and (types[1].is_nested or not castable(types[1], key)):
             return None
+        key = shared or key
         results = {"contains": BOOLEAN, "list": list_of(value), "value": value}
         return (map_of(key, value), key), results[part]
 
