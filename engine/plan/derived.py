@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import cache
 
 from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
@@ -26,12 +27,12 @@ from .composed.nested_values import (
 from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
 from .expr import Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
-from .functions.dates import PARTS, UNITS
+from .functions.dates import CLOCK_UNITS, PARTS, UNITS
 from .functions.formats import specifiers
 from .functions.lists import LISTS, SERIES
 from .functions.maps import MAPS
 from .functions.strptime import layout
-from .types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from .types import DATE, DOUBLE, FLOAT, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
 
@@ -222,10 +223,20 @@ def _with_unit(name: str) -> tuple[Build, int, int, str]:
         if unit not in UNITS:
             place = args[0].span or span
             raise UnknownName(f'There is no unit "{written}".{nearest(written, UNITS)}', place)
+        if {arg.type for arg in args[1:]} in ({TIME}, {TIME, NULL}) and name != "date_trunc":
+            args = [args[0], *_on_one_day(unit, args[1:], args[0].span or span)]
         return infer.call(name, [Literal(unit, VARCHAR, args[0].span), *args[1:]], span)
 
     count = 2 if name == "date_trunc" else 3
     return build, count, count, f"{name}(unit, {'date' if count == 2 else 'start, end'})"
+
+
+def _on_one_day(unit: str, times: Sequence[Expr], place: Span | None) -> list[Expr]:
+    """Return times as moments of the same day, of which units of a clock are counted; raises `InvalidQuery` for others."""
+    if unit not in CLOCK_UNITS:
+        raise InvalidQuery(f'Two times differ by no "{unit}": ask for hours or less.', place)
+    day = Literal(date(1970, 1, 1), DATE)
+    return [infer.call("add", [day, infer.cast(time, TIME)], place) for time in times]
 
 
 def _escaped(function_name: str, negate: bool) -> Build:

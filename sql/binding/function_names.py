@@ -21,6 +21,9 @@ from fuseline.plan.types import (
     DOUBLE,
     FLOAT,
     TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
     VARCHAR,
     DataType,
     array_of,
@@ -322,13 +325,12 @@ def _numbers(node: exp.DataType) -> list[int]:
 
 
 def _timestamp_type(node: exp.DataType, _: UserTypes) -> DataType:
-    use(*node.expressions, *(p.this for p in node.expressions))
-    if [p.name for p in node.expressions] in ([], ["6"]):
-        return TIMESTAMP
-    raise Unsupported(
-        "TIMESTAMP keeps microseconds: TIMESTAMP(p) is supported as TIMESTAMP(6) alone.",
-        span_of(node),
-    )
+    """TIMESTAMP(p) is the type that keeps p digits of a second, of those that keep none, three, six and nine."""
+    digits = _numbers(node)
+    if len(digits) > 1 or max(digits, default=6) > 9:
+        raise ParseError("TIMESTAMP takes a number of digits from 0 to 9.", span_of(node))
+    by_digits = (TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP, TIMESTAMP_NS)
+    return by_digits[(digits[0] + 2) // 3] if digits else TIMESTAMP
 
 
 def _named_type(node: exp.DataType, types: UserTypes) -> DataType:

@@ -197,3 +197,22 @@ def test_times_that_kernels_look_up() -> None:
         "select count(*) as n from t a join t b on a.i::varchar::integer = b.i and make_time(a.i, 0, 0) = make_time(b.i, 0, 0)",
     ):
         assert_same_as_duckdb(query, {"t": table}, backend="cpu", fuse=("always", "never"))
+
+
+def test_digits_of_a_timestamp_name_its_type() -> None:
+    """TIMESTAMP(p) keeps p digits of a second, by the type that keeps as many or more."""
+    types = ", ".join(f"typeof('2020-01-01'::timestamp({digits}))" for digits in range(10))
+    assert_same_as_duckdb(f"select {types}, k, us::timestamp(3), us::timestamp(0) from t", {"t": TABLE})
+    with connected({}) as connection, pytest.raises(FuselineError, match="0 to 9"):
+        connection.sql("select '2020-01-01'::timestamp(10)")
+
+
+@pytest.mark.parametrize("unit", ["hour", "minute", "second", "millisecond", "microsecond"])
+def test_units_between_times(unit: str) -> None:
+    counts = "date_diff('{0}', t, time '01:30:00.5'), date_sub('{0}', t, t32::time), date_diff('{0}', t, null), k"
+    assert_same_as_duckdb(f"select {counts.format(unit)} from t", {"t": TABLE})
+
+
+def test_times_differ_by_no_days() -> None:
+    with connected({"t": TABLE}) as connection, pytest.raises(FuselineError, match="hours or less"):
+        connection.sql("select date_diff('day', t, t) from t")

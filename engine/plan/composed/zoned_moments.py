@@ -13,12 +13,11 @@ from ...errors import Span, Unsupported
 from ..calendar import INFINITE_MICROS
 from ..casts import cast, coerce, local_time
 from ..expr import Cast, Expr, Interval, Literal
-from ..functions.dates import LOCAL
+from ..functions.dates import CLOCK_UNITS, LOCAL
 from ..literals import literal
 from ..temporal import zones
 from ..types import INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, list_of
 
-_BY_TIME = ("hour", "minute", "second", "millisecond", "microsecond")
 _OFFSET = re.compile(r"(?<!%)((?:%%)*)%z")
 _NAME = re.compile(r"(?<!%)((?:%%)*)%Z")
 
@@ -115,7 +114,7 @@ def _utc(arg: Expr) -> Expr:
 
 def _between(make: Make, name: str, unit: Expr, moments: Sequence[Expr], span: Span | None) -> Expr:
     assert isinstance(unit, Literal)
-    if unit.value not in _BY_TIME:
+    if unit.value not in CLOCK_UNITS:
         found = make.call(name, [unit, *map(_local, moments)], span)
     else:
         ends = moments

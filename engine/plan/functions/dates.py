@@ -40,6 +40,7 @@ UNITS = (
     "century",
     "millennium",
 )
+CLOCK_UNITS = UNITS[:5]  # of which a TIME has some
 
 # Parts of EXTRACT and date_part, and other spellings of units, to function names.
 PARTS: dict[str, str] = {
