@@ -63,6 +63,11 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def quoted_path(*names: str | None) -> str:
+    """Return a name in quotes behind those of its schema and database, as far as they are given."""
+    return ".".join(quoted_name(name) for name in names if name)
+
+
 def quoted_field(name: str) -> str:
     """Return the name of a field as types show it."""
     plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS
