@@ -44,8 +44,8 @@ nightly: $(READY) ## tests that take minutes, draw new seeds, or measure time
 	$(PYTEST) -m nightly --timeout 3600 $(ARGS)
 
 .PHONY: foreign
-foreign: $(READY) ## the tests of Narwhals, in a checkout or sdist of it, with Fuseline as the backend: DIR=...
-	$(PY) -m tests.foreign $(DIR)
+foreign: $(READY) ## the tests of Narwhals or Ibis, in a checkout or sdist of it, with Fuseline as the backend: DIR=... (TESTS="a file of it")
+	$(PY) -m tests.foreign $(DIR) $(TESTS)
 
 .PHONY: bench
 bench: $(READY) ## a suite on Fuseline and DuckDB, the 22 TPC-H queries: SUITE=tpch (or tpcds, ssb, adhoc, clickbench, h2o) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out

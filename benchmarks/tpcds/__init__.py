@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 REQUIREMENTS = ("duckdb==1.5.5", "duckdb-extension-tpcds==1.5.5")
@@ -20,12 +21,12 @@ TABLES = (
 )  # fmt: skip
 
 
-def install(environment: Path) -> None:
-    """Make a virtual environment with the generator in it."""
+def install(environment: Path, requirements: Sequence[str] = REQUIREMENTS) -> None:
+    """Make a virtual environment with the generator in it, or with other packages."""
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     options = ["--quiet", "--disable-pip-version-check"]
     pip = [str(environment / "bin" / "python"), "-m", "pip", "install", *options]
-    subprocess.run([*pip, *REQUIREMENTS], check=True)
+    subprocess.run([*pip, *requirements], check=True)
 
 
 def generate(environment: Path, *arguments: str) -> None:

@@ -14,46 +14,13 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
+from benchmarks.data import DATA, made_once
+from benchmarks.tpcds import install
+from tests.foreign.suites import SUITES, Suite
+
 HERE = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class Suite:
-    """How to run the tests of a project, with their own backend and with ours, and why some of ours fail."""
-
-    project: str
-    packages: tuple[str, ...]  # whose versions matter
-    folder: str  # of the tests, in the checkout
-    theirs: tuple[str, ...]
-    ours: tuple[str, ...]
-    least: float  # the share that has to pass
-    reasons: Mapping[str, str]  # a regular expression that finds tests or what they say -> why
-
-
-NARWHALS = Suite(
-    project="narwhals",
-    packages=("narwhals", "duckdb", "fuseline"),
-    folder="tests",
-    theirs=("--constructors=duckdb", "-k", "duckdb"),
-    ours=("--use-external-constructor", "-p", "narwhals_constructor", "-k", "fuseline"),
-    least=0.85,
-    reasons={
-        r"_@|interchange|DUCKDB|imports_test|namespace_from_backend|preserve_type_var"
-        r"|raise_with_lazy|conflicting_separator|map_dtype": "is about DuckDB's own objects, and takes no constructor",
-        r"is_into_|enum_v1": "in the first version of the API a Frame has rows, which charts need",
-        r"(cov|corr)_over|eager_only_pass_through|is_finite_expr|keep_all_lazy|rank_with_order_by|var_value_names"
-        r"|native_namespace_frame|v1_test with_row_index|numpy_array|test_cast\b|float16": (
-            "chooses what to expect, or whether to run, by the word duckdb in the constructor's name"
-        ),
-        r"to_datetime_tz_aware|all_null_offset_format": "strptime reads no time zones",
-    },
-)
-SUITES = (NARWHALS,)
 
 
 def suite_of(checkout: Path) -> Suite:
@@ -68,15 +35,30 @@ def suite_of(checkout: Path) -> Suite:
     )
 
 
-def outcomes(checkout: Path, suite: Suite, options: tuple[str, ...]) -> dict[str, str]:
+def python_of(suite: Suite) -> str:
+    """Return the interpreter that runs the tests with their own backend: this, or that of an environment made once."""
+    if not suite.requirements:
+        return sys.executable
+    target = DATA / f"{suite.project}-environment"
+    with made_once(target) as made:
+        if made:
+            install(made, suite.requirements)
+    return str(target / "bin/python")
+
+
+def outcomes(
+    python: str, checkout: Path, suite: Suite, options: tuple[str, ...], tests: list[str]
+) -> dict[str, str]:
     """Run tests and return for each its outcome: `passed`, `skipped`, or what it failed with."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         # The folder of the plugins goes first: the checkout has a package `tests` of its own
-        environment = {**os.environ, "PYTHONPATH": str(HERE)}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        environment = {**os.environ, **suite.variables, "PYTHONPATH": str(HERE)}
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += ["-W", "ignore:Unknown config option", f"--junitxml={report}", *options]
-        subprocess.run([*command, suite.folder], cwd=checkout, env=environment, check=False)
+        subprocess.run(
+            [*command, *(tests or [suite.folder])], cwd=checkout, env=environment, check=False
+        )
         cases = list(ET.parse(report).iter("testcase"))
     found: dict[str, str] = {}
     for case in cases:
@@ -88,16 +70,28 @@ def outcomes(checkout: Path, suite: Suite, options: tuple[str, ...]) -> dict[str
     return found
 
 
+def versions(python: str, packages: tuple[str, ...]) -> list[str]:
+    """Return what an interpreter's environment has of some packages."""
+    command = [python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return [line for line in listed if line.split("==")[0].lower() in packages]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.foreign", description=__doc__)
     parser.add_argument("checkout", type=Path)
-    checkout = parser.parse_args().checkout.resolve()
+    parser.add_argument("tests", nargs="*", help="files of tests in it, instead of all")
+    given = parser.parse_args()
+    checkout = given.checkout.resolve()
     suite = suite_of(checkout)
-    theirs = outcomes(checkout, suite, suite.theirs)
-    ours = outcomes(checkout, suite, suite.ours)
+    suite.prepare(checkout)
+    python = python_of(suite)
+    theirs = outcomes(python, checkout, suite, suite.theirs, given.tests)
+    ours = outcomes(sys.executable, checkout, suite, suite.ours, given.tests)
     wanted = [name for name, outcome in theirs.items() if outcome == "passed"]
     missed = [name for name in wanted if ours.get(name) != "passed"]
-    print(", ".join(f"{p} {version(p)}" for p in suite.packages))
+    for interpreter in dict.fromkeys((python, sys.executable)):
+        print(", ".join(versions(interpreter, suite.packages)))
     share = 1 - len(missed) / len(wanted)
     print(
         f"{len(wanted) - len(missed)} of {len(wanted)} ({share:.1%}) that the other backend passes"

@@ -202,7 +202,9 @@ def test_times_that_kernels_look_up() -> None:
 def test_digits_of_a_timestamp_name_its_type() -> None:
     """TIMESTAMP(p) keeps p digits of a second, by the type that keeps as many or more."""
     types = ", ".join(f"typeof('2020-01-01'::timestamp({digits}))" for digits in range(10))
-    assert_same_as_duckdb(f"select {types}, k, us::timestamp(3), us::timestamp(0) from t", {"t": TABLE})
+    assert_same_as_duckdb(
+        f"select {types}, k, us::timestamp(3), us::timestamp(0) from t", {"t": TABLE}
+    )
     with connected({}) as connection, pytest.raises(FuselineError, match="0 to 9"):
         connection.sql("select '2020-01-01'::timestamp(10)")
 
