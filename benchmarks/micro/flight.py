@@ -1,10 +1,10 @@
 """What `fuseline serve` costs beside the wire: ADBC's driver asks the server, and a stub that answers with the same bytes at once.
 
-    python -m benchmarks.micro.flight --queries 300 --json out/flight.json
+    python -m benchmarks.micro.flight --queries 8000 --json out/flight.json  # of eight clients each asks a thousand
 
 Server and stub have a process each, and so has every client.  With one client and with eight, each query's time from `execute` to its last row
 is taken at both in turn; the answers are compared first.  The stub does what the protocol asks and nothing else, so the difference is planning,
-running and waiting for the server's one interpreter.
+running and waiting for the server's one interpreter.  The memory of the server's process is read before and after each line's queries.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import re
 import statistics
 import tempfile
 import time
@@ -85,14 +86,15 @@ def serve_stub(answers: dict[str, pa.Table], pipe: Any) -> None:
 
 
 @contextmanager
-def process_of(serve: Any, given: Any) -> Iterator[int]:
-    """The port of a server in a process of its own."""
+def process_of(serve: Any, given: Any) -> Iterator[tuple[int, int]]:
+    """The port of a server in a process of its own, and the number of the process."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=serve, args=(given, there))
     process.start()
     try:
-        yield here.recv()
+        assert process.pid is not None
+        yield here.recv(), process.pid
     finally:
         here.send("end")
         process.join(20)
@@ -138,6 +140,13 @@ def measure(clients: int, ports: dict[str, int], text: str, count: int) -> dict[
     return found
 
 
+def resident_mb(process: int) -> float:
+    """Read how much memory a process has."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
 def row(seconds: list[float]) -> dict[str, float]:
     ordered = sorted(seconds)
     p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
@@ -160,15 +169,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/t.parquet"
         pq.write_table(table, path)
-        with process_of(serve_fuseline, path) as port:
+        with process_of(serve_fuseline, path) as (port, server):
             answers = {text: answer(port, text) for text in QUERIES.values()}
-            with process_of(serve_stub, answers) as stub:
+            with process_of(serve_stub, answers) as (stub, _):
                 ports = {"fuseline": port, "stub": stub}
                 for name, text in QUERIES.items():
                     assert answer(stub, text).equals(answers[text])
                     for clients in (1, 8):
+                        before = resident_mb(server)
                         found = measure(clients, ports, text, options.queries)
-                        line = {n: row(seconds) for n, seconds in found.items()}
+                        line: dict[str, Any] = {n: row(seconds) for n, seconds in found.items()}
+                        line["server_mb"] = [round(before, 1), round(resident_mb(server), 1)]
                         results.append({"query": name, "clients": clients, **line})
                         print(json.dumps(results[-1]), flush=True)
     if options.json:
