@@ -45,13 +45,21 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     return column.cast(wanted)
 
 
-def pandas_of(table: pa.Table) -> pd.DataFrame:
-    """Return a pandas frame with lists of Python for nested values, where pyarrow would give arrays."""
+def pandas_of(table: pa.Table, wanted: pa.Schema) -> pd.DataFrame:
+    """Return a pandas frame with lists of Python for nested values, where pyarrow would give arrays.
+
+    A fraction that is a DECIMAL to Ibis, as a mean is, stays one: Ibis itself makes the Decimal, as for its DuckDB backend.
+    """
     import pandas as pd
 
+    fields = [
+        own if pa.types.is_floating(own.type) and pa.types.is_decimal(field.type) else field
+        for own, field in zip(table.schema, wanted, strict=True)
+    ]
+    typed = with_types(table, pa.schema(fields))
     return pd.DataFrame(
         {
             name: column.to_pylist() if pa.types.is_nested(column.type) else column.to_pandas()
-            for name, column in zip(table.column_names, table.columns, strict=True)
+            for name, column in zip(typed.column_names, typed.columns, strict=True)
         }
     )

@@ -140,11 +140,8 @@ class IbisBackend(
         return self._filter_with_like(names, like)
 
     def list_databases(self, *, like: str | None = None, catalog: str | None = None) -> list[str]:
-        names = self._names(
-            "SELECT DISTINCT schema_name FROM information_schema.schemata WHERE catalog_name = coalesce($1, catalog_name)",
-            catalog,
-        )
-        return self._filter_with_like(names, like)
+        query = "SELECT DISTINCT schema_name FROM information_schema.schemata WHERE catalog_name = coalesce($1, catalog_name)"
+        return self._filter_with_like(self._names(query, catalog), like)
 
     def create_database(
         self, name: str, /, *, catalog: str | None = None, force: bool = False
@@ -266,15 +263,15 @@ class IbisBackend(
         return self._read("read_json", paths, table_name, options)
 
     def _read(
-        self, way: str, paths: Paths, name: str | None, options: Mapping[str, object]
+        self, way: str, paths: Paths, wish: str | None, options: Mapping[str, object]
     ) -> ir.Table:
-        name = name or ibis.util.gen_name(way)
+        name = wish or ibis.util.gen_name(way)
         getattr(self.con, way)(ibis.util.normalize_filenames(paths), name, **options)
         return self.table(name)
 
     def _register_in_memory_table(self, op: ops.InMemoryTable) -> None:
-        way = getattr(op.data, "to_pyarrow_dataset", op.data.to_pyarrow)
-        self.con.register(op.name, way(op.schema))
+        give = getattr(op.data, "to_pyarrow_dataset", op.data.to_pyarrow)
+        self.con.register(op.name, give(op.schema))
 
     def _make_memtable_finalizer(self, name: str) -> None:
         """Have nothing done at the end of the process, which ends the connection."""
@@ -352,8 +349,9 @@ class IbisBackend(
         self, expr: ir.Expr, /, *, params: Params = None, limit: Limit = None, **_: object
     ) -> pd.DataFrame | pd.Series | object:
         table = expr.as_table()
-        rows = self.to_pyarrow(table, params=params, limit=limit)
-        frame = PandasData.convert_table(pandas_of(rows), table.schema())
+        found = self._frame(table, params, limit).to_arrow()
+        rows = pandas_of(found, table.schema().to_pyarrow())
+        frame = PandasData.convert_table(rows, table.schema())
         return expr.__pandas_result__(frame)
 
     def to_parquet(

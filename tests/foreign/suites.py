@@ -45,7 +45,8 @@ NARWHALS = Suite(
         r"to_datetime_tz_aware|all_null_offset_format": "strptime reads no time zones",
     },
 )
-_ALL = ("-o", "addopts=", "-W", "default")
+# The folder sql is about the text that DuckDB's compiler writes
+_ALL = ("-o", "addopts=", "-W", "default", "--ignore=ibis/backends/tests/sql")
 IBIS = Suite(
     project="ibis-framework",
     packages=("ibis-framework", "duckdb", "sqlglot", "pandas", "fuseline"),
@@ -59,7 +60,6 @@ IBIS = Suite(
         ),
         r"Unknown dialect": "asks sqlglot for a dialect of the backend's name, and ours is DuckDB's",
         r"test_rowid": "tables have no rowid",
-        r"decimal-(infinity|NaN)": "a DECIMAL is never infinite, and always a number",
         r"group_concat.*expr": "the separator of string_agg is written as one constant",
         r"column_format_str": "the format of strftime is a constant, as in DuckDB 2",
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -78,3 +79,10 @@ def test_schemas_are_what_ibis_calls_databases(con: Any) -> None:
 def test_a_column_of_null_alone_is_no_table(con: Any) -> None:
     with pytest.raises(IbisTypeError, match="cast a"):
         con.create_table("t", pa.table({"a": pa.nulls(2)}))
+
+
+def test_ibis_makes_decimals_of_fractions_for_pandas(con: Any) -> None:
+    prices = pa.table({"price": pa.array([Decimal("1.02"), Decimal("1.01")], pa.decimal128(9, 2))})
+    mean = con.create_table("t", prices).price.mean()
+    assert con.execute(mean) == Decimal("1.02")
+    assert con.execute(ibis.literal(Decimal("Infinity"), type="decimal")) == Decimal("Infinity")
