@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,12 +22,13 @@ from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
 from ..storage.shards import Placement
+from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .clusters import Cluster
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
-from .orders import Part, QueryOrder
+from .orders import Part, QueryOrder, SentPlan
 from .own_plans import FIRST, Form, own_plan
-from .sent_plans import SentTables, packed
+from .sent_plans import KnownPlan, SentTables, packed
 from .trials import TrialKind
 
 if TYPE_CHECKING:
@@ -36,16 +38,6 @@ WHOLE_SHARE = 128  # of the column cache of the worker that has least, which is 
 TRIAL_SECONDS = 600.0
 STOPPED = "The query was stopped."
 ENDED = "Another worker failed."
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A plan that workers may have: its number, that of the team that it is for, its form, and what tells that it is gone."""
-
-    number: int
-    team: int
-    form: Form
-    plan: ref[Physical]
 
 
 class CrewAnswer(NamedTuple):
@@ -75,7 +67,7 @@ class Crew:
         self._cluster = cluster
         self._members = Members(cluster, settings, device)
         self._numbers, self._plans = count(), count()
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, KnownPlan] = {}
         self._tables = SentTables()
         self._holders: WeakKeyDictionary[ShardedTable, frozenset[Member]] = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -166,13 +158,11 @@ class Crew:
                 turn.enter_context(self._cluster.turn.held(stop.check))
                 if team is not self._members.team:
                     raise _Missing
-            order = QueryOrder(
-                next(self._numbers), team.number, known.number, None, {}, settings,
-                self.placement(settings), timed, known.form.meets, False, linked=not self.not_linked,
-            )  # fmt: skip
+            query, linked = next(self._numbers), not self.not_linked
+            order = QueryOrder(query, team.number, known.number, timed, known.form.meets, linked)
             if keep is not None and known.form.spread and known.form.rest is None:
                 order = replace(order, keep=(keep.identity, keep))
-            parts = self._parts(self._chosen(team, known.form), team, order, plan, known.form, stop)
+            parts = self._parts(self._chosen(team, known.form), team, order, plan, known, stop)
         if any(part.unlinked for part in parts):
             self._members.look_again()
         wrong = {part.unclustered for part in parts if part.unclustered is not None}
@@ -257,19 +247,20 @@ class Crew:
             if self._members.team is before:
                 self._members.gather(stop.check)
 
-    def _plan_for(self, plan: Physical, settings: Settings) -> tuple[Team, _Known]:
+    def _plan_for(self, plan: Physical, settings: Settings) -> tuple[Team, KnownPlan]:
         """Return the team of now, and what is known of a plan that it is to run."""
         team = self._members.team
         if not team.members:
             raise ClusterError("The workers are let go: the connection is closed.")
         known = self._known.get(id(plan))
-        if known is None or known.team != team.number:
+        if known is None or not known.is_for(team.number, settings):
             self._check_rows(plan, team)
-            place = self.placement(settings), FIRST, len(team.members)
+            placement, number, key = self.placement(settings), next(self._plans), id(plan)
+            place = placement, FIRST, len(team.members)
             _, _, form = own_plan(plan, replace(settings, fuse="never"), *place)
-            key = id(plan)
             gone = ref(plan, lambda _: self._known.pop(key, None))
-            known = self._known[key] = _Known(next(self._plans), team.number, form, gone)
+            known = KnownPlan(number, team.number, settings, placement, form, gone)
+            self._known[key] = known
         return team, known
 
     def _chosen(self, team: Team, form: Form) -> list[int]:
@@ -290,23 +281,23 @@ class Crew:
         team: Team,
         order: QueryOrder,
         plan: Physical,
-        form: Form,
+        known: KnownPlan,
         stop: Stop,
     ) -> list[Part]:
         """Call workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
         members = [team.members[rank] for rank in ranks]
         calls: list[Future[Part]] = []
-        orders: list[QueryOrder] = []
+        sent: list[SentPlan | None] = []
+        form, once = known.form, cache(lambda: packed(plan))
         with self._lock:
             for member in members:
                 member.busy += 1
         try:
             for rank, member in zip(ranks, members, strict=True):
                 answers = form.spread or rank == FIRST or len(ranks) == 1
-                orders.append(
-                    self._sent(member, replace(order, answers=answers, logs=rank == ranks[0]), plan)
-                )
-                calls.append(self._members.begin(team, rank, "run", orders[-1]))
+                sent.append(self._sent(member, known, once))
+                own = replace(order, sent=sent[-1], answers=answers, logs=rank == ranks[0])
+                calls.append(self._members.begin(team, rank, "run", own))
             parts = self._awaited(calls, ranks, team, form, stop)
         except BaseException as error:
             why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)
@@ -318,25 +309,30 @@ class Crew:
                     member.busy -= 1
         if any(not call.done() for call in calls):
             self._stop(order.query, ENDED, members, calls)
-        for member, sent, part in zip(members, orders, parts, strict=False):
+        for member, new, part in zip(members, sent, parts, strict=False):
             if part.missing:
                 member.tables.clear()
-            elif part.error is None and part.unclustered is None:
-                member.plans.add(order.plan)
-                member.tables.update(sent.tables)
+            elif new is not None and part.error is None and part.unclustered is None:
+                member.plans.add(known.number)
+                member.tables.update(new.tables)
         return parts
 
-    def _sent(self, member: Member, order: QueryOrder, plan: Physical) -> QueryOrder:
-        """An order with what a worker does not have yet: it has what was in one that it has answered."""
-        if order.plan in member.plans:
-            return order
-        sent, tables = packed(plan)
+    def _sent(
+        self,
+        member: Member,
+        known: KnownPlan,
+        once: Callable[[], tuple[bytes, dict[Hashable, MemoryTable]]],
+    ) -> SentPlan | None:
+        """A plan with what a worker does not have yet: it has what was in one that it has answered."""
+        if known.number in member.plans:
+            return None
+        plan, tables = once()
         for table in tables.values():
             self._tables.note(table)
         new = {
             identity: table for identity, table in tables.items() if identity not in member.tables
         }
-        return replace(order, sent=sent, tables=new)
+        return SentPlan(plan, new, known.settings, known.placement)
 
     def _awaited(
         self, calls: list[Future[Part]], ranks: list[int], team: Team, form: Form, stop: Stop

@@ -16,27 +16,38 @@ from ..storage.tables.sharded_table import ShardedTable
 
 
 @dataclass(frozen=True)
-class QueryOrder:
-    """A query as workers get it: its number, those of the team and the plan, the plan where it was not sent before, and settings.
+class SentPlan:
+    """A plan for a worker that does not have it, and what it runs by each time: settings, and the placement of tables.
 
-    `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
-    wanted of this worker; `logs`: it tells Dask of the query.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
+    `tables` are those of the plan that the worker does not have.
+    """
+
+    plan: bytes
+    tables: dict[Hashable, MemoryTable]
+    settings: Settings
+    placement: Placement
+
+
+@dataclass(frozen=True)
+class QueryOrder:
+    """A query as workers get it: its number, those of the team and the plan, and the plan where it was not sent before.
+
+    All else that stays the same from query to query is sent with the plan: settings alone take longer to pack than the rest.
+    `meets`: other workers run it at the same time; `answers`: its rows are wanted of this worker; `logs`: it tells Dask of the query.
+    `keep`: they stay there, as its share of this table, under the identity that it has at the client.
     `linked`: their GPUs are, so that rows may go from one to another.
     """
 
     query: int
     team: int
     plan: int
-    sent: bytes | None
-    tables: dict[Hashable, MemoryTable]
-    settings: Settings
-    placement: Placement
     timed: bool
     meets: bool
-    answers: bool
+    linked: bool = False
+    sent: SentPlan | None = None
+    answers: bool = False
     logs: bool = False
     keep: tuple[Hashable, ShardedTable] | None = None
-    linked: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,32 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
-from weakref import WeakSet, finalize
+from weakref import WeakSet, finalize, ref
 
 from ..plan.physical import Physical
+from ..settings import Settings
+from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable
+from .own_plans import Form
+
+
+@dataclass(frozen=True)
+class KnownPlan:
+    """A plan that workers may have: its number, what it is for, its form, and what tells that it is gone."""
+
+    number: int
+    team: int
+    settings: Settings
+    placement: Placement
+    form: Form
+    plan: ref[Physical]
+
+    def is_for(self, team: int, settings: Settings) -> bool:
+        same = self.settings is settings or self.settings == settings
+        return same and self.team == team
 
 
 class SentTables:

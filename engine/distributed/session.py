@@ -271,8 +271,6 @@ class WorkerSession:
 
     def _part(self, order: QueryOrder, peers: QueryPeers, stop: Stop) -> Part:
         begun = time.perf_counter()
-        if order.settings != self._given:
-            self._configure(order.settings)
         own = self._own(order)
         if own is None:
             return Part(missing=True)
@@ -319,19 +317,22 @@ class WorkerSession:
         return True
 
     def _own(self, order: QueryOrder) -> _Own | None:
-        """What a plan is here; None where the client has to send it."""
+        """What a plan is here; None where the client has to send it, as it has to those of other settings."""
         if order.team != self._team:
             return None
-        if order.sent is not None:
-            for identity, table in order.tables.items():
+        sent = order.sent
+        if sent is not None:
+            if sent.settings != self._given:
+                self._configure(sent.settings)
+            for identity, table in sent.tables.items():
                 self._tables.setdefault(identity, table)
             try:
-                plan = unpacked(order.sent, self._tables)
+                plan = unpacked(sent.plan, self._tables)
             except KeyError:
                 return None
             check_files(plan)
             place = self._rank, self._workers, self._cut_rows
-            own, claims, _ = own_plan(plan, self._settings, order.placement, *place)
+            own, claims, _ = own_plan(plan, self._settings, sent.placement, *place)
             self._schedules[order.team, order.plan] = _Own(
                 schedule_of(own), claims, meeting_exchanges(own)
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import threading
@@ -133,15 +134,31 @@ def test_rows_of_the_client_are_on_every_worker(shared: Any) -> None:
 def test_a_second_run_sends_no_plan(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from fuseline.distributed import crew
 
-    orders = []
+    plans = []
     sent = crew.Crew._sent
-    monkeypatch.setattr(
-        crew.Crew, "_sent", lambda *given: orders.append(sent(*given)) or orders[-1]
-    )
+    monkeypatch.setattr(crew.Crew, "_sent", lambda *given: plans.append(sent(*given)) or plans[-1])
     for _ in range(2):
         shared.sql("select sum(id) + 17 from t").to_arrow()
-    assert [order.sent is None for order in orders] == [False] * WORKERS + [True] * WORKERS
-    assert len({order.plan for order in orders}) == 1
+    assert [plan is None for plan in plans] == [False] * WORKERS + [True] * WORKERS
+    assert plans[0].plan is plans[1].plan, "it was packed once for all"
+    shared.set_option(
+        "worker_grace", 21
+    )  # changes no plan; workers get it with one, none with each query
+    shared.sql("select sum(id) + 17 from t").to_arrow()
+    assert [plan.settings.worker_grace for plan in plans[2 * WORKERS :]] == [21] * WORKERS
+    shared.set_option("worker_grace", 20)
+
+
+def test_an_order_is_small(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client packs one for each worker, one after the other, and each worker unpacks it before it begins."""
+    from fuseline.distributed.members import Members
+
+    orders: list[Any] = []
+    begin = Members.begin
+    monkeypatch.setattr(Members, "begin", lambda *given: orders.append(given[-1]) or begin(*given))
+    for _ in range(2):
+        shared.sql("select sum(id) + 18 from t").to_arrow()
+    assert max(len(pickle.dumps(order)) for order in orders[WORKERS:]) < 300
 
 
 def test_settings_may_go_there_and_back(shared: Any) -> None:

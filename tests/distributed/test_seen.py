@@ -58,7 +58,7 @@ def test_rows_of_the_client_are_sent_once(opened: Opened, monkeypatch: Any) -> N
     for aggregate in ("count(*)", "sum(t.n)", "max(t.id)"):
         query = f"select {aggregate} from t join mine on t.k = mine.k"
         assert_same_as_duckdb(query, {**TABLES, "mine": given}, connection=connection)
-    assert [len(order.tables) for order in sent] == [1] * WORKERS + [0] * WORKERS * 2
+    assert [len(plan.tables) for plan in sent] == [1] * WORKERS + [0] * WORKERS * 2
     connection.unregister("mine")
 
 
