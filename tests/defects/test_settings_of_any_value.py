@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import fuseline
+from fuseline.cli.configuration import configured
 from fuseline.errors import FuselineError, InvalidQuery
 from fuseline.settings import Settings
 
@@ -178,6 +179,42 @@ def test_an_environment_variable(name: str) -> None:
     tried_texts = {v: tried(lambda v=v: Settings.from_environment({variable: v})) for v in texts}
     assert tried_texts[""]
     assert any(tried_texts.values())
+
+
+TOML_VALUES = [
+    *(
+        "true",
+        "0",
+        "7",
+        '"UTC"',
+        "-1",
+        "9223372036854775808",
+        "1e400",
+        "nan",
+        "-inf",
+        "1.5",
+        "9" * 5000,
+    ),
+    *('""', '"auto"', '"x"', '"4GB"', '"\\u0000"', f'"{"x" * 100_000}"', f'"{"9" * 5000}"'),
+    *("[]", "[1]", '["/tmp"]', "[" * 50_000, "{}", "{a = 1}", "{a = " * 50_000),
+    *("2024-01-01", "2024-01-01T00:00:00Z", "10:00:00", '"~nobody/x"', "", "\0", "\ufeff"),
+]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "nope", "shell", "[shell]\nmode", "[shell]\nmaxrows"])
+def test_a_line_of_fuseline_toml(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the user's file and in that of the working folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("typer.get_app_dir", lambda _: str(tmp_path / "none"))
+    given = Path("fuseline.toml")
+    taken = 0
+    for value in TOML_VALUES:
+        given.write_text(f"{name} = {value}\n", encoding="utf-8")
+        for path in (given, None):
+            taken += tried(lambda path=path: configured(path))
+    assert (name != "nope") <= taken < len(TOML_VALUES) * 1.5
 
 
 @pytest.mark.parametrize(
