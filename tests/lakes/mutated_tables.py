@@ -170,7 +170,7 @@ def _other_actions(file: Path, draw: random.Random) -> None:
         rows[place] = _other_value(rows[place], draw)
         pq.write_table(pa.Table.from_pylist(rows, table.schema), made)
         changed = bytes(made.getvalue())
-    except (pa.ArrowException, ValueError, TypeError, AttributeError, OverflowError):
+    except (OSError, pa.ArrowException, ValueError, TypeError, AttributeError, OverflowError):
         changed = _other_bytes(whole, draw)
     file.write_bytes(changed)
 
