@@ -39,6 +39,7 @@ from .named_queries import RECURRING, BoundQuery, named_plan
 from .parameters import Parameters
 from .relations.about_tables import bind_about
 from .relations.bind_entries import bind_entries
+from .relations.bind_made_rows import MADE_ROWS, bind_made_rows
 from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
 from .relations.bind_series import bind_series
@@ -331,6 +332,9 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
     entries = bind_entries(name, function, around)
     if entries is not None:
         return named(*entries, node, name.lower())
+    rows = bind_made_rows(name, function, around)
+    if rows is not None:
+        return named(rows, _unique_names(rows.columns), node, name.lower())
     catalog = around.session.catalog
     made = catalog.table_function(name)
     if made is None:
@@ -340,6 +344,7 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
                 "range",
                 "generate_series",
                 *ENTRY_TABLES,
+                *MADE_ROWS,
                 *catalog.table_functions(),
             ]
         )

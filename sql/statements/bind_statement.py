@@ -24,6 +24,7 @@ from fuseline.plan.statements import (
 from fuseline.sql.binding.bind_literal import plain_constant
 
 from ..binding.relations.about_tables import SHOWN, bind_text, summarized
+from ..binding.relations.told_values import setting_shown
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use
@@ -204,11 +205,15 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         start = piece.start + piece.sql.index(what)
         name = exp.to_identifier(what.strip('"'), quoted=True)
         name.meta.update(first=start, last=start + len(what))
+        if scope.session.catalog.located([name.name]) is None:
+            setting = setting_shown(name.name, scope)
+            if setting is not None:
+                return Query(setting)
         table = exp.Table(this=name)
         table.meta.update(name.meta)
         return _describe_table(table, _describing(scope))
     raise Unsupported(
-        "SHOW takes TABLES, TABLES FROM schema, ALL TABLES, DATABASES, SCHEMAS, VARIABLES or the name of a table.",
+        "SHOW takes TABLES, TABLES FROM schema, ALL TABLES, DATABASES, SCHEMAS, VARIABLES or the name of a table or setting.",
         Span(piece.start, piece.end),
     )
 
@@ -247,6 +252,7 @@ _PRAGMAS = {
 }
 
 
+_ZONE = re.compile(r"\s*set\s+time\s+zone\s+(.*?)\s*$", re.IGNORECASE | re.DOTALL)
 _SETTING = re.compile(
     r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*(?:=|\bto\b)\s*(.*?)\s*$",
     re.IGNORECASE | re.DOTALL,
@@ -256,6 +262,11 @@ _SETTING = re.compile(
 def _set(piece: Piece, scope: Scope) -> Statement:
     if is_variable(piece):
         return set_variable(piece, scope)
+    if (zone := _ZONE.match(piece.sql)) is not None:
+        if zone.group(1).lower() in ("local", "default"):
+            return SetOption("timezone", None, reset=True)
+        start, end = (piece.start + zone.start(1), piece.start + zone.end(1))
+        return SetOption("timezone", _setting_value(Piece(piece.text, start, end), scope))
     found = _SETTING.match(piece.sql)
     if found is None or not found.group(2):
         raise ParseError(

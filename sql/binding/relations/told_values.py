@@ -8,6 +8,7 @@ from fuseline.errors import InvalidQuery, Span, UnknownName, nearest
 from fuseline.plan import infer
 from fuseline.plan.coercion import parse_type
 from fuseline.plan.expr import Expr, Literal
+from fuseline.plan.logical import Logical
 from fuseline.plan.types import NULL, VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
@@ -43,6 +44,15 @@ def current_setting(node: exp.Expr, place: Span | None, scope: Scope) -> Expr:
     if found["value"] is None:
         return Literal(None, NULL, place)
     return infer.cast(Literal(found["value"], VARCHAR, place), parse_type(str(found["input_type"])))
+
+
+def setting_shown(name: str, scope: Scope) -> Logical | None:
+    """Return the row of SHOW setting, None for the name of no setting."""
+    known = _rows("select name from duckdb_settings()", scope)
+    if name.lower() not in {row["name"] for row in known}:
+        return None
+    text = f"select current_setting('{name.lower()}') as \"{name}\""
+    return bind_text("show", text, scope)
 
 
 def _rows(text: str, scope: Scope) -> list[dict[str, str | None]]:
