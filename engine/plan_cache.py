@@ -83,7 +83,7 @@ class CachedPlan:
         self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
 
-    def taken_draft(self) -> Draft | None:
+    def take_draft(self) -> Draft | None:
         """Return the draft to the first who asks."""
         with _drafts:
             draft, self.draft = self.draft, None
@@ -127,7 +127,7 @@ class Draft:
     model: PlanModel[Logical]
     version: int
 
-    def planned(self, make: Callable[[Logical], Physical], settings: Settings) -> ShapedPlan:
+    def make_plan(self, make: Callable[[Logical], Physical], settings: Settings) -> ShapedPlan:
         """Plan it, and note under which values the plan serves."""
         plan = make(self.plan)
         guards = self.slots.guards.close()
@@ -226,14 +226,14 @@ class PlanCache:
         with self._lock:
             return shape.key in self._shaped
 
-    def scheduled(
+    def schedule(
         self, prepared: CachedPlan, make: Callable[[Logical], Physical], settings: Settings
     ) -> Schedule:
         """Plan a query, and keep the plan for others of its shape where it may serve them."""
-        draft = prepared.taken_draft()
+        draft = prepared.take_draft()
         if draft is None:
             return schedule_of(make(prepared.plan))
-        shaped = draft.planned(make, settings)
+        shaped = draft.make_plan(make, settings)
         key = shaped.shape.key
         with self._lock:
             self._drop_old()
@@ -338,7 +338,7 @@ def _with_tables(plan: Logical, replacements: Mapping[CatalogTable, ParquetTable
     return with_commons(plan, lambda part: replace_nodes(part, replaced))
 
 
-def drafted(
+def new_cached_plan(
     slots: TextSlots | None, plan: Logical, text: str, version: int, is_known: bool
 ) -> CachedPlan:
     """Return a bound query with the values of its text, and where it may serve others of its shape as a draft of that.

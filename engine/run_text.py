@@ -13,7 +13,7 @@ from .errors import FuselineError, InvalidQuery, NotByRows
 from .interop.caller_objects import CallerObjects
 from .plan.logical import Logical
 from .plan.statements import Query, Transaction
-from .plan_cache import CachedPlan, Parameters, drafted
+from .plan_cache import CachedPlan, Parameters, new_cached_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,7 +109,7 @@ def _bind(
                 catalog.check_transaction()
             if isinstance(statement, Query):
                 is_kept = statement.is_kept
-                prepared = partial(drafted, slots, statement.plan, text, version, is_known)
+                prepared = partial(new_cached_plan, slots, statement.plan, text, version, is_known)
                 answers.append(stop.anywhere(prepared))
             else:
                 runner.admit(statement)

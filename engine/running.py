@@ -342,7 +342,7 @@ class QueryRunner:
         if same and (schedule := prepared.schedule) is not None:
             return schedule, True
         observer = _observer(settings.debug)
-        schedule = self.plans.scheduled(prepared, partial(self._plan, observer=observer), settings)
+        schedule = self.plans.schedule(prepared, partial(self._plan, observer=observer), settings)
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
 

@@ -33,7 +33,7 @@ from ..plan.physical import (
 from . import in_pieces
 from .in_pieces import note, pull_of
 from .memory import MemoryBudget, out_of_memory, without_fused_joins
-from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begun, explain, result_of
+from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begin_run, explain, result_of
 from .schedule import Schedule, schedule_of
 from .stream import Stream
 
@@ -54,7 +54,7 @@ def execute(
     with SpillArea(options.spill_dir, options.spill_memory) as area:
         rest = backends, context, options, area
         found = _run_with_whole_tables(schedule, *rest)
-        return in_pieces.result(begun(schedule, *rest)) if found is None else found
+        return in_pieces.result(begin_run(schedule, *rest)) if found is None else found
 
 
 def stream(
@@ -70,7 +70,7 @@ def stream(
     if found is not None:
         return found
     area = SpillArea(options.spill_dir, options.spill_memory)
-    return in_pieces.stream(begun(schedule, backends, context, options, area))
+    return in_pieces.stream(begin_run(schedule, backends, context, options, area))
 
 
 def _run_with_whole_tables(
@@ -86,7 +86,7 @@ def _run_with_whole_tables(
         return None
     rest = backends, context, options, area
     try:
-        return _run_in_order(begun(schedule, *rest))
+        return _run_in_order(begin_run(schedule, *rest))
     except MemoryLimitError:
         if schedule.meets:  # what workers give each other comes in no pieces
             raise
@@ -94,7 +94,7 @@ def _run_with_whole_tables(
     apart = without_fused_joins(schedule.plan)
     if apart is not schedule.plan:
         with suppress(MemoryLimitError):
-            return _run_in_order(begun(schedule_of(apart), *rest))
+            return _run_in_order(begin_run(schedule_of(apart), *rest))
         let_go()
     # What a host has without a limit, others may take now and give back later
     if limit is not None or schedule.plan.device == "gpu":

@@ -112,7 +112,7 @@ class Run:
     host_values: dict[int, Mapping[str, int]] = field(default_factory=dict)
 
 
-def begun(
+def begin_run(
     schedule: Schedule,
     backends: Mapping[Device, Backend],
     context: Context,

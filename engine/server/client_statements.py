@@ -16,7 +16,7 @@ from ..frame.batches import Batches
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
 from ..plan.types import DataType
-from ..plan_cache import Parameters, drafted
+from ..plan_cache import Parameters, new_cached_plan
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
 from .flight_sql_messages import CommandStatementIngest, TableDefinitionOptions
@@ -309,7 +309,7 @@ def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schem
         return asked, None
     if not asked and statement.is_kept:
         is_known = shape is not None and plans.knows(shape)
-        prepared = drafted(slots, statement.plan, text, version, is_known)
+        prepared = new_cached_plan(slots, statement.plan, text, version, is_known)
         plans.keep_text(text, None, prepared, version)
     return asked, _columns_of(statement.plan)
 

@@ -94,7 +94,7 @@ class Attempt:
         self._feedback = feedback
         self._leaves: Leaves  # as soon as it is known which columns will be read
 
-    def _found(self, wanted: Collection[Column], widens: bool = False) -> Leaves:
+    def _leaves_of(self, wanted: Collection[Column], widens: bool = False) -> Leaves:
         return Leaves(self._inputs, wanted, self._feedback.repeating, self._context, widens)
 
     @property
@@ -103,7 +103,7 @@ class Attempt:
 
     def fits(self, kernels: PreparedPipeline) -> bool:
         known = kernels.known
-        self._leaves = leaves = self._found(known.wanted)
+        self._leaves = leaves = self._leaves_of(known.wanted)
         if leaves.find(known):
             return leaves.fits(known.other_uses, known.other_rows)
         if not leaves.fits(known.uses, known.rows):
@@ -113,9 +113,9 @@ class Attempt:
 
     def compile(self, slotted: p.Pipeline | None) -> PreparedPipeline:
         steps, context = (slotted or self._node).steps, self._context
-        self._leaves = leaves = self._found(steps.columns_read, slotted is not None)
+        self._leaves = leaves = self._leaves_of(steps.columns_read, slotted is not None)
         made = _stages(steps, self._node.cut, leaves, context)
-        kernels = _compiled(made, partial(concealed_tree, steps.body), context)
+        kernels = _kernels_of(made, partial(concealed_tree, steps.body), context)
         rows = tuple((chain.source, leaves.rows(chain.source)) for chain in steps.chains)
         few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
         in_background = context.fuse == "auto" and few and not kernels.are_stored
@@ -188,7 +188,7 @@ def _stages(
     return stages(steps, leaves, Limits(limit, may_hash=may_hash))
 
 
-def _compiled(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
+def _kernels_of(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
     """Return the kernels; they are compiled when they are loaded."""
     made = [
         host_kernels.compiled(each, describe, context.kernel_directory) for each in stages.programs
