@@ -39,7 +39,7 @@ def _all_but(kind: type[Part], *left_out: str) -> Callable[[Part], Hashable]:
 _PLAIN = _all_but(
     Program,
     *("inputs", "names", "parameters", "tables", "body", "grouping", "accumulators", "folded"),
-    *("calls", "relations", "elements", "late"),
+    *("calls", "relations", "elements", "late", "kept_keys"),
 )
 _INPUT = _all_but(Input, "column", "values")
 _ELEMENT = _all_but(Element, "input")

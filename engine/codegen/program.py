@@ -14,7 +14,7 @@ from ..plan.physical import Physical
 from ..storage.columns.encodings import Array
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
-from .indexes.layers import Buffer, Index
+from .indexes.layers import Buffer, Index, KeptKey
 from .loop import Doubt, Guard, Machine, Name, Search, Statement
 from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter
@@ -102,6 +102,7 @@ class Program:
     count_bits: int = WHOLE_COUNT
     shared_memory: SharedMemory = HOPPER
     functions: tuple[DeviceFunction, ...] = ()  # in Python, compiled
+    kept_keys: tuple[KeptKey, ...] = ()  # by which a target may leave out rows before it loads them
 
     @property
     def selects(self) -> bool:

@@ -14,7 +14,7 @@ from ..plan.shapes.guards import bare_value
 from ..plan.text.concealed_text import concealed_name
 from ..plan.types import BIGINT
 from ..storage.columns.encodings import Array
-from .indexes.layers import Buffer
+from .indexes.layers import Buffer, KeptKey
 from .loop import (
     Apply,
     Convert,
@@ -107,6 +107,7 @@ class ProgramBuilder:
     kept: float | None = None  # the share of rows for which `keep` holds, as far as estimated
     repeats: bool = False
     functions: list[DeviceFunction] = field(default_factory=list)  # in Python
+    kept_keys: list[KeptKey] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block([])])
 
     # What comes in

@@ -11,6 +11,7 @@ from ..index_checks import cpu_kernel
 from ..indexes.layers import REPEATED, Buckets, Buffer, Index
 from ..program import Program
 from .host_kernels import HostFunction, each_range, run
+from .kept_rows import KeptRows
 from .pace import in_steps
 
 
@@ -22,16 +23,17 @@ def build(
     memory: dict[str, Array],
     threads: int,
     deterministic: bool = False,
+    kept: KeptRows | None = None,
 ) -> bool:
     """Fill a program's index, whose buffers and state go into `memory`; return whether they are in doubt.
 
-    `deterministic`: rows of the same key are chained in the order in which they come.
+    `deterministic`: rows of the same key are chained in the order in which they come.  `kept`: the only rows that may be in.
     """
     index = program.index
     assert index is not None
     memory.update({b.name: _allocated(b) for b in index.buffers})
     threads = 1 if deterministic else threads
-    outcome = run(kernel, program, columns, rows, threads, memory=memory)
+    outcome = run(kernel, program, columns, rows, threads, memory=memory, kept=kept)
     state = np.concatenate(outcome.arrays)
     if index.form is Buckets and index.unique:
         state[REPEATED] = _repeats(index, kernel, memory, threads)

@@ -24,6 +24,7 @@ from ..loop import Machine
 from ..program import Program, once
 from . import emit_cpu
 from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
+from .kept_rows import KeptRows
 from .pace import Pace, in_steps
 from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
 
@@ -140,17 +141,21 @@ def run(
     threads: int,
     deterministic: bool = False,
     memory: Memory = MappingProxyType({}),
+    kept: KeptRows | None = None,
 ) -> Outcome:
-    """Run a kernel over all rows.
+    """Run a kernel over all rows, or over those that are `kept`.
 
     `columns` are the code arrays of the program's inputs and then of its elements, each followed by its bitmap where the
     column has NULLs; `memory` holds the buffers of indexes.
     `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
     """
     over = kernel.over(_arguments(program, columns, memory))
-    ranges = list(pairwise(_bounds(rows, threads, deterministic)))
+    hashed = program.grouping is not None and program.grouping.hashed
+    if kept is not None:
+        over = kept.only(over, hashed)
+    ranges = list(pairwise(_row_bounds(rows, threads, deterministic, kept)))
     directory = kernel.file.directory
-    if program.grouping is not None and program.grouping.hashed:
+    if hashed:
         return _run_hashed(over, program, ranges, directory)
     groups = 1 if program.grouping is None else program.grouping.groups
     if groups >= SPARSE_GROUPS and program.grouping is not None and not program.grouping.distinct:
@@ -228,10 +233,11 @@ def list_rows(
     ranges: Sequence[tuple[int, int]],
     memory: Memory = MappingProxyType({}),
     bound: int | float | None = None,
+    kept: KeptRows | None = None,
 ) -> list[np.ndarray] | None:
     """Return the row numbers that a kernel lists of some ranges, an int32 array for each of `rows_out`, or None when they are in doubt.
 
-    `bound`: the value of the parameter of this name.
+    `bound`: the value of the parameter of this name; `kept`: the only rows that may be in.
     """
     arguments = _arguments(program, columns, memory)
     if bound is not None:
@@ -251,13 +257,14 @@ def list_rows(
             room = count
 
     def part(bounds: tuple[int, int]) -> list[list[np.ndarray] | None]:
-        (start, last), pace = bounds, Pace()
-        pieces = [] if start < last else [listed(start, last)]
-        while start < last:
-            end = pace.end(start, last)
-            pieces.append(listed(start, end))
-            start = end
-            pace.done()
+        pace = Pace()
+        pieces: list[list[np.ndarray] | None] = [[np.empty(0, np.int32) for _ in program.rows_out]]
+        for start, last in [bounds] if kept is None else kept.within(*bounds):
+            end = start
+            while end < last:
+                begin, end = end, pace.end(end, last)
+                pieces.append(listed(begin, end))
+                pace.done()
         return pieces
 
     few = sum(end - start for start, end in ranges) < ROWS_A_RANGE
@@ -286,14 +293,20 @@ def _run_hashed(
     return Outcome(arrays, any(t.state[1] for t in found), numbers)
 
 
-def ranges_of(rows: int, threads: int) -> list[tuple[int, int]]:
-    """Return the ranges that make up all rows, one for each thread that they are worth."""
-    return list(pairwise(_bounds(rows, threads, deterministic=False)))
+def ranges_of(rows: int, threads: int, kept: KeptRows | None = None) -> list[tuple[int, int]]:
+    """Return the ranges that make up all rows, or those that are kept, one for each thread that they are worth."""
+    return list(pairwise(_row_bounds(rows, threads, False, kept)))
 
 
 def each_range(work: Callable[[tuple[int, int]], Result], rows: int, threads: int) -> list[Result]:
     """Do work for ranges that make up all rows, on threads; return what came of each."""
     return _each(work, ranges_of(rows, threads))
+
+
+def _row_bounds(rows: int, threads: int, deterministic: bool, kept: KeptRows | None) -> list[int]:
+    if kept is None:
+        return _bounds(rows, threads, deterministic)
+    return kept.bounds(_bounds(kept.count, threads, deterministic))
 
 
 def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from ...plan.expr import Column
 from ..ranges import I32_MAX
 
 NEAR = "_near"  # ends the name of a copy in shared memory
@@ -102,6 +103,15 @@ class Index:
         """The arrays that kernels take, in this order, for the build and for each probe: those of a Bloom filter come last."""
         layers = sorted(self.layers, key=lambda layer: isinstance(layer, BloomFilter))
         return tuple(buffer for layer in layers for buffer in layer.buffers)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKey:
+    """That only rows are in whose value of `column`, an alias of relation 0, is in an index, whose numbers begin with the value `least`."""
+
+    column: Column
+    index: Index
+    least: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,6 +247,7 @@ def kernel_program(name: str, kernel: ProgramBuilder, **details: Any) -> Program
         buffers=tuple(kernel.buffers.values()),
         repeats=kernel.repeats,
         functions=tuple(kernel.functions),
+        kept_keys=tuple(kernel.kept_keys),
     )
 
 

@@ -6,12 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
+from ...plan.expr import Cast, ColumnRef, Expr, columns_of, conjunction, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.pipeline_steps import HashProbe
 from ...plan.text.concealed_text import concealed
 from ..expressions.translate import translate
+from ..indexes.layers import KeptKey
 from ..loop import (
     Apply,
     Doubt,
@@ -30,7 +31,7 @@ from ..loop import (
 from ..program_builder import RelationReading, Scope, over
 from ..typed_values import Multiplied, NotFusable, Value
 from .builds import Side
-from .probe_keys import KeyNumber, key_number
+from .probe_keys import Domain, KeyNumber, key_number
 from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
 
 if TYPE_CHECKING:
@@ -94,12 +95,21 @@ class Joining:
         reading.inner = self.node.kind is JoinKind.INNER
         return reading, scope
 
+    def keep_matches(self) -> None:
+        """Note that rows without a match are not in, where the key is a stored column of the rows that the kernel goes through."""
+        kernel, keys = self.chain.kernel, self.side.keys
+        match [_stored(key) for key in self.keys], keys.keys:
+            case [ColumnRef(column)], [Domain(null=False, values=None, low=least)] if not keys.raw:
+                if kernel.relations and kernel.readings.get(column) is kernel.relations[0]:
+                    kernel.kept_keys.append(KeptKey(column, self.side.index, least))
+
     # Kinds of joins
 
     def inner(self, equal: Scope) -> Scope:
         chain, kernel, index = self.chain, self.chain.kernel, self.side.index
         if not self.silent:
             chain.guard()
+            self.keep_matches()
         made: Scope = {}
         if index.linked:
             if chain.once is not None:
@@ -182,6 +192,7 @@ class Joining:
         found, key = self._found()
         if node.kind is JoinKind.SEMI:
             kept = found
+            self.keep_matches()
         elif node.null_aware:
             empty, nulls = self._emptiness()
             known = [negated(found), nulls, *([] if key.valid is None else [key.valid])]
@@ -260,6 +271,16 @@ class Joining:
     def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
         kernel, index = self.chain.kernel, self.side.index
         return first_row(index, key, kernel), next_row(index, key, self.row)
+
+
+def _stored(key: Expr) -> Expr:
+    """A key without casts from integers to wider ones, which change no value."""
+    match key:
+        case Cast(operand=operand, type=made) if made.is_integer and operand.type.is_integer:
+            low, high = operand.type.integer_range
+            least, most = made.integer_range
+            return _stored(operand) if least <= low and high <= most else key
+    return key
 
 
 def _present(row: Name) -> Term:

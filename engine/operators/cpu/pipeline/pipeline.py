@@ -34,6 +34,7 @@ from ..table import Table
 from .finish import finished, selected_rows
 from .first_rows import Bound, FirstRowsListing, Ranges
 from .pipeline_inputs import KnownInputs, Leaves
+from .rows_with_keys import rows_with_keys
 
 # Where rows come in the order of a key, each thread touches its own stretch of groups
 ROWS_A_GROUP_IN_ORDER = 1
@@ -67,11 +68,15 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Launched:
-    """What the last kernel gives; or why its answer is in doubt, or which build sides' keys repeat against expectation."""
+    """What the last kernel gives; or why its answer is in doubt, or which build sides' keys repeat against expectation.
+
+    `left_out`: rows that it did not go through.
+    """
 
     outcome: Any = None
     doubt: str | None = None
     repeating: tuple[int, ...] = ()
+    left_out: int = 0
 
 
 @dataclass
@@ -141,6 +146,9 @@ class Attempt:
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
+        if done.left_out:
+            size = receipt.bytes - done.left_out * sum(i.width for i in stages.main.inputs)
+            receipt = replace(receipt, rows=receipt.rows - done.left_out, bytes=size)
         context.bytes_read += receipt.bytes
 
         def facts() -> PipelineReceipt:
@@ -232,8 +240,9 @@ def _run(
     memory: dict[str, Array] = {}
     for function, made, rows in builds:
         context.check()
-        columns = _arguments(made, leaves)
-        if build(function, made, columns, rows, memory, context.threads, context.deterministic):
+        columns, kept = _arguments(made, leaves), rows_with_keys(made, rows, memory, leaves)
+        deterministic = context.deterministic
+        if build(function, made, columns, rows, memory, context.threads, deterministic, kept):
             return Launched(doubt=CLOSE)
         index = made.index
         assert index is not None
@@ -261,20 +270,21 @@ def _main(
     context: Context,
     first: p.FirstRows | None,
 ) -> Launched:
-    columns = _arguments(made, leaves)
+    columns, kept = _arguments(made, leaves), rows_with_keys(made, rows, memory, leaves)
+    left_out = 0 if kept is None else rows - kept.count
     if made.accumulators:
         outcome = host_kernels.run(
-            function, made, columns, rows, context.threads, context.deterministic, memory
+            function, made, columns, rows, context.threads, context.deterministic, memory, kept
         )
         if _rows_of_sums(made, outcome) >= MANY:
             return Launched(doubt="a group has 2**31 rows or more")
-        return Launched(outcome, CLOSE if outcome.doubt else None)
+        return Launched(outcome, CLOSE if outcome.doubt else None, left_out=left_out)
     found: list[Array] | Array | None
     if made.rows_out:
-        ranges = host_kernels.ranges_of(rows, context.threads)
+        ranges = host_kernels.ranges_of(rows, context.threads, kept)
 
         def listed(ranges: Ranges, bound: Bound = None) -> list[Array] | None:
-            return host_kernels.list_rows(function, made, columns, ranges, memory, bound)
+            return host_kernels.list_rows(function, made, columns, ranges, memory, bound, kept)
 
         if made.bound is None or first is None:
             found = listed(ranges)
@@ -282,4 +292,4 @@ def _main(
             found = FirstRowsListing(made, first, listed, leaves, context).rows(rows, ranges)
     else:
         found = host_kernels.select_rows(function, made, columns, rows, context.threads)
-    return Launched(found, CLOSE if found is None else None)
+    return Launched(found, CLOSE if found is None else None, left_out=left_out)
