@@ -63,6 +63,17 @@ MORE_JOINS = [
 ]
 
 
+# Texts of sources are no keys of these, even if nothing else is one
+NAMED = "(select 't' as s, k, v from t union all select 'u', k, v * 2 from u where v > -40 union all select 'none', k, v from none)"
+LITERALS = [
+    f"select s, g, {CALLS.replace('avg(f)', 'avg(v)')} from {NAMED} join side on k = id group by s, g",
+    f"select s, count(*), sum(v) from {NAMED} group by s",
+    f"select s || '!' as s, count(v) from {NAMED} where v > 48 and v < 0 group by s",
+    f"select s, n, sum(v) from (select s, 7 as n, v from {NAMED}) group by s, n",
+    f"select s, k > 3 as few, min(v) from {NAMED} x where s <> 't' group by all",
+]
+
+
 @pytest.fixture(scope="module")
 def connection(backend: str) -> Iterator[Any]:
     with connected(TABLES, backend, fuse="always", check=True) as opened:
@@ -79,7 +90,7 @@ def _pipelines(connection: Any, query: str) -> list[Pipeline]:
 
 @pytest.mark.parametrize(
     "query",
-    [*JOINS, *(pytest.param(query, marks=pytest.mark.nightly) for query in MORE_JOINS)],
+    [*JOINS, *LITERALS, *(pytest.param(query, marks=pytest.mark.nightly) for query in MORE_JOINS)],
 )
 def test_sources_are_joined_one_by_one(query: str, connection: Any, backend: str) -> None:
     assert len(_pipelines(connection, query)) >= 2
