@@ -223,10 +223,14 @@ class Pull(Workspace[T]):
                 yield self.run(replace(node, inputs=(below,)), (part,), node)
 
     def _pipeline(self, node: p.Pipeline) -> Iterator[T]:
+        made: T | None = None
         if _is_chain(node):
-            yield from self.slices(node, self.run(node, ()))
-        else:
+            with suppress(MemoryError):  # where its groups do not fit
+                made = self.run(node, ())
+        if made is None:
             yield from self.pieces(opened(node))
+        else:
+            yield from self.slices(node, made)
 
     def _limited(self, node: p.LimitRows) -> Iterator[T]:
         if node.keys:
