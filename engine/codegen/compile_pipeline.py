@@ -28,11 +28,12 @@ class Limits:
     """What a target can hold.
 
     `group_limit`: groups that are addressed directly, whatever the number of rows, and whose accumulators travel to the host;
-    `dense_limit`: groups that are addressed directly and stay where they are (0: none); `may_hash`: hash tables for more.
+    `dense_limit`: groups that are addressed directly and stay where they are (0: none); `hash_limit`: group numbers that may be keys of hash
+    tables (0: none).
     """
 
     group_limit: int
-    may_hash: bool = False
+    hash_limit: int = 0
     dense_limit: int = 0
 
 
@@ -170,7 +171,7 @@ def _grouped(
             kernel,
             max(most, limits.group_limit),
             counted,
-            limits.may_hash,
+            limits.hash_limit,
         )
     except NotFusable as reason:
         refused = reason

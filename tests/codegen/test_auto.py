@@ -49,16 +49,20 @@ def test_a_kernel_that_is_on_disk_is_used_at_once(tmp_path: Path) -> None:
             assert note.startswith("kernel ")
 
 
-def test_groups_are_hashed_where_their_keys_repeat(tmp_path: Path) -> None:
+def test_groups_are_hashed_where_their_keys_repeat_or_are_dense(tmp_path: Path) -> None:
     rows = 3 * SMALL_INPUT
-    far = 10**9 * np.arange(rows)
-    columns = {"v": np.arange(rows), "few": far[np.arange(rows) % 97], "many": far[::-1]}
-    few, many = (f"select {k}, sum(v) as total from t group by {k}" for k in ("few", "many"))
+    far, dense = np.arange(rows) ** 2 * 1000003, np.arange(rows)[::-1] * 3
+    columns = {"v": np.arange(rows), "few": far[np.arange(rows) % 97], "many": far, "near": dense}
+    few, many, near = (
+        f"select {k}, sum(v) as total from t group by {k}" for k in ("few", "many", "near")
+    )
     tables = {"t": pa.table(columns)}
     with connected(tables, fuse="auto", cache_dir=tmp_path) as connection:
         assert settled_note(few, connection).startswith("kernel ")
         assert "a domain of more than" in settled_note(many, connection)
-        assert_same_as_duckdb(few, tables, connection=connection)
+        assert settled_note(near, connection).startswith("kernel ")
+        for query in (few, near):
+            assert_same_as_duckdb(query, tables, connection=connection)
 
 
 def settled_note(query: str, connection: fuseline.Connection) -> str:

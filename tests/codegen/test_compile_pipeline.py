@@ -351,7 +351,7 @@ def test_groups_beyond_the_direct_limit_stay_on_the_device(shop: Shop) -> None:
     dense = made(body, shop, Limits(100, dense_limit=1 << 20)).main.grouping
     assert dense is not None
     assert not dense.hashed
-    hashed = made(body, shop, Limits(100, may_hash=True)).main.grouping
+    hashed = made(body, shop, Limits(100, hash_limit=1 << 62)).main.grouping
     assert hashed is not None
     assert hashed.hashed
 

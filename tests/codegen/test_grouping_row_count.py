@@ -16,6 +16,7 @@ from fuseline.codegen.groups.conditions import condition_of
 from fuseline.codegen.groups.grouping import FoldSink, Grouping, without_count
 from fuseline.codegen.loop import Apply, Machine, Name, Number
 from fuseline.codegen.program import Program
+from fuseline.codegen.ranges import I64_MAX
 from fuseline.plan.expr import new_column
 from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT
@@ -179,7 +180,7 @@ def test_a_condition_on_the_sum_reads_nothing_else(name: str, least: int) -> Non
     assert marked(condition, program, [sums], 1) == expected
 
 
-@pytest.mark.parametrize("limits", [Limits(1 << 14), Limits(8, True), Limits(8, False, 1 << 30)])
+@pytest.mark.parametrize("limits", [Limits(1 << 14), Limits(8, I64_MAX), Limits(8, 0, 1 << 30)])
 def test_kernels_compile_for_a_gpu(limits: Limits) -> None:
     """Groups in shared memory, hashed ones, and many in device memory whose sums take 32 bits."""
     tables = Tables()

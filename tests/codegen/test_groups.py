@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from fuseline.codegen.cpu.hash_groups import HashGroups
+from fuseline.runtime.in_pieces import IN_PIECES
 from tests.codegen.fused import assert_fused, assert_not_fused
 from tests.compare import connected
 from tests.limits import SetLimits
 
 CALLS = "count(*), sum(v), min(v), max(v), avg(f), count(n)"
+
+
+@contextmanager
+def counted(owner: type, name: str) -> Iterator[list[object]]:
+    """Collect what a method returns."""
+    made: list[object] = []
+    method = getattr(owner, name)
+
+    def call(*arguments: object) -> object:
+        made.append(method(*arguments))
+        return made[-1]
+
+    with patch.object(owner, name, call):
+        yield made
 
 
 def _table(keys: object, rows: int) -> pa.Table:
@@ -58,6 +78,65 @@ def test_a_table_grows(limits: SetLimits) -> None:
     limits(hash_groups__SLOTS=4, hash_groups__GROWTH=2, ROWS_A_RANGE=64)
     keys = np.random.default_rng(5).integers(-(2**50), 2**50, 500).repeat(2)
     assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 1000)})
+
+
+LISTED_CALLS = f"{CALLS}, sum(f), bit_or(v), bit_and(v), bit_xor(v), bool_or(v > 990), avg(v)"
+
+
+@pytest.mark.parametrize("keys", ["dense", "sparse", "one of many", "null", "ascending"])
+@pytest.mark.parametrize("kept", [1, 1 << 22])
+@pytest.mark.parametrize("few", [10, 1 << 15])
+def test_rows_are_listed_where_a_table_would_be_as_large(
+    keys: str, kept: int, few: int, limits: SetLimits
+) -> None:
+    """Lists fill up, those of a thread are put together when they are many, and parts outgrow their tables."""
+    limits(
+        hash_groups__SLOTS=64, LISTING_SLOTS=128, hash_groups__GROWTH=2, hash_groups__LISTED=1 << 12
+    )
+    limits(hash_groups__KEPT=kept, FEW_GROUPS=few, ROWS_A_RANGE=4096)
+    limits(DENSE=100)
+    rows = 12_000
+    random = np.random.default_rng(11)
+    pool = random.integers(-300_000, 600_000, 7000)
+    drawn = {
+        "dense": lambda: pool[random.integers(0, 7000, rows)],
+        "sparse": lambda: random.integers(-(2**55), 2**55, 7000).repeat(2)[:rows],
+        "one of many": lambda: np.where(
+            random.random(rows) < 0.4, 5, random.permutation(pool[0] + np.arange(rows) * 50)
+        ),
+        "null": lambda: pa.array(random.integers(0, 900_000, rows), mask=random.random(rows) < 0.3),
+        "ascending": lambda: np.sort(random.integers(0, 900_000, rows)),
+    }
+    table = _table(drawn[keys](), rows)
+    with counted(HashGroups, "_list") as made:
+        assert_fused(f"select k, {LISTED_CALLS} from t where v < 998 group by k", {"t": table})
+    assert made
+    assert_fused("select k, k2, sum(v) from t group by k, k2 having sum(v) > 9", {"t": table})
+
+
+@pytest.mark.parametrize("few", [10, 1 << 15])
+def test_tables_of_dense_groups_are_put_together(few: int, limits: SetLimits) -> None:
+    """They were cut into parts or not: a part's numbers have slots of their own, all numbers have not."""
+    limits(DENSE=100, ROWS_A_RANGE=1024, FEW_GROUPS=few)
+    keys = np.random.default_rng(9).integers(0, 400_000, 5000)
+    assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 5000)})
+
+
+def test_groups_with_many_rows_are_not_listed(limits: SetLimits) -> None:
+    limits(hash_groups__SLOTS=64, LISTING_SLOTS=64, ROWS_A_RANGE=4096)
+    table = _table(np.random.default_rng(2).integers(0, 500, 12_000) * 2**40, 12_000)
+    with counted(HashGroups, "_list") as made:
+        assert_fused(f"select k, {LISTED_CALLS} from t group by k", {"t": table})
+    assert not made
+
+
+def test_groups_spill_where_lists_of_rows_do_not_fit() -> None:
+    keys = np.random.default_rng(1).permutation(1 << 20)
+    with connected({"t": _table(keys, 1 << 20)}, fuse="always", memory_limit="20MB") as connection:
+        query = "select count(*), sum(s) from (select k, sum(v) as s from t group by k)"
+        frame = connection.sql(query)
+        assert frame.fetchall()[0][0] == 1 << 20
+        assert any(IN_PIECES in (n.note or "") for n in frame.profile.nodes)
 
 
 @pytest.mark.parametrize(

@@ -44,21 +44,65 @@ def hashed_to(number, slots):  # type: ignore[no-untyped-def]
 
 
 @njit
+def group_part(number, shift):  # type: ignore[no-untyped-def]
+    """The part that a group number falls to: by its high bits, with a negative shift by those of a hash, which its slot is not found by."""
+    if shift >= 0:
+        return np.uint64(number) >> np.uint64(shift)
+    return (np.uint64(number) * MIX) >> np.uint64(-shift)
+
+
+@njit
 def group_slot(keys, state, key):  # type: ignore[no-untyped-def]
-    """The slot of a group number in an open-addressing table, made if there is none; -1 when the table is half full."""
-    mask = np.uint64(keys.size - 1)
-    slot = hashed_to(key, keys.size)
-    while True:
-        held = keys[slot]
-        if held == key:
-            return np.int64(slot)
-        if held == -1:
-            if state[0] * 2 >= keys.size:
-                return np.int64(-1)
-            keys[slot] = key
-            state[0] += 1
-            return np.int64(slot)
-        slot = (slot + np.uint64(1)) & mask
+    """The slot of a group number among keys, made if there is none; -1 when there is no room.
+
+    `state[2]`: 0 is an open-addressing table, of which one half may be full; 1 a table for the numbers of one part (`group_part` by
+    `state[3]`), each of which has its own slot; 2 a list in parts with room for `state[4]` numbers, where each has the next slot of its part,
+    `state[5 + part]`.
+    """
+    if state[2] == 0:
+        mask = np.uint64(keys.size - 1)
+        slot = hashed_to(key, keys.size)
+        while True:
+            held = keys[slot]
+            if held == key:
+                return np.int64(slot)
+            if held == -1:
+                if state[0] * 2 >= keys.size:
+                    return np.int64(-1)
+                keys[slot] = key
+                state[0] += 1
+                return np.int64(slot)
+            slot = (slot + np.uint64(1)) & mask
+    if state[2] == 1:
+        slot = np.uint64(key) & np.uint64(keys.size - 1)
+        state[0] += keys[slot] < 0
+        keys[slot] = key
+        return np.int64(slot)
+    part = group_part(key, state[3])
+    slot = np.uint64(state[np.uint64(5) + part])
+    if slot == (part + np.uint64(1)) * np.uint64(state[4]):
+        return np.int64(-1)
+    keys[slot] = key
+    state[np.uint64(5) + part] = slot + np.uint64(1)
+    return np.int64(slot)
+
+
+@njit
+def fold_integers(fold, old, new):  # type: ignore[no-untyped-def]
+    """Fold two values as the accumulator does that has this place in `groups.accumulate.FOLDS`."""
+    if fold == 0:
+        return old + new
+    if fold == 1:
+        return min(old, new)
+    if fold == 2:
+        return max(old, new)
+    if fold == 3:
+        return old | new
+    if fold == 4:
+        return old & new
+    if fold == 5:
+        return old ^ new
+    return max(old, new)
 
 
 @njit
@@ -261,6 +305,8 @@ __all__ = [
     "find_hashed_raw",
     "find_rank",
     "first_alike",
+    "fold_integers",
+    "group_part",
     "group_slot",
     "has_bit",
     "in_sieve",

@@ -1,47 +1,132 @@
-"""Grouping by hash table on the CPU: each thread has an open-addressing table of its own, and tables are merged at the end.
+"""Grouping by hash table on the CPU: each thread has an open-addressing table of its own.
 
-A kernel stops when its table is half full; it goes on with a larger one, into which the groups so far have moved.  Where a row
-becomes several, it may stop amid them: then it starts again.
+A kernel stops when its table is half full.  Where rows have mostly met groups again it goes on with a larger one, into which the groups so
+far have moved.  Where they have not, a table would be as large as the rows and outside of a core's cache: then rows are listed instead,
+each with what it folds, in parts by the high bits of the group's number, or of a hash where numbers are sparse.  In the end each part is
+put together in a table that fits a cache (radix partitioning), in which numbers that are dense have their own slots.  A row that becomes
+several may stop a kernel amid them: then it starts again with a larger table.
+
+Six million rows in no order and 1.5 million groups take 0.19 s of CPU time; with tables that only grow they took 0.75.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature
 from ..groups.accumulate import FOLDS
+from ..loop import Machine
 from ..program import Program
 from .pace import Pace
 
 EMPTY = -1  # group numbers are not negative
+TABLE, NUMBERED, LIST = range(3)  # what `state[2]` says of keys
 SLOTS = 1 << 12  # of a table to begin with
 GROWTH = 8
+LISTING_SLOTS = 1 << 15  # of a table that is not worth growing where groups have few rows
+ROWS_A_GROUP = 4  # from which on it is
+DENSE = 4  # numbers a row up to which each has a slot of its own
+LISTED = 1 << 20  # rows of a list
+KEPT = 1 << 22  # listed rows of a thread from which on those of one group are put together
+PART_BITS = 8
+PARTS = 1 << PART_BITS
+SHARE = 1 << 4  # parts that a thread puts together at a time
+FEW_GROUPS = 1 << 15  # of all tables, which are put together as one part
 
 # Kernels too, but the same for all programs
-PLACE_KEYS = '''"""Find or make the slots of group numbers in a hash table."""
+FOLD_GROUPS = '''"""Fold values by group into the accumulators of a hash table; return where the table was full, else the end."""
+
+import numpy as np
 
 from fuseline.codegen.cpu.functions_cpu import *
 
 
-def place_keys(keys, state, added, slots):
-    for i in range(added.size):
-        slots[i] = group_slot(keys, state, added[i])
+def fold_groups(start, end, numbers, integers, floats, folds, keys, state, out_i, out_f):
+    for i in range(np.uint64(start), np.uint64(end)):
+        slot = group_slot(keys, state, numbers[i])
+        if slot < 0:
+            return np.int64(i)
+        for a in range(integers.shape[0]):
+            out_i[a, slot] = fold_integers(folds[a], out_i[a, slot], integers[a, i])
+        for a in range(floats.shape[0]):
+            out_f[a, slot] = out_f[a, slot] + floats[a, i]
+    return end
 '''
-PLACE_SIGNATURE: Signature = [
+FOLD_SIGNATURE: Signature = [
+    ("start", "int64"),
+    ("end", "int64"),
+    ("numbers", "[int64]"),
+    ("integers", "[int64:F]"),
+    ("floats", "[float64:F]"),
+    ("folds", "[int64]"),
     ("keys", "[int64]"),
     ("state", "[int64]"),
-    ("added", "[int64]"),
-    ("slots", "[int64]"),
+    ("out_i", "[int64:F]"),
+    ("out_f", "[float64:F]"),
 ]
+CUT_GROUPS = '''"""Write what a table holds part by part; `ends` becomes the end of each part."""
+
+import numpy as np
+
+from fuseline.codegen.cpu.functions_cpu import *
+
+
+def cut_groups(numbers, integers, floats, shift, ends, cut, cut_i, cut_f):
+    for i in range(np.uint64(numbers.size)):
+        if numbers[i] >= 0:
+            ends[group_part(numbers[i], shift)] += 1
+    before = np.int64(0)
+    for part in range(np.uint64(ends.size)):
+        count = ends[part]
+        ends[part] = before
+        before += count
+    for i in range(np.uint64(numbers.size)):
+        if numbers[i] >= 0:
+            part = group_part(numbers[i], shift)
+            place = np.uint64(ends[part])
+            ends[part] += 1
+            cut[place] = numbers[i]
+            for a in range(integers.shape[0]):
+                cut_i[a, place] = integers[a, i]
+            for a in range(floats.shape[0]):
+                cut_f[a, place] = floats[a, i]
+'''
+CUT_SIGNATURE: Signature = [
+    ("numbers", "[int64]"),
+    ("integers", "[int64:F]"),
+    ("floats", "[float64:F]"),
+    ("shift", "int64"),
+    ("ends", "[int64]"),
+    ("cut", "[int64]"),
+    ("cut_i", "[int64:F]"),
+    ("cut_f", "[float64:F]"),
+]
+WHOLE = 63  # a shift that makes one part
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What was folded by group: a number and a column of each array an entry; where each part starts and ends; numbers may repeat."""
+
+    numbers: Array
+    integers: Array
+    floats: Array
+    starts: Array
+    ends: Array
+
+    @property
+    def count(self) -> int:
+        return int((self.ends - self.starts).sum())
 
 
 @dataclass
 class HashTable:
-    """A table as a kernel takes it: a group number or `EMPTY` a slot; how many there are, and a doubt; accumulators by slot."""
+    """Keys as `group_slot` takes them, with a state; accumulators by slot. `state[1]` is not 0 after a doubt."""
 
     keys: Array
     state: Array
@@ -49,72 +134,179 @@ class HashTable:
     out_f: Array
 
     @property
-    def used(self) -> Array:
-        return np.flatnonzero(self.keys != EMPTY)
+    def count(self) -> int:
+        return int(self.state[0])
+
+    @property
+    def is_list(self) -> bool:
+        return bool(self.state[2] == LIST)
 
 
-# Makes accumulators for so many groups
-Blank = Callable[[int], tuple[Array, Array]]
-Place = Callable[[Array, Array, Array, Array], object]
+Blank = Callable[[int], tuple[Array, Array]]  # makes accumulators for so many groups
+Kernel = Callable[..., int]  # runs from a row to another, on the arrays of a table
 
 
-def new_table(slots: int, blank: Blank) -> HashTable:
-    return HashTable(np.full(slots, EMPTY, np.int64), np.zeros(2, np.int64), *blank(slots))
+@dataclass
+class GroupedRows:
+    """What a thread has found of its rows: a table at the end, and what was listed before."""
+
+    table: HashTable
+    listed: list[Entries] = field(default_factory=list)
+    doubt: bool = False
 
 
-def fill(
-    kernel: Callable[..., int],
-    start: int,
-    end: int,
-    blank: Blank,
-    place: Place,
-    again: bool = False,
-) -> HashTable:
-    """Return the groups of a range of rows; `again`: a full table has no row to go on from."""
-    table, first, pace = new_table(SLOTS, blank), start, Pace()
-    while start < end:
-        goal = pace.end(start, end)
-        stop = kernel(start, goal, table.keys, table.state, table.out_i, table.out_f)
-        pace.done()
-        if stop >= goal:
-            start = goal
-            continue
-        larger = new_table(len(table.keys) * GROWTH, blank)
-        if again:
-            table, start = larger, first
-            continue
-        start = stop
-        used = table.used
-        slots = np.empty(len(used), np.int64)
-        place(larger.keys, larger.state, table.keys[used], slots)
-        larger.out_i[:, slots] = table.out_i[:, used]
-        larger.out_f[:, slots] = table.out_f[:, used]
-        larger.state[1] = table.state[1]
-        table = larger
-    return table
+@dataclass(frozen=True)
+class HashGroups:
+    """How the rows of one run are grouped.
+
+    `shift`: by what bits of a number there are parts (`group_part`).  `fold` gives the kernel that folds entries into a table, `cut` is
+    the one that writes them by part; `ask` raises `MemoryError` where so many bytes must not be taken.
+    """
+
+    program: Program
+    shift: int
+    blank: Blank
+    fold: Callable[[Sequence[Array]], Kernel]
+    cut: Kernel
+    ask: Callable[[int], None]
+
+    def fill(self, kernel: Kernel, start: int, end: int) -> GroupedRows:
+        """Group a range of rows."""
+        found, pace = GroupedRows(self._table(SLOTS)), Pace()
+        first, kept = (
+            start,
+            KEPT,
+        )  # the first row of this table; listed rows that are kept as they are
+        while start < end:
+            table, goal = found.table, pace.end(start, end)
+            stop = kernel(start, goal, table.keys, table.state, table.out_i, table.out_f)
+            pace.done()
+            found.doubt |= bool(table.state[1])
+            if stop >= goal:
+                start = goal
+            elif self.program.repeats:
+                found.table, start = self._table(len(table.keys) * GROWTH), first
+            elif not self._is_listed(table, stop - first):
+                found.table, start = self._larger(table), stop
+            else:
+                found.listed.append(self._entries(table))
+                found.table, start = self._list(end - stop), stop
+                if sum(entries.count for entries in found.listed) >= kept:
+                    found.listed = [self._together(found.listed)]
+                    kept = max(KEPT, 2 * found.listed[0].count)
+        return found
+
+    def merge(
+        self, found: Sequence[GroupedRows], each: Callable[..., list[Entries]]
+    ) -> tuple[list[Array], Array]:
+        """Return one array an accumulator, one element a group, and the groups' numbers; `each` maps on threads."""
+        listed = [entries for one in found for entries in one.listed]
+        tables = [one.table for one in found]
+        if not listed and sum(table.count for table in tables) <= FEW_GROUPS:
+            whole = [self._entries(table, WHOLE) for table in tables]
+            joined = whole[0] if len(whole) == 1 else self._together(whole)
+        else:
+            listed += each(self._entries, tables)
+            pieces = self._pieces(listed)
+            shares = [range(at, at + SHARE) for at in range(0, PARTS, SHARE)]
+            joined = _joined(each(partial(self._parts, pieces), shares))
+        arrays = {"out_i": joined.integers, "out_f": joined.floats}
+        return [arrays[name][at] for name, at in self.program.slots], joined.numbers
+
+    def _is_listed(self, table: HashTable, rows: int) -> bool:
+        """Whether what comes after so many rows that filled a table is better listed."""
+        return table.is_list or (
+            len(table.keys) >= LISTING_SLOTS and rows < ROWS_A_GROUP * table.count
+        )
+
+    def _bytes(self, entries: int) -> int:
+        return 8 * entries * (1 + len(self.program.accumulators))
+
+    def _table(self, slots: int, form: int = TABLE) -> HashTable:
+        state = np.array([0, 0, form, self.shift], np.int64)
+        return HashTable(np.full(slots, EMPTY, np.int64), state, *self.blank(slots))
+
+    def _list(self, rows: int) -> HashTable:
+        """Return a list for at most so many rows, of which each part may have its share and a little more."""
+        room = min(LISTED, rows + rows // 4) // PARTS + 64
+        self.ask(self._bytes(room * PARTS))
+        starts = range(0, room * PARTS, room)
+        state = np.array([0, 0, LIST, self.shift, room, *starts], np.int64)
+        return HashTable(np.empty(room * PARTS, np.int64), state, *self.blank(room * PARTS))
+
+    def _larger(self, table: HashTable) -> HashTable:
+        """Return a larger table with the same groups."""
+        slots = len(table.keys) * GROWTH
+        self.ask(self._bytes(slots - len(table.keys)))
+        larger = self._table(slots)
+        return self._fold(self._kernel(self._entries(table, WHOLE)), (0, table.count), larger)
+
+    def _kernel(self, entries: Entries) -> Kernel:
+        """Return what folds entries from one to another into a table."""
+        names = [a.fold for a in self.program.accumulators if a.machine is Machine.I64] or ["add"]
+        folds = np.array([list(FOLDS).index(name) for name in names], np.int64)
+        return self.fold([entries.numbers, entries.integers, entries.floats, folds])
+
+    def _fold(self, kernel: Kernel, entries: tuple[int, int], table: HashTable) -> HashTable:
+        """Fold entries into a table, or a larger one; return it."""
+        start, end = entries
+        while start < end:
+            start = kernel(start, end, table.keys, table.state, table.out_i, table.out_f)
+            if start < end:
+                table = self._larger(table)
+        return table
+
+    def _entries(self, table: HashTable, shift: int | None = None) -> Entries:
+        """Return what a table or list holds, in parts."""
+        if table.is_list:
+            starts = np.arange(0, len(table.keys), len(table.keys) // PARTS)
+            return Entries(table.keys, table.out_i, table.out_f, starts, table.state[5:])
+        count = table.count
+        integers = np.empty((count, len(table.out_i)), np.int64).T
+        floats = np.empty((count, len(table.out_f)), np.float64).T
+        numbers = np.empty(count, np.int64)
+        ends = np.zeros(PARTS if shift is None else 1, np.int64)
+        given = table.keys, table.out_i, table.out_f, self.shift if shift is None else shift
+        self.cut(*given, ends, numbers, integers, floats)
+        return Entries(numbers, integers, floats, np.append(0, ends[:-1]), ends)
+
+    def _pieces(self, listed: Sequence[Entries]) -> list[tuple[Entries, Kernel]]:
+        return [(entries, self._kernel(entries)) for entries in listed]
+
+    def _parts(self, pieces: Sequence[tuple[Entries, Kernel]], parts: range) -> Entries:
+        """Put together, one part after another, what entries have of the same group."""
+        made = []
+        numbered = self.shift >= 0 and len(pieces[0][0].ends) == PARTS
+        for part in parts:
+            shares = [(k, (int(e.starts[part]), int(e.ends[part]))) for e, k in pieces]
+            if numbered:
+                table = self._table(1 << self.shift, NUMBERED)
+            else:
+                count = sum(end - start for _, (start, end) in shares)
+                table = self._table(min(LISTING_SLOTS, max(SLOTS, 1 << (2 * count).bit_length())))
+            for kernel, share in shares:
+                table = self._fold(kernel, share, table)
+            made.append(self._entries(table, WHOLE))
+        return _joined(made)
+
+    def _together(self, listed: Sequence[Entries]) -> Entries:
+        """Put together what entries have of the same group."""
+        return self._parts(self._pieces(listed), range(len(listed[0].ends)))
 
 
-def merge(
-    tables: Sequence[HashTable], program: Program, blank: Blank, place: Place
-) -> tuple[list[Array], Array]:
-    """Return one array an accumulator, one element a group, and the groups' numbers."""
-    merged = tables[0]
-    if len(tables) > 1:
-        slots = SLOTS
-        while slots <= 2 * sum(int(t.state[0]) for t in tables):
-            slots *= 2
-        merged = new_table(slots, blank)
-        for table in tables:
-            _add(table, merged, program, place)
-    used = merged.used
-    arrays = {"out_i": merged.out_i, "out_f": merged.out_f}
-    return [arrays[a][at][used] for a, at in program.slots], merged.keys[used]
+def part_shift(groups: int, rows: int) -> int:
+    """Return by how many bits a group's number is shifted to that of its part; negative where its hash is."""
+    bits = (groups - 1).bit_length() - PART_BITS
+    return max(0, bits) if groups <= DENSE * rows else PART_BITS - 64
 
 
-def _add(table: HashTable, merged: HashTable, program: Program, place: Place) -> None:
-    used = table.used
-    slots = np.empty(len(used), np.int64)
-    place(merged.keys, merged.state, table.keys[used], slots)
-    for accumulator, (name, at) in zip(program.accumulators, program.slots, strict=True):
-        into, row = getattr(merged, name)[at], getattr(table, name)[at]
-        into[slots] = FOLDS[accumulator.fold](into[slots], row[used])
+def _joined(parts: Sequence[Entries]) -> Entries:
+    """Put parts one behind the other, an entry's values side by side as before."""
+    ends = np.cumsum([part.count for part in parts])
+    return Entries(
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([part.integers.T for part in parts]).T,
+        np.concatenate([part.floats.T for part in parts]).T,
+        np.append(0, ends[:-1]),
+        ends,
+    )

@@ -23,7 +23,15 @@ from ..kernel_fingerprint import SHAPES_KEPT, Shape, shape
 from ..loop import Machine
 from ..program import Program, once
 from . import emit_cpu
-from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
+from .hash_groups import (
+    CUT_GROUPS,
+    CUT_SIGNATURE,
+    FOLD_GROUPS,
+    FOLD_SIGNATURE,
+    GroupedRows,
+    HashGroups,
+    part_shift,
+)
 from .kept_rows import KeptRows
 from .pace import Pace, in_steps
 from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
@@ -51,6 +59,10 @@ class Outcome:
     arrays: list[np.ndarray]
     doubt: bool
     numbers: np.ndarray | None = None
+
+
+def no_limit(nbytes: int) -> None:
+    """Let a run take as many bytes as it asks for."""
 
 
 class HostFunction:
@@ -119,6 +131,22 @@ def written_kernel(name: str, source: str, signature: Signature, directory: Path
     return _function(kernel_file(name, source, signature, directory, None))
 
 
+def shared_kernels(program: Program, directory: Path) -> tuple[HostFunction, ...]:
+    """Return the kernels that run after that of a program and are the same for all."""
+    if emit_cpu.hashed(program):
+        fold = written_kernel("fold_groups", FOLD_GROUPS, FOLD_SIGNATURE, directory)
+        return fold, written_kernel("cut_groups", CUT_GROUPS, CUT_SIGNATURE, directory)
+    if _is_sparse(program):
+        return (written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory),)
+    return ()
+
+
+def _is_sparse(program: Program) -> bool:
+    """Whether each range of rows may meet few of the groups."""
+    grouping = program.grouping
+    return grouping is not None and grouping.groups >= SPARSE_GROUPS and not grouping.distinct
+
+
 _files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
 _functions: Recent[Path, HostFunction] = Recent(KERNELS_KEPT)
 
@@ -142,11 +170,13 @@ def run(
     deterministic: bool = False,
     memory: Memory = MappingProxyType({}),
     kept: KeptRows | None = None,
+    ask: Callable[[int], None] = no_limit,
 ) -> Outcome:
     """Run a kernel over all rows, or over those that are `kept`.
 
     `columns` are the code arrays of the program's inputs and then of its elements, each followed by its bitmap where the
     column has NULLs; `memory` holds the buffers of indexes.
+    `ask` raises `MemoryError` where so many bytes must not be taken, for tables whose groups are not counted before.
     `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
     """
     over = kernel.over(_arguments(program, columns, memory))
@@ -156,9 +186,9 @@ def run(
     ranges = list(pairwise(_row_bounds(rows, threads, deterministic, kept)))
     directory = kernel.file.directory
     if hashed:
-        return _run_hashed(over, program, ranges, directory)
+        return _run_hashed(over, program, ranges, directory, ask)
     groups = 1 if program.grouping is None else program.grouping.groups
-    if groups >= SPARSE_GROUPS and program.grouping is not None and not program.grouping.distinct:
+    if _is_sparse(program):
         return _run_sparse(over, program, ranges, directory)
 
     def part(bounds: tuple[int, int]) -> tuple[list[np.ndarray], bool]:
@@ -183,7 +213,7 @@ def _run_sparse(
 ) -> Outcome:
     assert program.grouping is not None
     groups = program.grouping.groups
-    copy = written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory)
+    (copy,) = shared_kernels(program, directory)
     copy.load()
 
     def part(bounds: tuple[int, int]) -> tuple[Met, bool]:
@@ -277,20 +307,27 @@ def list_rows(
 
 
 def _run_hashed(
-    over: Callable[..., int], program: Program, ranges: list[tuple[int, int]], directory: Path
+    over: Callable[..., int],
+    program: Program,
+    ranges: list[tuple[int, int]],
+    directory: Path,
+    ask: Callable[[int], None],
 ) -> Outcome:
-    place = written_kernel("place_keys", PLACE_KEYS, PLACE_SIGNATURE, directory)
-    place.load()
+    fold, cut = shared_kernels(program, directory)
 
     def blank(groups: int) -> tuple[np.ndarray, np.ndarray]:
         return _blank(program, groups)
 
-    def part(bounds: tuple[int, int]) -> HashTable:
-        return fill(over, *bounds, blank, place, program.repeats)
+    assert program.grouping is not None
+    shift = part_shift(program.grouping.groups, ranges[-1][1])
+    grouped = HashGroups(program, shift, blank, fold.over, cut, ask)
+
+    def part(bounds: tuple[int, int]) -> GroupedRows:
+        return grouped.fill(over, *bounds)
 
     found = _each(part, ranges)
-    arrays, numbers = merge(found, program, blank, place)
-    return Outcome(arrays, any(t.state[1] for t in found), numbers)
+    arrays, numbers = grouped.merge(found, _each)
+    return Outcome(arrays, any(one.doubt for one in found), numbers)
 
 
 def ranges_of(rows: int, threads: int, kept: KeptRows | None = None) -> list[tuple[int, int]]:

@@ -99,7 +99,7 @@ def grouping_of(
     kernel: ProgramBuilder,
     limit: int,
     rows: int,
-    may_hash: bool,
+    hash_limit: int,
 ) -> Grouping:
     """Number the groups by the product of the keys' intervals; raises `NotFusable` where that is too large.
 
@@ -119,10 +119,11 @@ def grouping_of(
         found.append((key, value, interval))
         domain *= key.size
     hashed = domain > limit
-    if hashed and (not may_hash or distinct):
-        raise NotFusable(f"the group keys have a domain of more than {limit} values")
     if domain > I64_MAX:
         raise NotFusable("the group keys have a domain of more than 63 bits")
+    if hashed and (domain > hash_limit or distinct):
+        most = limit if distinct else max(limit, hash_limit)
+        raise NotFusable(f"the group keys have a domain of more than {most} values")
     machine = Machine.I64 if hashed else Machine.I32
     made = [k for k, _, _ in reversed(found)]
     return Grouping(

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ import numpy as np
 from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.cpu import host_kernels
+from ....codegen.cpu.hash_groups import DENSE
 from ....codegen.cpu.host_indexes import build
 from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.listing import operations
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
+from ....codegen.ranges import I64_MAX
 from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.device_costs import costs_of
@@ -52,6 +55,7 @@ class Kernels:
 
     stages: Stages
     functions: tuple[host_kernels.HostFunction, ...]
+    shared: tuple[host_kernels.HostFunction, ...]
     paths: tuple[Path, ...]
 
     @cached_property
@@ -63,7 +67,7 @@ class Kernels:
     @property
     def are_stored(self) -> bool:
         """Whether none of them has to be compiled."""
-        return all(function.is_stored for function in self.functions)
+        return all(function.is_stored for function in (*self.functions, *self.shared))
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class Attempt:
         receipt = self._receipt(kernels, rows)
         expected = kernels.kernels.checked + sum(rows)
         context.progress.expect(expected, receipt.bytes, counts_rows=True)
-        done = _run(kernels.kernels, rows, leaves, context, node.cut)
+        done = _run(kernels.kernels, rows, leaves, context, node)
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
@@ -190,10 +194,20 @@ def _stages(
     if groups is not None and any(leaves.in_order(leaf, key) for key in groups.keys):
         share, largest = ROWS_A_GROUP_IN_ORDER, LARGEST_IN_ORDER
     limit = max(costs.group_limit, min(leaves.rows(leaf) // share, largest))
-    # The operators' grouping takes as long as hash tables do (SF1, 6 M rows, 0.8 M groups: 0.48 s of CPU time to 0.57 s), and where
-    # groups are few twice as long (a million rows, 6,434 groups: 45 ms to 28)
-    may_hash = context.fuse == "always" or (groups is not None and leaves.repeat(leaf, groups.keys))
-    return stages(steps, leaves, Limits(limit, may_hash=may_hash))
+    return stages(steps, leaves, Limits(limit, hash_limit=_hash_limit(steps, leaves, context)))
+
+
+def _hash_limit(steps: PipelineSteps, leaves: Leaves, context: Context) -> int:
+    """Return how many numbers of groups may be keys of hash tables.
+
+    Where these are sparse, operators group as fast, unless groups have many rows (a million rows, 6,434 groups: 45 ms of CPU time by
+    operators, 28 in tables).  Where they are dense, parts of them are put together without a hash: six million rows in no order and
+    1.5 million groups take two quiet cores 106 ms, 155 by operators; with three more aggregates 133 and 144.
+    """
+    leaf, groups = steps.source, steps.groups
+    if context.fuse == "always" or (groups is not None and leaves.repeat(leaf, groups.keys)):
+        return I64_MAX
+    return 0 if len(steps.chains) > 1 else DENSE * leaves.rows(leaf)
 
 
 def _kernels_of(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
@@ -201,13 +215,16 @@ def _kernels_of(stages: Stages, describe: Callable[[], str], context: Context) -
     made = [
         host_kernels.compiled(each, describe, context.kernel_directory) for each in stages.programs
     ]
-    return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
+    functions, paths = zip(*made, strict=True)
+    shared = host_kernels.shared_kernels(stages.main, context.kernel_directory)
+    return Kernels(stages, functions, shared, paths)
 
 
 def _fetch(kernels: Kernels) -> tuple[None, Origin]:
     """Bring the machine code into memory, compiled where it is not stored, and return where it came from."""
-    missing = sum(not function.is_stored for function in kernels.functions)
-    return None, latest(at_once(host_kernels.HostFunction.fetch, kernels.functions, missing))
+    functions = (*kernels.functions, *kernels.shared)
+    missing = sum(not function.is_stored for function in functions)
+    return None, latest(at_once(host_kernels.HostFunction.fetch, functions, missing))
 
 
 def _columns_read(stages: Stages) -> list[tuple[p.Physical, Column]]:
@@ -233,9 +250,9 @@ def _run(
     counts: Sequence[int],
     leaves: Leaves,
     context: Context,
-    first: p.FirstRows | None = None,
+    node: p.Pipeline,
 ) -> Launched:
-    """Run the kernels, each over so many rows; `first`: those alone of the rows that come out are read."""
+    """Run the kernels of a pipeline, each over so many rows."""
     *builds, main = zip(kernels.functions, kernels.stages.programs, counts, strict=True)
     memory: dict[str, Array] = {}
     for function, made, rows in builds:
@@ -249,7 +266,7 @@ def _run(
         if index.unique and memory[f"{index.name}_state"][REPEATED]:
             return Launched(repeating=(index.number,))
     context.check()
-    return _main(*main, memory, leaves, context, first)
+    return _main(*main, memory, leaves, context, node)
 
 
 def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
@@ -268,14 +285,21 @@ def _main(
     memory: dict[str, Array],
     leaves: Leaves,
     context: Context,
-    first: p.FirstRows | None,
+    node: p.Pipeline,
 ) -> Launched:
     columns, kept = _arguments(made, leaves), rows_with_keys(made, rows, memory, leaves)
     left_out = 0 if kept is None else rows - kept.count
     if made.accumulators:
-        outcome = host_kernels.run(
-            function, made, columns, rows, context.threads, context.deterministic, memory, kept
-        )
+        taken, lock = 0, Lock()
+
+        def ask(nbytes: int) -> None:
+            nonlocal taken
+            with lock:
+                taken += nbytes
+            context.ask(node, taken)
+
+        given = columns, rows, context.threads, context.deterministic, memory, kept, ask
+        outcome = host_kernels.run(function, made, *given)
         if _rows_of_sums(made, outcome) >= MANY:
             return Launched(doubt="a group has 2**31 rows or more")
         return Launched(outcome, CLOSE if outcome.doubt else None, left_out=left_out)
@@ -286,10 +310,10 @@ def _main(
         def listed(ranges: Ranges, bound: Bound = None) -> list[Array] | None:
             return host_kernels.list_rows(function, made, columns, ranges, memory, bound, kept)
 
-        if made.bound is None or first is None:
+        if made.bound is None or node.cut is None:
             found = listed(ranges)
         else:
-            found = FirstRowsListing(made, first, listed, leaves, context).rows(rows, ranges)
+            found = FirstRowsListing(made, node.cut, listed, leaves, context).rows(rows, ranges)
     else:
         found = host_kernels.select_rows(function, made, columns, rows, context.threads)
     return Launched(found, CLOSE if found is None else None, left_out=left_out)

@@ -24,6 +24,7 @@ from ....codegen.indexes.layers import Buckets, Index
 from ....codegen.listing import operations
 from ....codegen.loop import Machine
 from ....codegen.program import Program
+from ....codegen.ranges import I64_MAX
 from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
@@ -83,7 +84,7 @@ def generated(
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
     rows = relations.rows(node.steps.source)
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
-    limits, memory = Limits(GROUP_LIMIT, True, dense), launch.shared_memory()
+    limits, memory = Limits(GROUP_LIMIT, I64_MAX, dense), launch.shared_memory()
     made = stages(node.steps, relations, limits).made_for(memory)
     made = with_packed_counts(made, estimate, learnt.count_bits)
     condition, untested = _condition(node.steps.condition, made.main)
