@@ -140,12 +140,17 @@ def _number(path: str) -> tuple[int, str]:
 
 def _loaded(place: str, path: str, rules: AccessRules) -> Table:
     try:
+        from pyiceberg.avro import file as avro_files
+        from pyiceberg.avro.decoder import StreamingBinaryDecoder
         from pyiceberg.catalog.noop import NoopCatalog
         from pyiceberg.io.pyarrow import PyArrowFileIO
         from pyiceberg.serializers import FromInputFile
         from pyiceberg.table import Table
     except ModuleNotFoundError as error:
         raise FileError(f"Iceberg tables need pyiceberg: {install('iceberg')}.") from error
+
+    # The library's compiled decoder reads as many bytes as a length says, there or not: a damaged manifest ended the process
+    avro_files.new_decoder = StreamingBinaryDecoder
 
     class JudgedFiles(PyArrowFileIO):
         """Opens for the library what may be opened."""

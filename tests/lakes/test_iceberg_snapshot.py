@@ -191,6 +191,17 @@ def test_tables_are_judged_as_files(table, tmp_path) -> None:
         connection.sql(f"from iceberg_scan('{table.metadata_location.removeprefix('file://')}')")
 
 
+@pytest.mark.parametrize(
+    "length", [b"\x80\x80\x80\x80\x08", b"\xfe\xff\xff\xff\xff\x7f", b"\xff\xff\x7f"]
+)
+def test_a_manifest_of_lengths_beyond_its_end_is_an_error(length: bytes, large) -> None:
+    """The length of the first name in its header: the library read beyond the file, and the process ended."""
+    for list_of_manifests in Path(folder(large)).rglob("snap-*.avro"):
+        list_of_manifests.write_bytes(b"Obj\x01\x02" + length)
+    with fuseline.connect("cpu") as connection, pytest.raises(FileError):
+        connection.sql(f"select * from iceberg_scan('{folder(large)}')").fetchall()
+
+
 def test_what_is_no_table_is_said(tmp_path) -> None:
     with fuseline.connect("cpu") as connection:
         with pytest.raises(FileError, match="no Iceberg table"):
