@@ -188,7 +188,7 @@ def run(
     if hashed:
         return _run_hashed(over, program, ranges, directory, ask)
     groups = 1 if program.grouping is None else program.grouping.groups
-    if _is_sparse(program):
+    if groups >= SPARSE_GROUPS and _is_sparse(program):
         return _run_sparse(over, program, ranges, directory)
 
     def part(bounds: tuple[int, int]) -> tuple[list[np.ndarray], bool]:

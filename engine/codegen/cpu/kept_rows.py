@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -53,14 +52,14 @@ class KeptRows:
     def only(self, kernel: Callable[..., int], resumes: bool) -> Callable[..., int]:
         """Return a kernel that leaves out the other rows; `resumes`: it returns the row at which it has stopped, else what adds up."""
 
-        def up_to(start: int, end: int, *results: Any) -> int:
+        def up_to(start: int, end: int, *results: Array) -> int:
             for low, high in self.within(start, end):
                 stop = kernel(low, high, *results)
                 if stop < high:
                     return stop
             return end
 
-        def added(start: int, end: int, *results: Any) -> int:
+        def added(start: int, end: int, *results: Array) -> int:
             return sum(kernel(low, high, *results) for low, high in self.within(start, end))
 
         return up_to if resumes else added

@@ -257,7 +257,8 @@ def _run(
     memory: dict[str, Array] = {}
     for function, made, rows in builds:
         context.check()
-        columns, kept = _arguments(made, leaves), rows_with_keys(made, rows, memory, leaves)
+        columns = _arguments(made, leaves)
+        kept = rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
         deterministic = context.deterministic
         if build(function, made, columns, rows, memory, context.threads, deterministic, kept):
             return Launched(doubt=CLOSE)
@@ -287,7 +288,8 @@ def _main(
     context: Context,
     node: p.Pipeline,
 ) -> Launched:
-    columns, kept = _arguments(made, leaves), rows_with_keys(made, rows, memory, leaves)
+    columns = _arguments(made, leaves)
+    kept = rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
     left_out = 0 if kept is None else rows - kept.count
     if made.accumulators:
         taken, lock = 0, Lock()
