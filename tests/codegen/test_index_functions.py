@@ -237,12 +237,12 @@ def test_many_hashed_rows() -> None:
 def test_slots_of_groups(target: str) -> None:
     """A number keeps its slot; a table without room says so."""
     numbers = np.array([5, 0, HIGHEST, 5, 2**40, 0], np.int64)
-    keys, state = np.full(16, -1), np.zeros(2, np.int64)
+    keys, state = np.full(16, -1), np.zeros(4, np.int64)
     find = functions(target).group_slot
     slots = [int(find(keys, state, n)) for n in numbers]
     assert keys[slots].tolist() == numbers.tolist()
     assert len(set(slots)) == np.count_nonzero(keys != -1) == 4
-    keys, state = np.full(2, -1), np.zeros(2, np.int64)
+    keys, state = np.full(2, -1), np.zeros(4, np.int64)
     assert [int(find(keys, state, n)) for n in np.arange(3)][-1] == -1
 
 

@@ -35,7 +35,7 @@ TABLES["none"] = TABLES["odd"].slice(0, 0)
 @pytest.fixture(params=["spilled", "in memory"])
 def pieces(request, monkeypatch, limits):
     """Every plan is run in pieces, of two rows at first."""
-    monkeypatch.setattr(executor, "_whole", lambda *run: None)
+    monkeypatch.setattr(executor, "_run_with_whole_tables", lambda *run: None)
     monkeypatch.setattr(pulling.Pull, "piece_rows", lambda pull, node, size=0: 2)
     if request.param == "spilled":
         limits(SHARE_IN_MEMORY=1 << 60, SHARE_OF_SORT=1 << 60)
@@ -43,7 +43,7 @@ def pieces(request, monkeypatch, limits):
 
 def test_rows_that_come_in_order_are_cut_again(monkeypatch):
     """Values of the first rows do not cut the others."""
-    monkeypatch.setattr(executor, "_whole", lambda *run: None)
+    monkeypatch.setattr(executor, "_run_with_whole_tables", lambda *run: None)
     monkeypatch.setattr(pulling.Pull, "room", lambda pull, device: 60_000)
     largest = 0
     ours = cpu.OPERATORS[p.SortRows]

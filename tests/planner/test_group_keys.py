@@ -139,7 +139,8 @@ def test_other_keys_stay_as_they_are(
     [
         "select a, n, v, f from t union all select b, n, k, f from other",
         "select a, n, v, f from t union all select a, n, v, f from empty",
-        "select a, n, n as v, 0.5::double as f from t union all select null, 1, 1, null from other where v > 5",
+        "select a, n, n as v, 0.5::double as f from t union all select b, 1, 1, null from other where v > 5",
+        "select b as a, n, v, f from t union all select a, n, v, f from t union all select null, 1, 1, null from other",
         "select a, n, v, f from t union all select a, n, v, f from t union all select b, 1, 2, 3 from other",
     ],
 )
