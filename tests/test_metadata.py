@@ -48,6 +48,11 @@ from (describe t)
 select count(*) from (describe select 1 as x, 2 as y) where "null" = 'YES'
 select column_name from (describe t) where key = 'PRI'
 from (show tables)
+(show tables) union all select 'a' order by all
+with a as (show all tables) select name from a order by all
+(desc t)
+select count(*) from ((describe t)) x
+select ("show") from (select 'x' as "show")
 select * exclude (q25, q50, q75) from (summarize t)
 select * exclude (std, q25, q50, q75) from (summarize k)
 select column_name, min, q50 from (summarize select a from t)

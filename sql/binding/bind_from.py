@@ -102,6 +102,8 @@ def _bind_item(node: exp.Expr, around: Scope) -> Source:
 
 
 def _is_join(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Subquery) and not node.args.get("joins"):  # in parentheses once more
+        return isinstance(node.this, exp.Table | exp.Subquery) and _is_join(node.this)
     return bool(node.args.get("joins")) or isinstance(node, exp.Table)
 
 

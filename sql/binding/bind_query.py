@@ -15,6 +15,7 @@ from fuseline.sql.binding.bind_literal import parameter_key
 from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
 from fuseline.sql.binding.bind_select import bind_select
 from fuseline.sql.binding.bind_set_operation import bind_set_operation
+from fuseline.sql.binding.relations.about_tables import bind_about
 from fuseline.sql.binding.relations.bind_pivot import bind_pivot
 from fuseline.sql.binding.relations.bind_recursive import reads
 from fuseline.sql.binding.relations.bind_unpivot import bind_unpivot
@@ -44,13 +45,26 @@ def bind_query(node: exp.Expr, around: Scope) -> Logical:
         case exp.Pivot(this=exp.Expr() as table):
             binder = bind_unpivot if node.args.get("unpivot") else bind_pivot
             plan = binder(node, table, scope)
+        case exp.Describe() | exp.Summarize():
+            return bind_about(node, scope)
         case exp.Subquery(this=exp.Table()):
             raise ParseError("A query starts with SELECT, FROM or VALUES.", span_of(node))
         case exp.Subquery():
+            if isinstance(node.this, exp.Describe | exp.Summarize):
+                _check_whole(node)
             plan = bind_query(node.this, scope)
         case _:
             raise ParseError("A query starts with SELECT, FROM or VALUES.", span_of(node))
     return _order(node, plan, {}, scope)
+
+
+def _check_whole(about: exp.Subquery) -> None:
+    """DuckDB neither orders nor cuts `(describe t)`."""
+    if any(about.args.get(clause) for clause in ("order", "limit", "offset")):
+        raise ParseError(
+            "DESCRIBE, SHOW and SUMMARIZE take no ORDER BY, LIMIT or OFFSET: put FROM before their parentheses.",
+            span_of(about),
+        )
 
 
 def with_entries(node: exp.Expr, scope: Scope) -> Scope:

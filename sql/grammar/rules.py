@@ -13,11 +13,11 @@ statement   <- query / create / insert / update / delete / merge / truncate / al
 
 query       <- with? term tail
 with        <- 'with' 'recursive'? cte (',' cte)* ','?
-cte         <- NAME columns? ('using' 'key' columns)? 'as' ('not'? 'materialized')? '(' query ')'
+cte         <- NAME columns? ('using' 'key' columns)? 'as' ('not'? 'materialized')? '(' (query / about) ')'
 columns     <- '(' NAME (',' NAME)* ','? ')'
 tail        <- (set term)* order? limits?
 set         <- ('union' / 'intersect' / 'except') ('all' / 'distinct')? ('by' 'name')?
-term        <- '(' query ')' / select / from_first / values / 'table' dotted / pivot / unpivot
+term        <- '(' (query / about) ')' / select / from_first / values / 'table' dotted / pivot / unpivot
 pivot       <- 'pivot' pivoted 'on' exprs ('using' items)? grouped?
 unpivot     <- 'unpivot' pivoted 'on' items ('into' 'name' NAME 'value' NAME (',' NAME)*)?
 pivoted     <- ('lateral'? '(' inside ')' / STRING / dotted arguments?) table_name?
@@ -56,18 +56,23 @@ order       <- 'order' 'by' ('all' direction / sort_key (',' sort_key)* ','?)
 sort_key    <- (star / starred / expr) direction
 direction   <- ('asc' / 'desc')? ('nulls' ('first' / 'last'))?
 limits      <- limit offset? / offset limit?
-limit       <- 'limit' ('all' / expr ('%' / 'percent')?) / 'fetch' ('first' / 'next') unary? ('row' / 'rows') 'only'
+limit       <- 'limit' ('all' / expr ('%' / 'percent')?) / 'fetch' ('first' / 'next') (rows_only / unary rows_only)
+rows_only   <- ('row' / 'rows') 'only'
 offset      <- 'offset' expr ('row' / 'rows')?
 
 from        <- 'from' source (',' source)* ','?
 source      <- prefix? table join*
-table       <- ('lateral'? '(' inside ')' / values / STRING / 'glob' arguments / 'lateral'? dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
-             (('pivot' '(' items ('for' pivot_axis+) grouped? ')' / 'unpivot' (('include' / 'exclude') 'nulls')? '(' (NAME / columns) 'for' pivot_axis ')') table_name?)?
+table       <- table_from named pivoting?
+table_from  <- '(' inside ')' / unwrapped
+unwrapped   <- 'lateral' '(' inside ')' / values / STRING / 'glob' arguments / 'lateral'? dotted (arguments ('with' 'ordinality')?)?
+named       <- table_name? ('tablesample' sampled)?
+pivoting    <- ('pivot' '(' items ('for' pivot_axis+) grouped? ')' / 'unpivot' (('include' / 'exclude') 'nulls')? '(' (NAME / columns) 'for' pivot_axis ')') table_name?
 pivot_axis  <- (dotted / paren) 'in' '(' pivot_value (',' pivot_value)* ','? ')'
 pivot_value <- expr ('as'? NAME)?
 table_name  <- ('as' (NAME / STRING) / NAME) aliases?
 aliases     <- '(' (NAME / STRING) (',' (NAME / STRING))* ','? ')'
-inside      <- plain_query / describe / summarize / 'show' dotted / source tail
+inside      <- plain_query / about / '(' inside ')' (joined / set term tail / order limits? / limits)? / prefix table_from joined / unwrapped joined
+joined      <- named (pivoting join* / join+)
 plain_query <- with term tail / (select / from_first / values / 'table' dotted / pivot / unpivot) tail
 join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
              / 'asof'? side? 'join' table join* ('on' expr / 'using' columns)
@@ -101,7 +106,7 @@ slice       <- ':' ('-' ':' / expr)? (':' expr?)?
 parameter   <- '?' / '$' (NUMBER / LABEL) / '#' NUMBER
 field       <- (LABEL / expr) ':' expr
 entry       <- expr ':' expr
-paren       <- '(' (plain_query / exprs tail) ')'
+paren       <- '(' (plain_query / about / exprs tail) ')'
 case        <- 'case' expr? ('when' expr 'then' expr)+ ('else' expr)? 'end'
 cast        <- ('cast' / 'try_cast') '(' expr 'as' type ')'
 exists      <- 'exists' '(' query ')'
@@ -164,4 +169,5 @@ altered     <- 'rename' 'to' NAME / 'rename' 'column'? NAME 'to' NAME
 drop        <- 'drop' ('table' / 'view' / 'index') ('if' 'exists')? dotted (',' dotted)* ('cascade' / 'restrict')?
 describe    <- ('describe' / 'desc') (query / dotted / STRING)
 summarize   <- 'summarize' (query / dotted / STRING)
+about       <- describe / summarize / 'show' ('all' 'tables' / dotted)
 """

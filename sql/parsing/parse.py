@@ -64,6 +64,7 @@ _SIGNS = frozenset(
 _BEHIND_LIMIT = (TokenType.R_PAREN, TokenType.OFFSET, SENTINEL_NONE.token_type)  # LIMIT 10 %
 _OPERANDS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 _PIVOTS = (TokenType.PIVOT, TokenType.UNPIVOT)
+_WRAPPED = (*_PIVOTS, TokenType.SHOW, TokenType.DESC)  # queries that are none for sqlglot
 _BEHIND_PIVOT = (
     *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
     *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
@@ -190,15 +191,31 @@ class Parser(DuckDBParser):
 
     def _parse_paren(self) -> exp.Expr | None:
         first = self._index
+        if self._next and self._next.token_type in _WRAPPED and self._match(TokenType.L_PAREN):
+            query = self.expression(exp.Subquery(this=self._parse_wrapped_select()))
+            self._match_r_paren()
+            return query
         node = super()._parse_paren()
+        if isinstance(node, exp.Paren) and isinstance(node.this, exp.Describe | exp.Summarize):
+            return exp.Subquery(this=node.this)
         if isinstance(node, exp.Tuple) and not node.expressions:  # no other node has its place
             node.meta["start"] = self._tokens[first].start
             node.meta["end"] = self._tokens[self._index - 1].end
         return node
 
+    def _parse_about(self) -> exp.Expr | None:
+        """Parse SHOW and DESC in parentheses, which sqlglot takes for names."""
+        if self._match(TokenType.SHOW):
+            return self._parse_show()
+        return self._parse_describe() if self._match(TokenType.DESC) else None
+
+    def _parse_show(self) -> exp.Expr:
+        style = "SHOW ALL" if self._match(TokenType.ALL) else "SHOW"
+        return self.expression(exp.Describe(this=self._parse_table_parts(), style=style))
+
     def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
-        if table and self._match_text_seq("SHOW"):  # which sqlglot takes for the name of a table
-            return self.expression(exp.Describe(this=self._parse_table_parts(), style="SHOW"))
+        if (about := self._parse_about()) is not None:
+            return about
         if self._match_set(_PIVOTS):
             return self._parse_pivot_query()
         return super()._parse_wrapped_select(table)

@@ -21,6 +21,7 @@ READ_OVER = [
     "select i between 1 ^2^ from t", "select max^(^ (i) as x from t", "from ^.^ t", "select t.^@^ i from t",
     "from t join t u on t.i < ^<^ u.i",
     "select timestamp timestamp ^'2024-01-01 00:00:00'^::date",
+    "from (t^)^", "from t join (t u^)^ using (i)", "select * from ((t^)^)", "from (range(3)^)^",
     "select position(s^,^ s) from t", "select i from t order by all desc ^,^",
 ]  # fmt: skip
 

@@ -66,6 +66,8 @@ def test_empty_sides(kind: str, backend: str) -> None:
         "select x, z from t full join u using (x) full join (values (3), (9)) v(x) using (x)",
         "select * from (t join u on t.x = u.x) left join (values (2, 'two')) n(k, name) on k = t.x",
         "select j.x, z from (t join u using (x)) j",
+        "select j.x, z from ((t join u using (x))) j",
+        "select u.z from ((t join u using (x)) join t o on t.x = o.x)",
         "select a, c from (t join u on t.x = u.x) as j(a, b, c)",
         "select * from t left join (u join (values (1)) v(k) on u.x = k) on t.x = u.x",
         "select x, v.x from (select 2 as x) v cross join (t semi join u using (x))",

@@ -38,6 +38,7 @@ LIMITS = [
     "select x, y from t order by y limit 1 + 1",
     "select x, y from t order by y limit null",
     "select x, y from t order by y fetch first 2 rows only",
+    "select x, y from t order by y fetch next row only",
     "select count(*) from (select * from t limit 3)",
     "select * from (select y from t order by y desc limit 2) q order by y",
     "select y from t order by x, y limit 2",

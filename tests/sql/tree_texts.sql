@@ -173,6 +173,8 @@ alter table t add column if not exists i int
 from (describe t)
 from (show tables)
 from (show t)
+with a as (show tables) from a
+(desc u)
 select column_name, min from (summarize t)
 select column_name, max from (summarize select i from u)
 from pragma_table_info('t')

@@ -36,14 +36,16 @@ _SHARES = ("0.25", "0.50", "0.75")
 
 
 def bind_about(node: exp.Expr, scope: Scope) -> Logical:
-    """Bind SUMMARIZE, DESCRIBE or SHOW in FROM; the last is a DESCRIBE in the style of that name."""
+    """Bind SUMMARIZE, DESCRIBE or SHOW as a query; the last is a DESCRIBE in the style of that name."""
     if isinstance(node, exp.Summarize):
         return summarized(node, scope)
     target = node.this
     use(node)
-    if node.args.get("style") and len(target.parts) == 1 and target.name.lower() in SHOWN:
-        use(target, target.this)
-        return bind_text("show", SHOWN[target.name.lower()], scope)
+    if style := node.args.get("style"):
+        shown = f"{style} {target.name}".lower().removeprefix("show ")
+        if len(target.parts) == 1 and " " not in target.name and shown in SHOWN:
+            use(target, target.this)
+            return bind_text("show", SHOWN[shown], scope)
     return _described(target, scope)
 
 
