@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.cpu.hash_groups import HashGroups
+from fuseline.plan.physical import Pipeline
 from fuseline.runtime.in_pieces import IN_PIECES
+from fuseline.runtime.memory import MemoryBudget
 from tests.codegen.fused import assert_fused, assert_not_fused
 from tests.compare import connected
 from tests.limits import SetLimits
@@ -112,6 +114,37 @@ def test_rows_are_listed_where_a_table_would_be_as_large(
         assert_fused(f"select k, {LISTED_CALLS} from t where v < 998 group by k", {"t": table})
     assert made
     assert_fused("select k, k2, sum(v) from t group by k, k2 having sum(v) > 9", {"t": table})
+
+
+def test_a_group_with_many_of_the_rows_fills_few_lists(limits: SetLimits) -> None:
+    """A list that is full of one part has little in it: tables go on."""
+    limits(hash_groups__SLOTS=64, LISTING_SLOTS=128, hash_groups__LISTED=1 << 12, ROWS_A_RANGE=4096)
+    random = np.random.default_rng(3)
+    keys = np.where(random.random(40_000) < 0.4, 5, random.permutation(40_000) * 50)
+    with counted(HashGroups, "_list") as made:
+        assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 40_000)})
+    assert 0 < len(made) <= 16  # at most one a thread and run
+
+
+def test_memory_of_lists_that_were_put_together_is_given_back(limits: SetLimits) -> None:
+    limits(hash_groups__SLOTS=64, LISTING_SLOTS=64, hash_groups__LISTED=1 << 14)
+    keys = np.random.default_rng(4).integers(0, 2**50, 5000).repeat(20)
+    table = _table(np.random.default_rng(5).permutation(keys), 100_000)
+    most = []
+    for kept in (1 << 22, 1 << 10):
+        limits(hash_groups__KEPT=kept)
+        asked = [0]
+
+        def ask(_: object, node: object, nbytes: int, to: list[int] = asked) -> None:
+            to.append(nbytes if isinstance(node, Pipeline) else 0)
+
+        with (
+            patch.object(MemoryBudget, "ask", ask),
+            connected({"t": table}, fuse="always") as connection,
+        ):
+            connection.sql("select k, sum(v) from t group by k").to_arrow()
+        most.append(max(asked))
+    assert 0 < 2 * most[1] < most[0], most
 
 
 @pytest.mark.parametrize("few", [10, 1 << 15])
