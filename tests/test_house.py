@@ -236,6 +236,28 @@ def test_cores_are_counted_in_one_place() -> None:
     assert counting == ["settings.py"]
 
 
+def giving_children(source: str) -> bool:
+    """Return whether a source makes Arrow's arrays of buffers and children."""
+    return any(
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith("rray.from_buffers")
+        and (len(node.args) > 5 or "children" in {k.arg for k in node.keywords})
+        for node in ast.walk(ast.parse(source))
+    )
+
+
+def test_arrays_get_their_children_in_one_place() -> None:
+    """Which checks them: `from_buffers` ends the process for children of another type."""
+    giving = [
+        path.name
+        for path in ENGINE
+        if "from_buffers" in (text := path.read_text()) and giving_children(text)
+    ]
+    assert giving == ["nested_buffers.py"]
+    assert giving_children("pa.Array.from_buffers(t, len(a), b, children=[c])")
+    assert not giving_children("pa.Array.from_buffers(t, len(a), b, -1, 0)")
+
+
 # Folders of tests, what their files are named after, and topics that are no module's alone
 MIRRORED: dict[str, tuple[str, ...]] = {
     "codegen": ("engine/codegen",),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..plan.arrow.nested_buffers import nested_array
 from ..plan.text.uuid_text import UUID_LETTERS, uuid_letters
 
 if TYPE_CHECKING:
@@ -72,13 +73,11 @@ def _exported(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     if pa.types.is_map(arrow):
         entry = pa.struct([arrow.key_field, arrow.item_field])
         parts = [_exported(array.keys, arrow.key_type), _exported(array.items, arrow.item_type)]
-        inside = pa.Array.from_buffers(entry, len(parts[0]), [None], 0, children=parts)
+        inside = nested_array(entry, len(parts[0]), [None], parts, 0)
     else:
         inside = _exported(array.values, arrow.value_type)
     own = 1 if pa.types.is_fixed_size_list(arrow) else 2
-    return pa.Array.from_buffers(
-        arrow, len(array), array.buffers()[:own], -1, array.offset, children=[inside]
-    )
+    return nested_array(arrow, len(array), array.buffers()[:own], [inside], offset=array.offset)
 
 
 def _texts(values: pa.Array) -> pa.Array:

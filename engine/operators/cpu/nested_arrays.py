@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ExecutionError
+from ...plan.arrow.nested_buffers import nested_array
 from ...plan.types import DataType, Kind
 
 Ints = npt.NDArray[np.int64]
@@ -61,7 +62,7 @@ def _entries(array: pa.MapArray) -> pa.ListArray:
     """View maps as lists of their entries."""
     found = array.values
     arrow, buffers = pa.list_(pa.field("l", found.type)), array.buffers()[:2]
-    return pa.Array.from_buffers(arrow, len(array), buffers, -1, array.offset, children=[found])
+    return nested_array(arrow, len(array), buffers, [found], offset=array.offset)
 
 
 def check_elements(count: int) -> None:
@@ -82,7 +83,7 @@ def list_array(
     bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     nulls = 0 if valid is None else len(valid) - int(np.count_nonzero(valid))
     buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32))]
-    return pa.Array.from_buffers(arrow, len(lengths), buffers, nulls, children=[elements])
+    return nested_array(arrow, len(lengths), buffers, [elements], nulls)
 
 
 def struct_array(fields: Sequence[pa.Array], valid: Mask | None, arrow: pa.DataType) -> pa.Array:
@@ -127,5 +128,5 @@ def changed(
     if pa.types.is_map(arrow):
         entry = pa.struct([arrow.key_field, arrow.item_field])
         children = [f.cast(n.type) for f, n in zip(fields_of(elements), entry, strict=True)]
-        elements = pa.Array.from_buffers(entry, len(elements), [None], 0, children=children)
+        elements = nested_array(entry, len(elements), [None], children, 0)
     return list_array(lists.lengths, elements, valid, arrow)

@@ -1,1 +1,1 @@
-"""What Arrow's types are in SQL; imports types alone.  Start at `arrow_types.from_arrow`."""
+"""What Arrow's types are in SQL, and nested arrays of checked children; imports types alone.  Start at `arrow_types.from_arrow`."""
