@@ -45,30 +45,36 @@ def put_rows(  # type: ignore[no-untyped-def]
         going = not is_null(row, bits, first_bit, nullable)
         at, last = begin, np.int64(-1)
         copied = begin if going else end
-        while going and is_found(
-            text, begin, at, end, classes, columns, moves, ends, copies, lists, starts, tags, registers, half
-        ):  # fmt: skip
-            first, past = begin + registers[best], begin + registers[best + 1]
-            if rest != 0:
-                into = put(text, copied, first, out, into, writing)
+        is_match = True
+        while is_match:
+            is_match = going and is_found(
+                text, begin, at, end, classes, columns, moves, ends, copies, lists, starts, tags, registers, half
+            )  # fmt: skip
+            first, past, count = end, end, np.int64(0)
+            if is_match:
+                first, past = begin + registers[best], begin + registers[best + 1]
+                count = np.int64(parts)
+            # There is no empty match where the last one ended: a character stays
+            is_empty = first == past and first == last
+            if is_empty:
+                count = np.int64(0)
+            # What lies before the match comes first, in the same loop: each call of `put` is compiled where it stands
+            for part in range(-1, count):
+                is_text, here, until = True, copied, first if rest != 0 else copied
+                if part >= 0:
+                    tag, here, until = pieces[3 * part], pieces[3 * part + 1], pieces[3 * part + 2]
+                    is_text = tag >= 0
+                    if is_text:
+                        here = begin + registers[best + tag]
+                        until = begin + registers[best + tag + 1]
+                into = put(text, template, is_text, here, max(here, until), out, into, writing)
             copied = first
-            if first == past and first == last:
-                # There is no empty match where the last one ended: a character stays
+            if is_match and is_empty:
                 going = first < end
                 at = next_character(text, first, end)
-            else:
-                for part in range(parts):
-                    tag, here, until = pieces[3 * part], pieces[3 * part + 1], pieces[3 * part + 2]
-                    if tag < 0:
-                        into = put(template, np.int64(here), np.int64(until), out, into, writing)
-                    elif registers[best + tag + 1] >= 0:
-                        source = begin + registers[best + tag]
-                        stop = begin + registers[best + tag + 1]
-                        into = put(text, source, stop, out, into, writing)
+            elif is_match:
                 at = copied = last = past
                 going = every != 0
-        if rest != 0:
-            into = put(text, copied, end, out, into, writing)
         if writing == 0:
             sizes[row] = into
         row += step
@@ -84,19 +90,24 @@ def is_found(  # type: ignore[no-untyped-def]
         registers[tag] = -1
         registers[best + tag] = -1
     kind = 0 if at == begin else 2
-    state = np.int64(starts[kind])
-    place = at - begin
-    side = moved(registers, 0, half, lists, starts[kind + 1], place, place, tags)
-    while state != 0 and at < end:
-        move = state * columns + np.int64(classes[text[at]])
-        at += 1
-        state = np.int64(moves[move])
-        if copies[move] != 0:
-            place = at - begin
-            side = moved(registers, side, half, lists, copies[move], place - 1, place, tags)
-    if state != 0 and ends[state] != 0:
-        place = end - begin
-        moved(registers, side, half, lists, ends[state], place, place, tags)
+    state, place, side = np.int64(starts[kind]), at - begin, np.int64(0)
+    found, before = np.int64(starts[kind + 1]), at - begin
+    is_moved, going = True, True
+    # One call of `moved` for the beginning, each character and the end, since it is compiled where it stands
+    while going:
+        if is_moved:
+            side = moved(registers, side, half, lists, found, before, place, tags)
+        if state != 0 and at < end:
+            move = state * columns + np.int64(classes[text[at]])
+            at += 1
+            state, found = np.int64(moves[move]), np.int64(copies[move])
+            is_moved = found != 0
+            before, place = at - begin - 1, at - begin
+        else:
+            found = np.int64(ends[state]) if state != 0 else np.int64(0)
+            is_moved = going = found != 0
+            before = place = end - begin
+            state = np.int64(0)
     return registers[best + 1] >= 0
 
 
@@ -121,11 +132,11 @@ def moved(registers, side, half, lists, at, before, now, tags):  # type: ignore[
 
 
 @njit(error_model="numpy")
-def put(source, at, end, out, into, writing):  # type: ignore[no-untyped-def]
-    """Write bytes where that is wanted, and return where the next ones go."""
+def put(text, template, is_text, at, end, out, into, writing):  # type: ignore[no-untyped-def]
+    """Write bytes of the text or the template where that is wanted, and return where the next ones go."""
     if writing != 0:
-        for i in range(end - at):
-            out[into + i] = source[at + i]
+        for i in range(at, end):
+            out[into + i - at] = text[i] if is_text else template[i]
     return into + (end - at)
 
 
