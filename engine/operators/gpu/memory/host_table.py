@@ -167,14 +167,29 @@ def sorted_order(
     """Return the row numbers in the order of `sort.sorted_rows`, or the `first` of them; rows with equal keys keep theirs."""
     lead = ranks(columns, keys[0])
     if first is None or len(lead) < 2 * first:
-        rest = [ranks(columns, key) for key in keys[1:]]
-        return ascending([lead, *rest])[:first]
-    candidates = least(lead, first)
-    rest = []
-    if keys[1:]:
-        chosen = columns.renamed((k.column, k.column) for k in keys[1:]).take(candidates)
-        rest = [ranks(chosen, key) for key in keys[1:]]
-    return candidates[ascending([lead[candidates], *rest])[:first]]
+        return ascending([lead, *(ranks(columns, key) for key in keys[1:])])[:first]
+    chosen = _candidates(columns, keys, first, lead)
+    among = columns.renamed((k.column, k.column) for k in keys[1:]).take(chosen)
+    return chosen[ascending([lead[chosen], *(ranks(among, key) for key in keys[1:])])[:first]]
+
+
+def _candidates(
+    columns: HostColumns, keys: Sequence[p.Order], first: int, lead: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the numbers of rows, ascending, among which are the `first`: where many tie in a key, the next one chooses."""
+    sure, rows = [], np.arange(len(lead))
+    for key in keys:
+        if key is not keys[0]:
+            lead = ranks(columns.renamed([(key.column, key.column)]).take(rows), key)
+        among = least(lead, first)
+        rows, lead = rows[among], lead[among]
+        if len(rows) < 2 * first:
+            break
+        is_tied = lead == lead.max()
+        sure.append(rows[~is_tied])
+        first -= len(sure[-1])
+        rows = rows[is_tied]
+    return np.sort(np.concatenate([*sure, rows]))
 
 
 def least(lead: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.int64]:
