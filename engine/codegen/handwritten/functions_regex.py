@@ -45,8 +45,7 @@ def put_rows(  # type: ignore[no-untyped-def]
         going = not is_null(row, bits, first_bit, nullable)
         at, last = begin, np.int64(-1)
         copied = begin if going else end
-        is_match = True
-        while is_match:
+        while True:
             is_match = going and is_found(
                 text, begin, at, end, classes, columns, moves, ends, copies, lists, starts, tags, registers, half
             )  # fmt: skip
@@ -68,11 +67,13 @@ def put_rows(  # type: ignore[no-untyped-def]
                         here = begin + registers[best + tag]
                         until = begin + registers[best + tag + 1]
                 into = put(text, template, is_text, here, max(here, until), out, into, writing)
+            if not is_match:
+                break
             copied = first
-            if is_match and is_empty:
+            if is_empty:
                 going = first < end
                 at = next_character(text, first, end)
-            elif is_match:
+            else:
                 at = copied = last = past
                 going = every != 0
         if writing == 0:
