@@ -71,7 +71,7 @@ def put_rows(  # type: ignore[no-untyped-def]
                 break
             copied = first
             if is_empty:
-                going = first < end
+                going = bool(first < end)
                 at = next_character(text, first, end)
             else:
                 at = copied = last = past
