@@ -41,7 +41,7 @@ _PLAIN = _all_but(
     *("inputs", "names", "parameters", "tables", "body", "grouping", "accumulators", "folded"),
     *("calls", "relations", "elements", "late", "kept_keys"),
 )
-_INPUT = _all_but(Input, "column", "values")
+_INPUT = _all_but(Input, "column", "encoding")
 _ELEMENT = _all_but(Element, "input")
 _PARAMETER = _all_but(Parameter, "value", "meaning")
 _TABLE = _all_but(TableParameter, "array")
@@ -88,7 +88,7 @@ def _body(statements: Iterable[Statement]) -> Shape:
 
 
 def _input(source: Input, program: Program) -> Shape:
-    return program.names[source.column], source.values is None, _INPUT(source)
+    return program.names[source.column], source.encoding.form, _INPUT(source)
 
 
 def _grouping(program: Program) -> Shape:

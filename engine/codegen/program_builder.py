@@ -19,10 +19,8 @@ from .loop import (
     Apply,
     Convert,
     Doubt,
-    Function,
     Guard,
     Let,
-    Lookup,
     Machine,
     Name,
     Number,
@@ -171,7 +169,7 @@ class ProgramBuilder:
         if self._is_loaded_here(source, code):
             held: Term = Number(0, register)
             if reading.rows:
-                held = Convert(Lookup(name, self._place(reading), register), register)
+                held = source.code_at(name, self._place(reading))
             self.state(Let(code, held))
         return code
 
@@ -185,10 +183,7 @@ class ProgramBuilder:
         if self._is_loaded_here(source, valid):
             parts: list[Term] = [self.present(reading)] if reading.optional else []
             if source.nullable and reading.rows:
-                at = self._place(reading)
-                parts.append(
-                    Function("bit_at", (Name(f"{name}_bits", Machine.I32), at), Machine.BOOL)
-                )
+                parts.append(source.valid_at(name, self._place(reading)))
             self.state(Let(valid, true_and(parts) or Number(False, Machine.BOOL)))
         return valid
 

@@ -13,7 +13,6 @@ from ..plan.expr import FALSE, TRUE, Column, Expr, new_column
 from ..plan.physical import Physical, ValuesScan
 from ..plan.types import BOOLEAN
 from ..storage.columns.encodings import EncodedColumn
-from .loop import Machine
 from .ranges import IntegerRange
 from .typed_values import Input, NotFusable
 
@@ -82,20 +81,14 @@ MOST_STRINGS = 1 << 16  # different ones: a kernel that reads more of them gains
 
 def input_of(column: Column, encoded: EncodedColumn) -> Input:
     """Describe an encoded column: its codes, and what values they stand for."""
-    encoding, machine = encoded.encoding, None
-    if encoding.is_float:
-        machine = Machine.F32 if encoding.width == 4 else Machine.F64
+    encoding = encoded.encoding
     codes = encoding.count(encoded.high)
-    whole = codes is None and machine is None
+    whole = codes is None and not encoding.is_float
     return Input(
         column,
-        encoding.width,
+        encoding,
         encoded.validity is not None,
-        encoding.base,
-        encoding.step,
         codes,
-        encoding.values,
-        machine,
         IntegerRange(encoded.low or 0, encoded.high or 0) if whole else None,
         encoded.ascending and not whole,
         encoded.clustered,

@@ -10,8 +10,8 @@ from ..errors import FuselineError
 from ..plan.expr import Column
 from ..plan.physical import Physical
 from ..plan.types import DataType, Kind
-from ..storage.columns.encodings import Array
-from .loop import Apply, Machine, Term
+from ..storage.columns.encodings import Array, Encoding
+from .loop import Apply, Convert, Function, Lookup, Machine, Name, Term
 from .ranges import IntegerRange
 
 
@@ -29,25 +29,44 @@ class Multiplied(NotFusable):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One encoded column as a pipeline reads it: value = base + step * code, or an index into `values`.
+    """One encoded column as a pipeline reads it: what a code stands for, its `encoding` says.
 
-    `width` is the bytes of a code; `codes` how many different codes there may be, None where the code is the value itself:
-    for floats (`machine` F32 or F64) and for integers of 8 bytes (`raw`, their interval).  `values` is the sorted
-    dictionary, an Arrow array.  `ascending`: no row's value is NULL, and each is greater than that of the row before; `clustered`: none
-    is NULL or less than that of the row before, and few rows have the same.
+    `codes` is how many different codes there may be, None where the code is the value itself: for floats (`machine` F32 or F64) and
+    for integers of 8 bytes (`raw`, their interval).  `ascending`: no row's value is NULL, and each is greater than that of the row
+    before; `clustered`: none is NULL or less than that of the row before, and few rows have the same.
     """
 
     column: Column
-    width: int
+    encoding: Encoding
     nullable: bool
-    base: int = 0
-    step: int = 1
     codes: int | None = None
-    values: pa.Array | None = None
-    machine: Machine | None = None
     raw: IntegerRange | None = None
     ascending: bool = False
     clustered: bool = False
+
+    @property
+    def width(self) -> int:
+        """The bytes of a code."""
+        return self.encoding.width
+
+    @property
+    def base(self) -> int:
+        return self.encoding.base
+
+    @property
+    def step(self) -> int:
+        return self.encoding.step
+
+    @property
+    def values(self) -> pa.Array | None:
+        """The sorted dictionary."""
+        return self.encoding.values
+
+    @property
+    def machine(self) -> Machine | None:
+        if not self.encoding.is_float:
+            return None
+        return Machine.F32 if self.encoding.width == 4 else Machine.F64
 
     @property
     def interval(self) -> IntegerRange:
@@ -64,6 +83,19 @@ class Input:
         if self.machine is not None:
             return self.machine
         return Machine.I32 if self.codes is not None and self.codes <= 2**31 else Machine.I64
+
+    def arrays(self, name: str) -> list[tuple[str, str]]:
+        """The arguments of a kernel that reads the column row by row, called `name`, and the NumPy types of their elements."""
+        found = [(f"{name}{ending}", kind) for ending, kind in self.encoding.arrays]
+        return [*found, (f"{name}_bits", "uint8")] if self.nullable else found
+
+    def code_at(self, name: str, row: Term) -> Term:
+        """The code of a row, in a register."""
+        return Convert(Lookup(name, row, self.register), self.register)
+
+    def valid_at(self, name: str, row: Term) -> Term:
+        """Whether a row of a column that has NULLs has a value."""
+        return Function("bit_at", (Name(f"{name}_bits", Machine.I32), row), Machine.BOOL)
 
 
 @dataclass(frozen=True, slots=True)

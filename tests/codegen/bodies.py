@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from fuseline.codegen.compile_pipeline import Limits, Stages, stages
-from fuseline.codegen.loop import Machine, Statement
+from fuseline.codegen.loop import Statement
 from fuseline.codegen.program import Program
 from fuseline.codegen.typed_values import Input, NotFusable
 from fuseline.plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
@@ -26,6 +26,7 @@ from fuseline.plan.physical import (
 )
 from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, DataType
+from fuseline.storage.columns.encodings import TRUTHS, Dictionary, Narrow, Plain
 
 LIMITS = Limits(1 << 14)
 
@@ -72,17 +73,17 @@ class Tables:
     def column(self, leaf: Physical, column: Column) -> Input:
         held, nullable = self.held[column], column in self.nullable
         if held is float:
-            return Input(column, 8, nullable, machine=Machine.F64)
+            return Input(column, Plain(8), nullable)
         if isinstance(held, list):
-            return Input(column, 1, nullable, codes=len(held), values=pa.array(sorted(held)))
+            return Input(column, Dictionary(pa.array(sorted(held)), 1), nullable, len(held))
         if not isinstance(held, tuple):
             raise NotFusable(f"{column.name} has no encoding")
         low, high = held
-        return Input(column, 4, nullable, low, 1, high - low + 1)
+        return Input(column, Narrow(low, 1, 4), nullable, high - low + 1)
 
     def derived(self, leaf: Physical, expr: Expr) -> Input:
         self.derivations.append(expr)
-        return Input(new_column("derived", expr.type), 1, False, 0, 1, 2)
+        return Input(new_column("derived", expr.type), TRUTHS, False, 2)
 
     def fold(self, expr: Expr, source: Input) -> Any:
         assert source.codes is not None

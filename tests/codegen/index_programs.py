@@ -39,16 +39,17 @@ from fuseline.codegen.typed_values import Element, Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import Stored
 from fuseline.plan.types import INTEGER
+from fuseline.storage.columns.encodings import Narrow
 
 I32, I64, BOOL = Machine.I32, Machine.I64, Machine.BOOL
 KEYS = 150  # their domain is 0 to KEYS - 1
 ROW = Name("row", I64)
 ROW_1 = Name("row1", I32)
 
-FACT_KEY = Input(new_column("fact_key", INTEGER), 1, True, codes=KEYS)
-AMOUNT = Input(new_column("amount", INTEGER), 2, False, base=-50, codes=1000)
-BUILD_KEY = Input(new_column("build_key", INTEGER), 1, True, codes=KEYS)
-PRICE = Input(new_column("price", INTEGER), 4, True, codes=10**6)
+FACT_KEY = Input(new_column("fact_key", INTEGER), Narrow(0, 1, 1), True, KEYS)
+AMOUNT = Input(new_column("amount", INTEGER), Narrow(-50, 1, 2), False, 1000)
+BUILD_KEY = Input(new_column("build_key", INTEGER), Narrow(0, 1, 1), True, KEYS)
+PRICE = Input(new_column("price", INTEGER), Narrow(0, 1, 4), True, 10**6)
 NAMES = {i.column: i.column.name for i in (FACT_KEY, AMOUNT, BUILD_KEY, PRICE)}
 
 

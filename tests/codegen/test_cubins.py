@@ -16,11 +16,11 @@ from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct, Index, Layer
-from fuseline.codegen.loop import Machine
 from fuseline.codegen.program import Program
 from fuseline.codegen.typed_values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import DOUBLE
+from fuseline.storage.columns.encodings import Plain
 from tests.codegen.index_programs import (
     FACT_KEY,
     build_program,
@@ -132,7 +132,7 @@ def test_a_queue_of_survivors(rows: int) -> None:
     """Row numbers take 64 bits where a table has too many for 32; a column that few rows need is loaded alone, a double too."""
     program = main_program("inner", index(Direct, linked=False))
     first, *others = program.relations
-    amount = Input(new_column("amount", DOUBLE), 8, True, machine=Machine.F64)
+    amount = Input(new_column("amount", DOUBLE), Plain(8), True)
     names = program.names | {amount.column: "amount"}
     where = replace(first, rows=rows)
     program = replace(program, relations=(where, *others), inputs=(FACT_KEY, amount), names=names)

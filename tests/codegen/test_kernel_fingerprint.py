@@ -20,7 +20,7 @@ from fuseline.codegen.kernel_fingerprint import shape, shares
 from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.program import Program
 from fuseline.codegen.typed_values import Parameter
-from fuseline.storage.columns.encodings import EncodedColumn
+from fuseline.storage.columns.encodings import REGISTER, EncodedColumn
 from tests.compare import connected
 
 from .index_programs import index, main_program
@@ -54,7 +54,7 @@ CHANGES: dict[str, Callable[[Program], Program]] = {
     "body": lambda p: replace(p, body=p.body[:-1]),
     "keep": lambda p: replace(p, keep=Name("keep", Machine.BOOL)),
     "names": lambda p: replace(p, names={c: f"{n}_2" for c, n in p.names.items()}),
-    "width": lambda p: replace(p, inputs=tuple(replace(i, width=8) for i in p.inputs)),
+    "width": lambda p: replace(p, inputs=tuple(replace(i, encoding=REGISTER) for i in p.inputs)),
     "nullable": lambda p: replace(p, inputs=tuple(replace(i, nullable=False) for i in p.inputs)),
     "rows": lambda p: replace(p, relations=tuple(replace(r, rows=7) for r in p.relations)),
     "count_bits": lambda p: replace(p, count_bits=8),

@@ -199,9 +199,7 @@ def signature(program: Program) -> Signature:
     """Name and type of each parameter, in order; `[T]` is an array."""
     found = [("start", "int64"), ("end", "int64")]
     for i in (*program.inputs, *(e.input for e in program.elements)):
-        name = program.names[i.column]
-        found.append((name, f"[{_code_type(i)}]"))
-        found += [(f"{name}_bits", "[uint8]")] if i.nullable else []
+        found += [(name, f"[{kind}]") for name, kind in i.arrays(program.names[i.column])]
     found += [(b.name, f"[{b.type}]") for b in program.buffers]
     found += [(p.name, p.machine.value) for p in program.parameters]
     found += [(t.name, f"[{t.machine.value}]") for t in program.tables]
@@ -222,13 +220,6 @@ def signature(program: Program) -> Signature:
     ]
 
 
-def _code_type(source: Input) -> str:
-    """NumPy's name of a column's codes."""
-    if source.machine is not None:
-        return source.machine.value
-    return "int64" if source.codes is None else f"uint{8 * source.width}"
-
-
 def is_wide(program: Program) -> bool:
     """Whether the accumulators of a group lie side by side; a hash table begins with as many slots."""
     grouping = program.grouping
@@ -247,7 +238,7 @@ def leave(row: str) -> list[str]:
 def load(source: Input, program: Program) -> list[str]:
     """Read one row's code, and its validity where the column has NULLs."""
     name = program.names[source.column]
-    lines = [f"{name}_code = np.{source.register.value}({name}[row])"]
+    lines = [f"{name}_code = {text(source.code_at(name, Name('row', Machine.I64)), select)}"]
     if source.nullable:
         byte = f"np.int32({name}_bits[row >> np.uint64(3)])"
         lines.append(f"{name}_valid = ({byte} >> np.int32(row & np.uint64(7))) & 1 != 0")

@@ -235,6 +235,4 @@ def _index_parameters(program: Program) -> list[tuple[str, str]]:
 
 def _row_parameters(source: Input, program: Program) -> list[tuple[str, str]]:
     """A column that is read row by row."""
-    name, wide = program.names[source.column], "int64" if source.width == 8 else None
-    code = source.machine.value if source.machine else wide or f"uint{8 * source.width}"
-    return [(name, f"*{code}"), *([(f"{name}_bits", "*uint8")] if source.nullable else [])]
+    return [(name, f"*{kind}") for name, kind in source.arrays(program.names[source.column])]

@@ -15,7 +15,6 @@ from itertools import chain, takewhile
 from ..indexes.layers import Bitmap, BloomFilter, Buckets, Identity, Layer
 from ..loop import (
     Apply,
-    Convert,
     Doubt,
     Each,
     Function,
@@ -240,11 +239,11 @@ def _with_loads(
     before: list[list[Statement]] = [[] for _ in range(len(body) + 1)]
     for source in late:
         name, (code, valid) = program.names[source.column], _names(program, source)
-        held = Convert(Lookup(name, ROW, source.register), source.register)
-        bit = Function("bit_at", (Name(f"{name}_bits", Machine.I32), ROW), Machine.BOOL)
         loads = before[_first_use({code, valid}, body, read)]
-        loads += [Let(Name(code, source.register), held)] if code in wanted else []
-        loads += [Let(Name(valid, Machine.BOOL), bit)] if valid in wanted else []
+        if code in wanted:
+            loads.append(Let(Name(code, source.register), source.code_at(name, ROW)))
+        if valid in wanted:
+            loads.append(Let(Name(valid, Machine.BOOL), source.valid_at(name, ROW)))
     *others, last = before
     return (*(s for loads, own in zip(others, body, strict=True) for s in (*loads, own)), *last)
 

@@ -261,7 +261,7 @@ def domain(source: Input) -> pa.Array:
     codes[-1] = 0
     valid = np.ones(len(codes), np.bool_)
     valid[-1] = False
-    return arrow_array(codes * source.step + source.base, valid, data_type, None)
+    return arrow_array(source.encoding.registers(codes), valid, data_type, None)
 
 
 def arrow_array(

@@ -14,6 +14,7 @@ import threading
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ import pyarrow as pa
 from ...plan.types import DataType, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
 
 T = TypeVar("T")
@@ -102,6 +103,16 @@ class Encoding(ABC):
     def count(self, high: int | None) -> int | None:
         """Return how many different codes there may be, `high` being the highest value; None where values are codes."""
         return None
+
+    @property
+    def form(self) -> Hashable:
+        """What kernels are made for: all but the values of a dictionary."""
+        return type(self), self.width, self.base, self.step
+
+    @property
+    def arrays(self) -> tuple[tuple[str, str], ...]:
+        """What kernels read besides a bitmap: arrays by what follows the column's name in theirs, and the NumPy types of elements."""
+        return (("", self.code_type.name),)
 
     @property
     def code_type(self) -> np.dtype[np.integer]:
@@ -234,6 +245,11 @@ class EncodedColumn:
         """The bytes of codes and of the bitmap, without padding."""
         bitmap = 0 if self.validity is None else -(-self.rows // 8)
         return self.rows * self.encoding.width + bitmap
+
+    @cached_property
+    def arrays(self) -> tuple[Array, ...]:
+        """What kernels read of a column on the host: the arrays of its encoding, and the bitmap where there are NULLs."""
+        return (self.codes,) if self.validity is None else (self.codes, self.validity)
 
     @property
     def may_be_clustered(self) -> bool:

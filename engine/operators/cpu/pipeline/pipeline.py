@@ -10,8 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.cpu import host_kernels
@@ -237,11 +235,7 @@ def _arguments(made: Program, leaves: Leaves) -> list[Array]:
     """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
     arrays: list[Array] = []
     for leaf, column in made.read:
-        encoded = leaves.columns[id(leaf), column.id]
-        codes = encoded.codes
-        arrays.append(codes.view(np.uint8) if codes.dtype == np.bool_ else codes)
-        if encoded.validity is not None:
-            arrays.append(encoded.validity)
+        arrays += leaves.columns[id(leaf), column.id].arrays
     return arrays
 
 
