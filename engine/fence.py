@@ -27,6 +27,7 @@ from .errors import (
     WrongArguments,
     nearest,
 )
+from .requirements import requirements
 
 T = TypeVar("T")
 
@@ -216,6 +217,9 @@ def internal_error(error: BaseException) -> InternalError:
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     what = str(error).strip().split("\n")[0].rstrip(".")
     cause = type(error).__name__ + (f": {what}" if what else "") + notes
+    misfit = next((r.misfit for r in requirements() if r.extra is None and r.misfit), None)
+    if misfit is not None:
+        return InternalError(f"Something went wrong inside Fuseline: {cause}. {misfit}")
     versions = [f"Python {platform.python_version()}", platform.platform()]
     for package in ("pyarrow", "fuseline"):
         with suppress(PackageNotFoundError):

@@ -40,8 +40,8 @@ def frame_class() -> type[Frame]:
 
 
 def _import(device: Device) -> None:
-    # What is missing is reported by the query that needs it
-    with suppress(ImportError):
+    # What is missing or of another version is reported by the query that needs it
+    with suppress(ImportError, AttributeError):
         for name in MODULES:
             import_module(name, __package__)
         if device == "gpu":

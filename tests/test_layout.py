@@ -30,7 +30,8 @@ STORE = GROUND | {"storage", "catalog"}
 OPERATE = STORE | {"codegen", "operators", "progress"}
 FLOORS: dict[str, set[str]] = {
     "errors": set(),
-    "fence": {"errors"},
+    "requirements": set(),
+    "fence": {"errors", "requirements"},
     "setting_values": {"errors"},
     "settings": {"errors", "setting_values"},
     "stopping": {"errors"},

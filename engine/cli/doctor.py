@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from itertools import groupby
 
 from ..errors import FuselineError, install
+from ..requirements import requirements
 
-PACKAGES = {
-    "base": ("pyarrow", "numpy", "numba", "sqlglot", "rich", "typer"),
-    "cuda13": ("pylibcudf-cu13", "rmm-cu13", "numba-cuda", "cuda-core", "cuda-bindings"),
-    "cudf": ("cudf-cu13", "cupy-cuda13x"),
-    "dask": ("dask", "distributed"),
-}
 QUERY = "SELECT sum(range) AS total FROM range(1000) WHERE range % 2 = 0"
 EXPECTED = 249500
 
@@ -26,9 +22,15 @@ def examine(cluster: str | None = None, device: str = "auto") -> bool:
     console.print(
         f"fuseline {version('fuseline')}, Python {sys.version.split()[0]}, {platform.platform()}"
     )
-    for extra, packages in PACKAGES.items():
-        found = [f"{p} {v}" if (v := _version(p)) else f"{p} -" for p in packages]
-        console.print(f"{extra:>8}: " + ", ".join(found))
+    for extra, group in groupby(requirements(), lambda r: r.extra):
+        wanted = list(group)
+        console.print(
+            f"{extra or 'base':>11}: "
+            + ", ".join(f"{r.package} {r.installed or '-'}" for r in wanted)
+        )
+        if wanted[0].installed:  # the library that the extra is for
+            for misfit in filter(None, [r.misfit for r in wanted]):
+                console.print(f"{'warning':>11}: {misfit}")
     healthy = _answers(console, "cpu")
     if cluster is not None:
         from .cluster_commands import examine_cluster
@@ -37,9 +39,9 @@ def examine(cluster: str | None = None, device: str = "auto") -> bool:
     reason = _gpu_missing()
     if reason is None:
         for line in _gpu_lines():
-            console.print(f"{'gpu':>8}: {line}")
+            console.print(f"{'gpu':>11}: {line}")
         return _answers(console, "gpu") and healthy
-    console.print(f"{'gpu':>8}: not used. {reason}")
+    console.print(f"{'gpu':>11}: not used. {reason}")
     return healthy
 
 
@@ -54,16 +56,16 @@ def _answers(console: object, device: str) -> bool:
         with connect(device=device) as connection:
             (answer,) = connection.sql(QUERY).fetchall()[0]
     except FuselineError as error:
-        console.print(f"{device:>8}: a query failed: {error}")
+        console.print(f"{device:>11}: a query failed: {error}")
         return False
     right = int(answer) == EXPECTED
-    console.print(f"{device:>8}: {'answers queries' if right else f'WRONG ANSWER {answer}'}")
+    console.print(f"{device:>11}: {'answers queries' if right else f'WRONG ANSWER {answer}'}")
     return right
 
 
 def _gpu_missing() -> str | None:
     """Return why the GPU cannot be used, with the remedy, or None."""
-    if _version("pylibcudf-cu13") is None and not _importable("pylibcudf"):
+    if not _importable("pylibcudf"):
         return f"pylibcudf is not installed: {install('cuda13')}."
     from ..operators import gpu
 
@@ -82,10 +84,3 @@ def _importable(module: str) -> bool:
     from importlib.util import find_spec
 
     return find_spec(module) is not None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
