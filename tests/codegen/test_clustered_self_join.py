@@ -67,6 +67,17 @@ QUERIES = {
     "in a build side": "select count(*), sum(c) from d where d.w in (select a.w from t a where exists "
     "(select * from t b where b.k = a.k and b.w > a.w))",
 }
+# By several keys, of which rows are in the order of one
+SEVERAL = {
+    "inner": "select count(*), sum(a.v), sum(b.w) from t a join t b on a.k = b.k and a.n = b.n and a.v < b.w",
+    "the second one": "select a.v, count(*), sum(b.w) from t a join t b on a.v = b.v and a.k = b.k and a.w < b.w group by a.v",
+    "equal nulls": "select count(*), sum(b.w) from t a join t b on a.n is not distinct from b.n and a.k = b.k and a.w <= b.w",
+    "rows": "select a.v, b.w, a.n from t a join t b on a.k = b.k and a.n = b.n and a.v = b.v",
+    "exists": EXISTS.format("", "b.n = a.n and b.w < a.w"),
+    "not exists": EXISTS.format("not ", "b.v = a.v and b.w <> a.w"),
+    "left": "select count(*), sum(a.v), sum(b.w), count(b.k) from t a left join t b on a.k = b.k and a.n = b.n",
+    "three": "select count(*), sum(a.v) from t a join t b on a.w = b.w and a.k = b.k and a.v = b.v where b.n > 0 or b.w < 9",
+}
 
 
 def tables(keys: Any) -> dict[str, pa.Table]:
@@ -103,6 +114,28 @@ def test_rows_are_found_around_each_other(query: str, found: list[bool]) -> None
 def test_keys_in_order(query: str, keys: str, found: list[bool]) -> None:
     assert_fused_joins(QUERIES[query], tables(KEYS[keys]))
     assert any(found)
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [*((query, "short runs") for query in SEVERAL), ("left", "a long run"), ("inner", "extremes")],
+)
+def test_several_keys(query: str, keys: str, found: list[bool]) -> None:
+    assert_fused_joins(SEVERAL[query], tables(KEYS[keys]))
+    assert any(found)
+
+
+@pytest.mark.parametrize("query", ["equal nulls", "not exists"])
+@pytest.mark.parametrize("keys", ["not in order", "nulls", "none"])
+def test_several_keys_in_no_order(query: str, keys: str, found: list[bool]) -> None:
+    assert_same_as_duckdb(SEVERAL[query], tables(OTHERS[keys]), fuse=("always", "never"))
+    assert not any(found)
+
+
+def test_keys_of_other_columns_need_an_index(found: list[bool]) -> None:
+    query = "select count(*), sum(a.v) from t a join t b on a.k = b.k and a.v = b.w"
+    assert_same_as_duckdb(query, tables(KEYS["short runs"]), fuse=("always", "never"))
+    assert not any(found)
 
 
 @pytest.mark.parametrize("keys", OTHERS)

@@ -129,8 +129,8 @@ class ChainStatements:
         probing: Joining | None = neighbours(self, step, scope, wanted)
         if probing is None:
             step, side = self.builds.join(step, wanted, self.counts)
-            node = step.node
-            probing = Joining(self, step, side, scope, bool(payload(node, wanted)))
+            probing = Joining(self, step, side, scope, bool(payload(step.node, wanted)))
+        node = probing.node
         equal = {built: scope[probed] for built, probed in equal_keys(node).items()}
         if node.kind.is_membership:
             return scope | probing.membership()
