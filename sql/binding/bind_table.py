@@ -19,6 +19,7 @@ from fuseline.errors import (
 )
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.composed.json_calls import ENTRY_TABLES
+from fuseline.plan.composed.sampling import ROW_ID, with_row_ids
 from fuseline.plan.copies import fresh
 from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.expr import Column, ColumnRef, new_column
@@ -212,11 +213,23 @@ def _of_table(
         fields = getattr(table, "all_fields")  # noqa: B009 - it has both
         return named(*_scan(table, fields), node, default, place=place)
     source = named(*_scan(table, table.fields), node, default, place=place)
+    if place is not None and ROW_ID in around.session.text.lower():
+        source = _with_row_ids(source)
     if not unsupported:
         return source
     refused = {name.lower(): (name, data_type) for name, data_type in unsupported.items()}
     relations = tuple(dataclasses.replace(r, refused=refused) for r in source.relations)
     return dataclasses.replace(source, relations=relations)
+
+
+def _with_row_ids(source: Source) -> Source:
+    """Number the rows of a table from 0 on, as `rowid`, which * does not show; a column of that name goes before."""
+    relation = source.relations[0]
+    if ROW_ID in relation.by_name:
+        return source
+    plan, made = with_row_ids(source.plan)
+    known = dataclasses.replace(relation, also=((ROW_ID, made),))
+    return dataclasses.replace(source, plan=plan, relations=(known,))
 
 
 def _scan(

@@ -344,7 +344,7 @@ class Scope:
         name = names[-1].lower()
         for relation in self.relations:
             if len(names) == 1 or (relation.name or "").lower() == names[-2].lower():
-                for spelled, _ in relation.columns:
+                for spelled, _ in (*relation.columns, *relation.also):
                     if spelled.lower() == name:
                         return spelled
         return None

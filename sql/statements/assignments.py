@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -11,6 +11,7 @@ from fuseline.errors import CatalogError, InvalidQuery, UnknownName, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import rules_of
+from fuseline.plan.composed.sampling import ROW_ID
 from fuseline.plan.expr import ColumnRef, Expr, new_column
 from fuseline.plan.logical import CatalogTable, Item, Logical, Project
 from fuseline.plan.types import BIGINT, DataType
@@ -49,13 +50,22 @@ class Target:
     def of(cls, node: exp.Expr, scope: Scope) -> Target:
         table, alias = target_table(node, scope), alias_of(node)
         existing = numbered(table)
-        return cls(table, alias, existing, source_of(existing, alias))
+        return cls(table, alias, existing, _with_row_ids(source_of(existing, alias)))
 
     @property
     def number(self) -> Item:
         """The number of a row, passed on."""
         column = self.source.plan.columns[-1]
         return column, ColumnRef(column)
+
+
+def _with_row_ids(rows: Source) -> Source:
+    """Name the numbers of the rows, the last column of the plan, `rowid` where no column is called so."""
+    (relation,) = rows.relations
+    if ROW_ID in relation.by_name:
+        return rows
+    known = replace(relation, also=((ROW_ID, rows.plan.columns[-1]),))
+    return replace(rows, relations=(known,))
 
 
 def numbered(table: CatalogTable) -> StandIn:

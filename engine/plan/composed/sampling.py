@@ -1,4 +1,4 @@
-"""Samples of rows, by what random() draws for their numbers."""
+"""Rows with their numbers, and samples of rows by what random() draws for these."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..window.window_call import WHOLE, WindowCall
 from ..window.window_node import Window
 
 ROW_NUMBER = WindowCall("row_number", (), BIGINT)
+ROW_ID = "rowid"  # what queries call the numbers of a table's rows
 SEED_BITS = 62
 _BLOCK = 2048  # rows of which SYSTEM takes all or none, as DuckDB
 
@@ -36,6 +37,15 @@ def sample_share(plan: Logical, share: float, seed: Expr, method: Method) -> Log
     if method == "RESERVOIR":
         return _without_number(_share_by_draw(rows, number, seed, share), plan)
     return _without_number(Filter(rows, _below(ColumnRef(number), seed, share, method)), plan)
+
+
+def with_row_ids(plan: Logical) -> tuple[Logical, Column]:
+    """Return a plan with one more column: the numbers of its rows from 0 on, in the order in which they lie."""
+    rows, number = _numbered(plan)
+    made = new_column(ROW_ID, BIGINT)
+    row_id = infer.call("sub", [ColumnRef(number), Literal(1, BIGINT)])
+    kept = tuple((column, ColumnRef(column)) for column in plan.columns)
+    return Project(rows, (*kept, (made, infer.cast(row_id, BIGINT)))), made
 
 
 def _numbered(plan: Logical) -> tuple[Logical, Column]:
