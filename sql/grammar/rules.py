@@ -18,7 +18,8 @@ columns     <- '(' NAME (',' NAME)* ','? ')'
 tail        <- (set term)* order? limits?
 set         <- ('union' / 'intersect' / 'except') ('all' / 'distinct')? ('by' 'name')?
 term        <- '(' (query / about) ')' / select / from_first / values / 'table' dotted / pivot / unpivot
-pivot       <- 'pivot' pivoted 'on' exprs ('using' items)? grouped?
+pivot       <- 'pivot' pivoted ('on' pivot_on (',' pivot_on)* ','?)? ('using' items)? grouped?
+pivot_on    <- pivot_axis / expr
 unpivot     <- 'unpivot' pivoted 'on' items ('into' 'name' NAME 'value' NAME (',' NAME)*)?
 pivoted     <- ('lateral'? '(' inside ')' / STRING / dotted arguments?) table_name?
 grouped     <- 'group' 'by' dotted (',' dotted)* ','?
@@ -67,8 +68,8 @@ table_from  <- '(' inside ')' / unwrapped
 unwrapped   <- 'lateral' '(' inside ')' / values / STRING / 'glob' arguments / 'lateral'? dotted (arguments ('with' 'ordinality')?)?
 named       <- table_name? ('tablesample' sampled)?
 pivoting    <- ('pivot' '(' items ('for' pivot_axis+) grouped? ')' / 'unpivot' (('include' / 'exclude') 'nulls')? '(' (NAME / columns) 'for' pivot_axis ')') table_name?
-pivot_axis  <- (dotted / paren) 'in' '(' pivot_value (',' pivot_value)* ','? ')'
-pivot_value <- expr ('as'? NAME)?
+pivot_axis  <- (dotted / paren) 'in' ('(' pivot_value (',' pivot_value)* ','? ')' / dotted)
+pivot_value <- expr ('as' STRING / 'as'? NAME)?
 table_name  <- ('as' (NAME / STRING) / NAME) aliases?
 aliases     <- '(' (NAME / STRING) (',' (NAME / STRING))* ','? ')'
 inside      <- plain_query / about / '(' inside ')' (joined / set term tail / order limits? / limits)? / prefix table_from joined / unwrapped joined

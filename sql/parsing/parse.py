@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import re
 import sys
 import traceback
 from contextvars import ContextVar
@@ -33,6 +32,7 @@ from fuseline.sql.parsing.methods import with_methods
 from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
+from fuseline.sql.parsing.tree_mends import mend_empty_formats, refuse_empty_group
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 from fuseline.sql.parsing.written_items import written_as
 from fuseline.sql.parsing.wrong_calls import wrong_arguments
@@ -159,6 +159,9 @@ class Parser(DuckDBParser):
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         return self._parse_csv(self._parse_item), None
 
+    def _parse_named_window(self) -> exp.Expr | None:
+        return self._parse_noted(super()._parse_named_window)
+
     def _parse_returning(self) -> exp.Returning | None:
         if not self._match(TokenType.RETURNING):
             return None
@@ -229,10 +232,24 @@ class Parser(DuckDBParser):
         return self._parse_query_modifiers(self._parse_set_operations(query)) or query
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        if self._curr.token_type is TokenType.L_PAREN and self._has_aliases():  # of PIVOT's values
+            values = self._parse_wrapped_csv(self._parse_expression)
+            return self.expression(exp.In(this=this, expressions=values))
         if self._curr.token_type is not TokenType.L_BRACKET:
             return super()._parse_in(this, alias)
         # x IN [a, b] looks into a list, whose NULLs are values, and sqlglot takes it for x IN (a, b)
         return self.expression(exp.In(this=this, field=self._parse_bitwise()))
+
+    def _has_aliases(self) -> bool:
+        """Whether AS stands in the parentheses that open here, and not deeper."""
+        depth = 0
+        for token in self._tokens[self._index :]:
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            if depth == 0 or token.token_type in (TokenType.SELECT, TokenType.FROM):
+                return False
+            if depth == 1 and token.token_type is TokenType.ALIAS:
+                return True
+        return False
 
     def _parse_ddl_select(self) -> exp.Expr | None:
         if self._match_set(_PIVOTS):
@@ -296,7 +313,6 @@ class Parser(DuckDBParser):
         return self.expression(_BINARY[symbol](this=left, expression=right))
 
 
-_EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
 _PARSING: ContextVar[bool] = ContextVar("parsing", default=False)
 # What sqlglot warns of while this file parses, such as syntax that it keeps as text, is refused with an error of ours.
 logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
@@ -332,8 +348,8 @@ def parse(piece: Piece) -> Tree:
     if tree.chain is not None:
         message = "Comparisons are not chained: combine them with AND, or put one in parentheses."
         raise ParseError(message, span_of(tree.chain))
-    _refuse_empty_group(tree.nodes, piece)
-    _mend_empty_formats(tree.nodes, piece.text)
+    refuse_empty_group(tree.nodes, piece)
+    mend_empty_formats(tree.nodes, piece.text)
     fault = dropped(tokens, tree.nodes, piece)
     return dataclasses.replace(tree, fault=fault, misread=misread)
 
@@ -364,23 +380,6 @@ def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:
     message = f"Syntax error {'at the end of the statement' if at_end else where}{expected}."
     error = ParseError(" ".join(filter(None, [message, found.mistake])), place)
     return Misread(error, found.certain)
-
-
-def _refuse_empty_group(nodes: Sequence[exp.Expr], piece: Piece) -> None:
-    for node in nodes:
-        if type(node) is exp.Group and not any(node.args.values()):
-            place = Span(piece.start, piece.end)
-            raise ParseError("Syntax error: an operand is missing after GROUP BY.", place)
-
-
-def _mend_empty_formats(nodes: Sequence[exp.Expr], text: str) -> None:
-    """Give strftime and strptime the empty format, of which sqlglot makes 'None'."""
-    for node in nodes:
-        if type(node) not in (exp.TimeToStr, exp.StrToTime):
-            continue
-        layout, place = node.args["format"], span_of(node.this)
-        if place is not None and layout.name == "None" and _EMPTY_NEXT.match(text, place.end):
-            layout.set("this", "")
 
 
 def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: Piece) -> ParseError:

@@ -14,6 +14,7 @@ SALES = [
     "create table u (id int, jan int, feb int, mar bigint, s varchar)",
     "insert into u values (1, 10, 20, null, 'x'), (2, null, null, null, 'y'), (3, 5, null, 7, null)",
     "create table e (a int, b int)",
+    "create type kinds as enum ('b', 'a', 'c')",
 ]
 QUERIES = """
 pivot t on y using sum(x)
@@ -48,6 +49,22 @@ select * from t pivot (sum(x) for q in (a, b) group by city)
 from t pivot (sum(x) for (y, q) in ((2020, 'a'), (2021, 'b')) group by city)
 from t pivot (sum(x) for day in (date '2024-01-01') group by city)
 select * from t pivot (sum(x) for y in (2020) group by city) join (select 'Oslo' as city) using (city)
+pivot t on y in (2020 as first, '2021' as "second") using sum(x) group by city
+pivot t on y in (2020 as 'the first', null) using sum(x) as s group by city
+pivot t on y in (select y from t where x > 1 order by y desc), q using sum(x) group by city
+pivot t on day in (select day from t) using count(*) group by city
+pivot t on q in kinds using sum(x) group by city
+from t pivot (count(*) for q in kinds group by city)
+pivot (select *, x > 2 as big from t) on big in (true, false, null) using count(*) group by city
+pivot t using sum(x) group by city
+pivot t using sum(x), count(*), max(p) as m group by city, y
+pivot t using sum(x)
+pivot t group by city
+pivot e using sum(a), count(*)
+from (select *, x > 2 as big from t) pivot (sum(p) as s for big in (true, false) group by city)
+select city, x in (select x as z from t) as there from t
+unpivot u on (jan + 1)::bigint, feb::bigint
+from u unpivot (v for m in (jan as 'the first', feb))
 unpivot u on jan, feb, mar into name month value n
 unpivot u on jan, feb
 unpivot u on (jan, feb), (mar, id) into name k value a, b
@@ -118,7 +135,11 @@ def test_a_filter_of_an_aggregate_holds() -> None:  # DuckDB forgets it
         ("from t pivot (sum(x) for y in (x + 1))", 'no column "x"', "x"),
         ("from t pivot (sum(x) for y in ((select 1)))", "must be a constant", "1"),
         ("pivot t on y using sum(x) group by lower(city)", "Syntax error", "("),
-        ("pivot t using sum(x)", "ON", "t using sum(x)"),
+        ("pivot t on y in nothing using sum(x)", "a query or an ENUM", "y in nothing"),
+        ("pivot t on y in (select y, x from t) using sum(x)", "one column", None),
+        ("pivot t", "needs ON, USING or GROUP BY", None),
+        ("select x in (1 as z) from t", "z is not supported", None),
+        ("unpivot u on jan + feb", "expressions of one column", "jan + feb"),
         (
             "from t pivot (sum(x) for y in (1)) pivot (sum(x) for y in (1))",
             "subquery",

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Unsupported
+from fuseline.plan import infer
+from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.functions import aggregate_name
-from fuseline.plan.logical import Logical
-from fuseline.plan.types import Kind
+from fuseline.plan.logical import Logical, Project
+from fuseline.plan.types import VARCHAR, Kind
 from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import span_of
 
@@ -66,6 +68,8 @@ def bind_pivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
     inner = exp.Select(expressions=[exp.Star()], from_=_from(asked.table))
     names = [column.name for column in scope.bind_query(inner).columns]
     groups = asked.groups
+    if groups is None and not asked.axes:
+        groups = ()
     if groups is None:
         parts = (*(e for axis in asked.axes for e in axis.expressions), *asked.aggregates)
         named = {c.name.lower() for part in parts for c in part.find_all(exp.Column)}
@@ -79,7 +83,7 @@ def bind_pivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
             f"This PIVOT makes {count} columns, and the most are {MOST_COLUMNS}: name the values that you need with IN.",
             span_of(pivot),
         )
-    made = list(_cells(asked, cells))
+    made = list(_cells(asked, cells)) if asked.axes else [_shown_as(a) for a in asked.aggregates]
     keys = [copied(group) for group in groups]
     select = exp.Select(expressions=[*keys, *made], from_=_from(asked.table))
     if groups:
@@ -118,17 +122,14 @@ def _read(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Pivoting:
     fields: Sequence[exp.Expr] = pivot.args.get("fields") or ()
     axes = fields or pivot.expressions
     aggregates = pivot.expressions if fields else pivot.args.get("using") or []
-    if not axes:
-        raise Unsupported("PIVOT without ON is not supported: use GROUP BY.", span_of(pivot))
     group = pivot.args.get("group")
+    if not (axes or aggregates or group):
+        raise InvalidQuery("PIVOT needs ON, USING or GROUP BY.", span_of(pivot))
     groups = None if group is None else tuple(_group(item) for item in group.expressions)
-    count = exp.Count(this=exp.Star())
-    return Pivoting(
-        table,
-        tuple(_axis(axis, scope) for axis in axes),
-        tuple(aggregates) or (count,),
-        groups,
-    )
+    if axes and not aggregates:
+        aggregates = [exp.Count(this=exp.Star())]
+    read = tuple(_axis(axis, scope) for axis in axes)
+    return Pivoting(table, read, tuple(aggregates), groups)
 
 
 def _group(node: exp.Expr) -> exp.Expr:
@@ -141,7 +142,7 @@ def _axis(node: exp.Expr, scope: Scope) -> Axis:
     listed = node.expressions if isinstance(node, exp.In) else None
     what = node.this if isinstance(node, exp.In) else node
     if isinstance(node, exp.In) and not listed:
-        raise Unsupported("IN of a PIVOT takes a list of values.", span_of(node))
+        listed = _values_in(node, scope)
     is_row = isinstance(what, exp.Tuple) and listed is not None
     expressions = tuple(what.expressions) if is_row else (what,)
     if not any(e.find(exp.Column) for e in expressions):
@@ -154,6 +155,29 @@ def _axis(node: exp.Expr, scope: Scope) -> Axis:
         if name in names[:i]:
             raise InvalidQuery(f'PIVOT has the value "{name}" twice.', span_of(node))
     return Axis(expressions, cells)
+
+
+def _values_in(node: exp.In, scope: Scope) -> list[exp.Expr]:
+    """Return the values of a query behind IN, each once and no NULL, or those of an ENUM."""
+    query, field = node.args.get("query"), node.args.get("field")
+    for part in filter(None, (query, field)):
+        use_all(part)  # of which a copy is bound
+    if query is None:
+        kind = None if field is None else scope.session.catalog.user_types.get(field.name.lower())
+        if kind is None or not kind.type.is_enum:
+            raise Unsupported(
+                "IN of a PIVOT takes a list of values, a query or an ENUM.", span_of(node)
+            )
+        return [exp.Literal.string(value) for value in kind.type.names]
+    plan = scope.bind_query(copied(query))
+    if len(plan.columns) != 1:
+        raise InvalidQuery("The query in IN of a PIVOT has one column.", span_of(node))
+    column = plan.columns[0]
+    shown = infer.cast(ColumnRef(column), VARCHAR)
+    rows = scope.session.catalog.rows(Project(plan, ((new_column("shown", VARCHAR), shown),)))
+    to = exp.DataType.build(str(column.type), dialect="duckdb")
+    texts = dict.fromkeys(text for text in rows.column(0).to_pylist() if text is not None)
+    return [exp.Cast(this=exp.Literal.string(text), to=to.copy()) for text in texts]
 
 
 def _cell(node: exp.Expr, size: int, scope: Scope) -> PivotedValue:
@@ -182,7 +206,8 @@ def _constant(node: exp.Expr) -> exp.Expr:
 
 def _shown(value: exp.Expr, scope: Scope) -> str:
     found = plain_constant(scope.inside("PIVOT").bind(_as_text(value)), "A value of PIVOT")
-    return "NULL" if found is None else _name(str(found))
+    text = str(found).lower() if isinstance(found, bool) else str(found)
+    return "NULL" if found is None else _name(text)
 
 
 def _as_text(value: exp.Expr) -> exp.Expr:
@@ -237,6 +262,14 @@ def _cells(asked: Pivoting, cells: Sequence[Sequence[PivotedValue]]) -> Iterator
             own = [copied(test) for test in tests] if several else tests
             name_there = exp.to_identifier(shown, quoted=True)
             yield exp.Alias(this=_filtered(inner, own), alias=name_there)
+
+
+def _shown_as(aggregate: exp.Expr) -> exp.Expr:
+    """Return an aggregate of a PIVOT without ON under its name."""
+    if isinstance(aggregate, exp.Alias):
+        return copied(aggregate)
+    name = exp.to_identifier(result_name(aggregate.sql(dialect="duckdb")), quoted=True)
+    return exp.Alias(this=copied(aggregate), alias=name)
 
 
 def _filtered(node: exp.Expr, tests: list[exp.Expr]) -> exp.Expr:

@@ -91,7 +91,11 @@ def _rows(item: exp.Expr, scope: Scope) -> list[tuple[str, tuple[exp.Expr, ...]]
 
 
 def _name(node: exp.Expr) -> str:
-    return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
+    """Return the name of the one column of an expression."""
+    names = {column.name for column in node.find_all(exp.Column)}
+    if len(names) != 1:
+        raise InvalidQuery("UNPIVOT takes expressions of one column.", span_of(node))
+    return names.pop()
 
 
 def _check_types(asked: Unpivoting, scope: Scope) -> None:
