@@ -15,6 +15,7 @@ from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.written_items import written
 
 from ..names import result_name
+from ..names.over import with_definitions
 from ..names.unpacked import without_columns
 from ..parsing.unread import use, use_all
 from .bind_unnest import expanded
@@ -185,14 +186,24 @@ def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
         return SelectItem(named.get(int(inner.this.name), ""), node)
     if text is None:
         return SelectItem(node.sql("duckdb"), node)
-    is_operand = _is_operand(node)
+    is_operand, windows = _is_operand(node), _window_texts(text.text, scope)
 
     def name_of(written: str) -> str:
         if len(written) > LONG_NAME and is_operand:
             return "subquery"  # nested ones would read the innermost text once a level
-        return result_name(written, text.first_parameter)
+        return result_name(with_definitions(written, windows), text.first_parameter)
 
     return SelectItem(scope.session.name_of(text, name_of), node)
+
+
+def _window_texts(text: str, scope: Scope) -> dict[str, str]:
+    """Return how the windows are written that an item may name; a plan serves no text with others."""
+    found: dict[str, str] = {}
+    for name, node in scope.windows.items() if "over" in text.lower() else ():
+        definition = written(node)
+        assert definition is not None, "the parser notes it"
+        found[name] = scope.session.name_of(definition, str)
+    return found
 
 
 def _unpacked_name(item: exp.Expr, columns: Sequence[ChosenColumn], scope: Scope) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .queries import order_item
-from .reader import Reader, Unreadable
+from .reader import Reader, Unreadable, identifier, words
 
 # DuckDB binds these aggregates as window functions of another name
 RENAMED = {"first": "first_value", "last": "last_value", "count_star": "count"}
@@ -53,3 +55,34 @@ def _bound(reader: Reader) -> str:
     if not side:
         raise Unreadable("a bound")
     return f"{value} {side.upper()}"
+
+
+def with_definitions(text: str, written: Mapping[str, str]) -> str:
+    """Return an expression with the definitions of named windows in the places of their names.
+
+    `written` has the entries of WINDOW, as `w AS (ORDER BY a)`, by their names in lower case.
+
+    >>> with_definitions("sum(a) over (w rows 1 preceding)", {"w": "w AS (ORDER BY a)"})
+    'sum(a) over (ORDER BY a rows 1 preceding)'
+    """
+    tokens, parts, end = words(text), list[str](), 0
+    for word, behind, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
+        name = after if behind.text == "(" else behind
+        if word.lower != "over" or name is None or name.kind not in ("word", "quoted"):
+            continue
+        definition = written.get(identifier(name).lower())
+        if definition is not None:
+            inside = _inside(definition, written)
+            parts += [text[end : behind.start], "(", inside, " " if name is after else ")"]
+            end = name.end
+    return "".join([*parts, text[end:]])
+
+
+def _inside(definition: str, written: Mapping[str, str]) -> str:
+    """Return what stands in the parentheses of a definition, of which the first word may be another window."""
+    inside = definition[definition.index("(") + 1 : definition.rindex(")")]
+    first = next(iter(words(inside)), None)
+    if first is None or first.kind not in ("word", "quoted"):
+        return inside
+    base = written.get(identifier(first).lower())
+    return inside if base is None else f"{_inside(base, written)} {inside[first.end :]}"

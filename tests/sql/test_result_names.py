@@ -133,3 +133,25 @@ def test_parameters_with_a_blank_behind_the_dollar(pair, query: str, values: obj
     expected, found = theirs.execute(query, values), ours.sql(query, values)
     assert found.columns == [column[0] for column in expected.description]
     assert found.fetchall() == expected.fetchall()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select sum(a) over w from t window w as (order by a rows between 1 preceding and 1 following)",
+        'select sum(a) over (w rows 1 preceding), 1 + count(*) over "W" from t window w as (partition by b order by a desc)',
+        "select max(a) over v, min(a) over w from t window w as (partition by b || 'x'), v as (w order by a, d nulls first)",
+        "select sum(sum(a)) over w, count(*) over () from t group by b window w as ()",
+        'select sum(a) over "My W", over.a from t as "over" window "My W" as (order by (a), g)',
+    ],
+)
+def test_a_window_with_a_name_is_shown_as_it_is_defined(pair, query) -> None:
+    theirs, ours = pair
+    assert ours.sql(query).columns == theirs.sql(query).columns
+
+
+def test_another_definition_of_a_window_is_another_name() -> None:
+    with fuseline.connect(device="cpu") as ours:
+        for start in (1, 2, 1):
+            text = f"select sum(i) over w from range(3) r(i) window w as (partition by i + {start})"
+            assert ours.sql(text).columns == [f"sum(i) OVER (PARTITION BY (i + {start}))"]
