@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
+from fuseline.errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported
 from fuseline.plan import derived, infer
+from fuseline.plan.composed.derived_texts import USERS
 from fuseline.plan.composed.nested_values import joined, row_value
 from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
 from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
@@ -63,7 +64,24 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
     if (column := bound_column(node)) is not None:
         use(node.this)
         return ColumnRef(column, span_of(node))
-    return scope.resolve(node.parts)
+    try:
+        return scope.resolve(node.parts)
+    except UnknownName:
+        told = _told(node, scope)
+        if told is None:
+            raise
+        use(node.this)
+        return told
+
+
+def _told(node: exp.Column, scope: Scope) -> Expr | None:
+    """Return what CURRENT_SCHEMA or USER is, which sqlglot takes for columns; None for other names."""
+    name = node.name.lower()
+    if len(node.parts) > 1 or name not in (*USERS, "current_schema"):
+        return None
+    if name == "current_schema":
+        return _place(node, scope, 1)
+    return derived.function(name, (), span_of(node))
 
 
 def _star(node: exp.Expr, scope: Scope) -> Expr:
@@ -294,7 +312,12 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Placeholder: bind_literal.bind_parameter,
     exp.Parameter: bind_literal.bind_parameter,
     exp.CurrentDatabase: lambda node, scope: _place(node, scope, 0),
+    exp.CurrentCatalog: lambda node, scope: _place(node, scope, 0),
     exp.CurrentSchema: lambda node, scope: _place(node, scope, 1),
+    **dict.fromkeys(
+        (exp.CurrentUser, exp.SessionUser, exp.CurrentRole),
+        lambda node, _: derived.function("current_user", (), span_of(node)),
+    ),
     **{
         kind: lambda node, _, name=name: derived.function(name, (), span_of(node))  # type: ignore[misc]
         for kind, name in function_names.MOMENTS.items()

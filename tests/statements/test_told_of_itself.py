@@ -22,6 +22,9 @@ STEPS = [
     "select current_setting()", "set threads = 2", "select current_setting('threads') as n", "select current_setting('threads') + 1 as n from range(2)",
     "set timezone = 'Asia/Tokyo'", "select current_setting('timezone') as z", "select typeof(version()) as t", "select version(1)", "pragma nix", "pragma threads = 2",
     "begin", "call range(1)", "rollback",
+    "select current_user, session_user, current_role, user, current_schema, current_catalog", "select Current_Schema, CURRENT_USER",
+    "select current_user(), session_user(), current_role(), user(), current_catalog(), current_schema()", "select user from (select 1 as user)",
+    "select a.user from (select 1 as b) a", "select user, count(*) from t group by all", "use z", "select current_schema, current_catalog",
 ]  # fmt: skip
 
 

@@ -11,7 +11,12 @@ from ..all_values import is_null_constant
 from ..expr import Expr, Literal
 from ..types import BIT, NULL, VARCHAR
 
-NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}
+NAMES_OF_HERE = {
+    "current_database": "memory",
+    "current_schema": "main",
+    "current_catalog": "memory",
+}
+USERS = ("current_user", "session_user", "current_role", "user")
 
 
 def _text(value: str) -> Callable[..., Expr]:
@@ -44,6 +49,7 @@ def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
 
 DERIVED_TEXTS = {
     **{name: (_text(value), 0, 0, f"{name}()") for name, value in NAMES_OF_HERE.items()},
+    **{name: (_text("duckdb"), 0, 0, f"{name}()") for name in USERS},  # the one that DuckDB has
     "typeof": (typeof, 1, 1, "typeof(any)"),
     "constant_or_null": (_constant_or_null, 2, 10_000, "constant_or_null(any, any, ...)"),
     "cast_to_type": (
