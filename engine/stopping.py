@@ -3,11 +3,13 @@
 The thread that runs a query has one `Stop`, and whatever works for the query asks it: `check()`, at most some 50 ms apart.  It belongs
 to the thread, so that kernels ask it without being handed it; a thread that works for another one carries that one's (`carried`).
 Work that cannot ask, as a compiler, is waited for together with the stop (`wait`).  Parsing and planning, which build trees in
-pure Python and hold nothing, end at any instruction (`anywhere`).
+pure Python and hold nothing, end at any instruction (`anywhere`).  Functions of users do so too, in a thread that the query leaves
+behind where they do not (`apart`).
 """
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import importlib
 import os
@@ -18,8 +20,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
-from typing import Any, ParamSpec, TypeVar
+from functools import cache, partial
+from queue import SimpleQueue
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from .errors import Interrupted
 
@@ -31,6 +34,7 @@ _signal: Any = importlib.import_module("_signal")
 _Lock = type(threading.RLock())  # which `threading.RLock` takes a further call to make
 
 AGAIN_SECONDS = 0.02
+MOST_SECONDS = 1.0  # between two tries to end work that comes to no instruction of Python
 WAIT_SECONDS = 0.02  # between two looks at the stop while a thread waits
 
 
@@ -49,12 +53,14 @@ class Stop:
         "_thread",
         "asked",
         "by_keyboard",
+        "is_apart",
         "limit",
         "progress",
     )
 
     def __init__(self, limit: float | None = None) -> None:
         self.asked = self.by_keyboard = self._sent = False
+        self.is_apart = False  # it belongs to work of `apart`
         self._lock = _Lock()  # a handler of signals may run amid any method
         self._thread: int | None = None  # the one that is inside `anywhere`
         self.limit = limit
@@ -127,7 +133,24 @@ class Stop:
         timer.start()
         return timer
 
-    def _send(self) -> None:
+    def leave_anywhere(self) -> bool:
+        """Let work look at the stop itself from here on, where this thread is inside `anywhere`; returns whether it is."""
+        if self._thread is None or self._thread != threading.get_ident():
+            return False
+        try:
+            self._leave()
+        except _Now:
+            self._leave_at_last()
+        return True
+
+    def enter_anywhere(self) -> None:
+        """Go on inside of `anywhere`, which this thread has left for a while."""
+        with self._lock:
+            self._thread = threading.get_ident()
+        if self.asked:
+            self._send()
+
+    def _send(self, again_after: float = AGAIN_SECONDS) -> None:
         """Raise `_Now` in the thread that is inside `anywhere`; again after a while, since a finalizer may have swallowed it."""
         with self._lock:
             if self._thread is None:
@@ -136,7 +159,8 @@ class Stop:
                 self._sent = True
                 _hushed.enter()
             _raise_in(self._thread, _Now)
-        again = threading.Timer(AGAIN_SECONDS, self._send)
+        later = min(2 * again_after, MOST_SECONDS)
+        again = threading.Timer(again_after, self._send, (later,))
         again.daemon = True
         again.start()
 
@@ -241,13 +265,15 @@ class Stoppable:
     left half done.  A second Ctrl-C raises at once.
     """
 
-    __slots__ = ("_before", "_listens", "_running", "_stop")
+    __slots__ = ("_before", "_listens", "_running", "_stop", "_within")
 
     def __init__(self, stop: Stop, running: set[Stop] | None = None) -> None:
         self._stop = stop
         self._running = set() if running is None else running
 
     def __enter__(self) -> Stop:
+        # A query that a user's function runs holds locks and caches
+        self._within = self._stop._thread is not None and self._stop.leave_anywhere()
         self._before, _of_thread.stop = _of_thread.stop, self._stop
         self._running.add(self._stop)
         self._listens = self._before is None and _listen(self._stop)
@@ -256,6 +282,8 @@ class Stoppable:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _of_thread.stop = self._before
         self._running.discard(self._stop)
+        if self._within:
+            self._stop.enter_anywhere()
         if self._listens:
             _signal.signal(signal.SIGINT, signal.default_int_handler)
             if kind is None and self._stop.by_keyboard:  # it came when the work no longer looked
@@ -317,3 +345,55 @@ def wait(future: Future[T]) -> T:
             if future.done():
                 return future.result()
         stop.check()
+
+
+class _Caller:
+    """A thread that does one piece of work after the other; it is a daemon, since one of them may never end."""
+
+    idle: ClassVar[list[_Caller]] = []
+
+    def __init__(self) -> None:
+        self.work: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        threading.Thread(target=self._run, name="fuseline-apart", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self.work.get()()
+            self.idle.append(self)
+
+
+os.register_at_fork(after_in_child=_Caller.idle.clear)
+
+
+def apart(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what work of a user makes, done in another thread; when this one is to end, it raises whatever that work does.
+
+    The work is ended at its next instruction of Python.  Where it comes to none, as in a call of C that waits, its thread remains
+    until it does.  Inside of such work this is a plain call.
+    """
+    stop = _of_thread.stop
+    if stop is None or stop.is_apart:
+        return work(*args, **kwargs)
+    inner, result = Stop(), Future[T]()
+    inner.is_apart, inner.progress = True, stop.progress
+    call = partial(contextvars.copy_context().run, work, *args, **kwargs)
+
+    def run() -> None:
+        _of_thread.stop = inner
+        try:
+            result.set_result(inner.anywhere(call))
+        except BaseException as error:  # handed on, whatever it is
+            result.set_exception(error)
+        finally:
+            _of_thread.stop = None
+
+    try:
+        caller = _Caller.idle.pop()
+    except IndexError:
+        caller = _Caller()
+    caller.work.put(run)
+    try:
+        return wait(result)
+    except BaseException:
+        inner.ask()
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -66,10 +67,10 @@ def no_limit(nbytes: int) -> None:
 
 
 class HostFunction:
-    """The kernel of a file, loaded when it is first asked for."""
+    """The kernel of a file, loaded when it is first asked for; one that `has_loops` of a user's function may never end."""
 
-    def __init__(self, file: KernelFile) -> None:
-        self.file = file
+    def __init__(self, file: KernelFile, has_loops: bool = False) -> None:
+        self.file, self._has_loops = file, has_loops
         self._kernel: NativeKernel | None = None
         self._code: bytes | None = None
         self._lock = threading.Lock()
@@ -104,7 +105,8 @@ class HostFunction:
 
     def over(self, arguments: Sequence[Argument]) -> Callable[..., int]:
         """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
-        return (self._kernel or self._ready()).over(arguments)
+        run = (self._kernel or self._ready()).over(arguments)
+        return partial(stopping.apart, run) if self._has_loops else run
 
     def _ready(self) -> NativeKernel:
         if self._kernel is None:
@@ -123,12 +125,14 @@ def compiled(
         source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
         file = kernel_file(program.name, source, signature, directory, None)
         _files.keep(key, file)
-    return _function(file), file.path
+    return _function(file, any(f.image.has_loops for f in program.functions)), file.path
 
 
-def written_kernel(name: str, source: str, signature: Signature, directory: Path) -> HostFunction:
+def written_kernel(
+    name: str, source: str, signature: Signature, directory: Path, has_loops: bool = False
+) -> HostFunction:
     """Return a kernel that is the same for all programs."""
-    return _function(kernel_file(name, source, signature, directory, None))
+    return _function(kernel_file(name, source, signature, directory, None), has_loops)
 
 
 def shared_kernels(program: Program, directory: Path) -> tuple[HostFunction, ...]:
@@ -151,8 +155,8 @@ _files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
 _functions: Recent[Path, HostFunction] = Recent(KERNELS_KEPT)
 
 
-def _function(file: KernelFile) -> HostFunction:
-    return _functions.find_or_make(file.path, lambda: HostFunction(file))
+def _function(file: KernelFile, has_loops: bool) -> HostFunction:
+    return _functions.find_or_make(file.path, lambda: HostFunction(file, has_loops))
 
 
 def _arguments(program: Program, columns: Sequence[np.ndarray], memory: Memory) -> list[Argument]:

@@ -45,7 +45,8 @@ def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
         "        failed |= failed_of(found)",
         "    return failed",
     ]
-    return written_kernel("python_rows", "\n".join(lines) + "\n", signature, directory)
+    source = "\n".join(lines) + "\n"
+    return written_kernel("python_rows", source, signature, directory, function.image.has_loops)
 
 
 FOLD_IMPORT = "from fuseline.codegen.cpu.functions_udf_folds_cpu import python_fold"
@@ -89,7 +90,8 @@ def fold_kernel(fold: PythonFold, directory: Path) -> HostFunction:
         "        failed |= wrong",
         "    return failed",
     ]
-    return written_kernel("python_groups", "\n".join(lines) + "\n", signature, directory)
+    source, has_loops = "\n".join(lines) + "\n", any(image.has_loops for image in fold.images)
+    return written_kernel("python_groups", source, signature, directory, has_loops)
 
 
 def _written(value: bool | int | float) -> str:

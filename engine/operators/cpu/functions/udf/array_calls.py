@@ -17,14 +17,15 @@ NONE_OF = "What it returns is an Arrow array, or what pyarrow.array() takes: a N
 
 
 def of_arrays(function: PythonFunction, args: Sequence[pa.Array], count: int) -> pa.Array:
-    """Return the values for a batch of rows; the query may be stopped before and after, not amid the call."""
+    """Return the values for a batch of rows; a query that is stopped amid the call leaves it to itself."""
     stopping.check()
     given = [pa.nulls(count)] if not args else list(args)
     try:
-        answer = function.python(*(args or ()))
+        answer = stopping.apart(lambda: function.python(*(args or ())))
     except SequenceError:
         raise
     except Exception as error:  # whatever a function may raise
+        stopping.check()
         if function.null_on_error:
             return pa.nulls(count, to_arrow(function.result))
         raise raised(function, error) from error

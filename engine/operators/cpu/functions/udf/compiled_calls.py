@@ -15,7 +15,7 @@ from .....plan.udf.python_function import PythonCall
 from ... import table as tables
 from ...handwritten_kernels import kept_in
 from ..vectors import Array, Vector, dtype_of
-from .row_calls import arrow_values, beyond, one
+from .row_calls import arrow_values, beyond, each
 from .typed_results import typed
 
 RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
@@ -47,7 +47,7 @@ def register(vector: Vector, kind: str, count: int) -> Array:
 
 def _with_python(call: PythonCall, given: list[Array], values: Array, failed: Array) -> Vector:
     """Have Python compute some rows: it says what is wrong with them, or has numbers of any size."""
-    made = [one(call.function, [a[row].item() for a in given]) for row in failed]
+    made = each(call.function, ([a[row].item() for a in given] for row in failed))
     if call.type.is_temporal:  # a whole number, as the arguments are
         values[failed] = [_within(v, call) for v in made]
         return Vector(call.type, values.astype(dtype_of(call.type)))

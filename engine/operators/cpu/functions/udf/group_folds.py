@@ -17,7 +17,7 @@ from ... import table as tables
 from ...handwritten_kernels import kept_in
 from ..vectors import Array, Mask, Vector, both_valid, dtype_of
 from .compiled_calls import RESULTS, register
-from .row_calls import arrow_values, raised
+from .row_calls import arrow_values, raised, turn
 from .typed_results import typed
 
 
@@ -55,7 +55,12 @@ def _run(fold: PythonFold, offsets: Array, counts: Mask, given: list[Array]) -> 
     if not failed:
         return made
     rows = np.flatnonzero(failures)
-    again = [_by_python(fold, offsets[g], offsets[g + 1], counts, given) for g in rows]
+
+    def call() -> list[object]:
+        return [_by_python(fold, offsets[g], offsets[g + 1], counts, given) for g in rows]
+
+    with turn():
+        again = stopping.apart(call)
     answer = typed(arrow_values(again, fold.function.finish), fold.function.finish)
     joined = pa.concat_arrays([made.to_arrow(groups), answer.to_arrow(len(rows))])
     places = np.arange(groups)
@@ -73,4 +78,5 @@ def _by_python(fold: PythonFold, first: int, last: int, counts: Mask, given: lis
                 state = aggregate.step.python(state, *(a[row].item() for a in given))
         return aggregate.finish.python(state)
     except Exception as error:  # whatever a function may raise
+        stopping.check()
         raise raised(aggregate.finish, error) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from math import isfinite
 from threading import RLock
@@ -17,7 +18,7 @@ from .....plan.udf.python_function import PythonFunction
 
 LOOKS = 256  # rows between two looks at whether the query is to stop
 SINGLE_MAX = 3.4028234663852886e38  # of a FLOAT
-_one = RLock()  # a function that counts, say, is called by one thread at a time
+_one = RLock()
 
 
 def raised(function: PythonFunction, error: BaseException) -> ExecutionError:
@@ -33,20 +34,48 @@ def of_rows(
     """Return the value for each row."""
     columns = [python_values(a, t) for a, t in zip(args, types, strict=True)]
     rows = zip(*columns, strict=True) if columns else iter([()] * count)
-    made: list[object] = []
-    with _one:
+    return arrow_values(each(function, rows), function)
+
+
+def each(function: PythonFunction, rows: Iterable[Sequence[object]]) -> list[object]:
+    """Return the value for each row of arguments, unless the query is stopped before."""
+
+    def call() -> list[object]:
+        made: list[object] = []
         for place, row in enumerate(rows):
             if place % LOOKS == 0:
                 stopping.check()
-            made.append(one(function, row))
-    return arrow_values(made, function)
+            made.append(_one_row(function, row))
+        return made
+
+    with turn():
+        return stopping.apart(call)
 
 
-def one(function: PythonFunction, row: Sequence[object]) -> object:
+@contextmanager
+def turn() -> Iterator[None]:
+    """Wait until no other thread calls functions: one that counts, say, is called by one thread at a time.
+
+    A query that such a function runs has the turn already.
+    """
+    stop = stopping.current()
+    if stop is not None and stop.is_apart:
+        yield
+        return
+    while not _one.acquire(timeout=stopping.WAIT_SECONDS):
+        stopping.check()
+    try:
+        yield
+    finally:
+        _one.release()
+
+
+def _one_row(function: PythonFunction, row: Sequence[object]) -> object:
     """Return the value for one row of arguments."""
     try:
         return function.python(*row)
     except Exception as error:  # whatever a function may raise
+        stopping.check()  # it may be of a query that the function ran
         if function.null_on_error:
             return None
         raise raised(function, error) from error
