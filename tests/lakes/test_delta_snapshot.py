@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 import pytest
 
@@ -143,38 +144,143 @@ def test_tables_are_judged_as_files(table, tmp_path) -> None:
         connection.sql(f"from delta_scan('{outside}')")
 
 
-@pytest.mark.parametrize("place", ["whole path", "folder above", "link", "checkpoint"])
-def test_deletion_vectors_and_logs_outside_are_not_opened(place: str, tmp_path) -> None:
-    root = tmp_path / "table"
-    delta_with_vectors(root, [(pa.table({"n": [1, 2]}), [1])])
+def vectors_named(root, storage: str, name: str) -> None:
+    """Name the deletion vector of a table otherwise."""
     log = root / "_delta_log" / f"{0:020}.json"
-    text = log.read_text()
-    vector = f"file://{root}/deleted_0.bin"
-    with fuseline.connect("cpu", allowed_paths=[root]) as connection:
-        assert rows(connection, f"from delta_scan('{root}')") == [(1,)]
-    if place == "checkpoint":
-        deltalake.DeltaTable(str(root)).create_checkpoint()
-        log.unlink()
-        (kept,) = (root / "_delta_log").glob("*.parquet")
-        checkpoint = pa.parquet.read_table(kept)
-        changed = checkpoint.to_pylist()
-        for action in changed:
-            if action["add"]:
-                action["add"]["deletionVector"]["pathOrInlineDv"] = f"file://{tmp_path}/d.bin"
-        pa.parquet.write_table(pa.Table.from_pylist(changed, checkpoint.schema), kept)
-    elif place == "whole path":
-        log.write_text(text.replace(vector, f"file://{tmp_path}/no.bin"))
-    elif place == "folder above":
-        named = text.replace(vector, "../" + "a" * 20)
-        log.write_text(named.replace('"storageType": "p"', '"storageType": "u"'))
-    else:
-        log.rename(tmp_path / "log.json")
-        log.symlink_to(tmp_path / "log.json")
+    text = log.read_text().replace(f"file://{root}/deleted_0.bin", name)
+    log.write_text(text.replace('"storageType": "p"', f'"storageType": "{storage}"'))
+
+
+def refused(root) -> None:
     with (
         fuseline.connect("cpu", allowed_paths=[root]) as connection,
         pytest.raises(AccessDenied),
     ):
         connection.sql(f"from delta_scan('{root}')")
+
+
+@pytest.fixture
+def one_deleted(tmp_path):
+    root = tmp_path / "table"
+    delta_with_vectors(root, [(pa.table({"n": [1, 2]}), [1])])
+    return root
+
+
+ID = "a" * 20  # a deletion vector's own name, in base 85
+OUTSIDE = [
+    ("p", "file://{outside}"), ("p", "file://{root}/%2e%2e/d.bin"), ("p", "FILE://{outside}"), ("p", "file://{outside}#/../table/d.bin"),
+    ("p", "file://{root}/..\\\\d.bin"), ("p", "file://{root}/.\\t./d.bin"), ("p", "http://host{outside}"), ("p", "{root}/d.bin"),
+    ("u", "../" + ID), ("u", "%2e%2e/" + ID), ("u", "file:///tmp/" + ID), ("u", "/tmp/" + ID),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("storage", "name"), OUTSIDE)
+def test_deletion_vectors_outside_are_not_opened(storage, name, one_deleted, tmp_path) -> None:
+    with fuseline.connect("cpu", allowed_paths=[one_deleted]) as connection:
+        assert rows(connection, f"from delta_scan('{one_deleted}')") == [(1,)]
+    vectors_named(one_deleted, storage, name.format(root=one_deleted, outside=tmp_path / "d.bin"))
+    refused(one_deleted)
+
+
+@pytest.mark.parametrize("folder", ["", "ab"])
+def test_links_to_deletion_vectors_are_followed_before_they_are_opened(
+    folder, one_deleted, tmp_path
+) -> None:
+    vectors_named(one_deleted, "u", folder + ID)
+    place = one_deleted / folder
+    place.mkdir(exist_ok=True)
+    moved = (one_deleted / "deleted_0.bin").rename(tmp_path / "d.bin")
+    (place / "deletion_vector_625c99d1-8fd9-43ff-a34a-c8eb0fbd1f8e.bin").symlink_to(moved)
+    refused(one_deleted)
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: text.replace("deletionVector\"", "deletion\\u0056ector\""),
+    lambda text: text.replace('"deletionVector": ', '\n"deletionVector":\n'),
+    lambda text: text.replace('{"path"', '\n{"path"'),
+    lambda text: text.replace('etc/passwd"', 'etc/passwd", "pathOrInlineDv": "file://{root}/d.bin"'),
+    lambda text: text.replace('"pathOrInlineDv"', '"pathOrInlineDv": "file://{root}/d.bin", "pathOrInlineDv"'),
+])  # fmt: skip
+def test_a_log_of_another_layout_hides_no_path(change, one_deleted) -> None:
+    vectors_named(one_deleted, "p", "file:///etc/passwd")
+    log = one_deleted / "_delta_log" / f"{0:020}.json"
+    text = log.read_text()
+    log.write_text(change(text).replace("{root}", str(one_deleted)))
+    assert log.read_text() != text
+    refused(one_deleted)
+
+
+def test_links_and_checkpoints_of_logs_name_nothing_outside(one_deleted, tmp_path) -> None:
+    log = one_deleted / "_delta_log" / f"{0:020}.json"
+    log.rename(tmp_path / "log.json")
+    log.symlink_to(tmp_path / "log.json")
+    refused(one_deleted)
+    log.unlink()
+    (tmp_path / "log.json").rename(log)
+    deltalake.DeltaTable(str(one_deleted)).create_checkpoint()
+    log.unlink()
+    (kept,) = (one_deleted / "_delta_log").glob("*.parquet")
+    checkpoint = pa.parquet.read_table(kept)
+    changed = checkpoint.to_pylist()
+    for action in changed:
+        if action["add"]:
+            action["add"]["deletionVector"]["pathOrInlineDv"] = f"file://{tmp_path}/d.bin"
+    pa.parquet.write_table(pa.Table.from_pylist(changed, checkpoint.schema), kept)
+    refused(one_deleted)
+
+
+def with_sidecar(root, named: str, form: str) -> None:
+    """Give a table a checkpoint of the second version, whose files are listed in a sidecar."""
+    deltalake.DeltaTable(str(root)).create_checkpoint()
+    log = root / "_delta_log"
+    (whole,) = log.glob("*.checkpoint.parquet")
+    actions = pa.parquet.read_table(whole)
+    is_file = pa.compute.is_valid(actions["add"])
+    (log / "_sidecars").mkdir()
+    pa.parquet.write_table(
+        actions.filter(is_file).select(["add"]), log / "_sidecars" / "one.parquet"
+    )
+    size = (log / "_sidecars" / "one.parquet").stat().st_size
+    first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    for protocol in (a["protocol"] for a in first if "protocol" in a):
+        for kind in ("readerFeatures", "writerFeatures"):
+            protocol[kind].append("v2Checkpoint")
+    sidecar = {"path": named, "sizeInBytes": size, "modificationTime": 0}
+    kept = [a for a in first if "add" not in a] + [{"checkpointMetadata": {"version": 0}}, {"sidecar": sidecar}]  # fmt: skip
+    whole.unlink()
+    (log / f"{0:020}.json").unlink()
+    (log / "_last_checkpoint").unlink()
+    place = log / f"{0:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{form}"
+    if form == "json":
+        place.write_text("".join(json.dumps(a) + "\n" for a in kept))
+    else:
+        pa.parquet.write_table(pa.Table.from_pylist([{"sidecar": sidecar}]), place)
+
+
+SIDECARS = (
+    "../../../one.parquet",
+    "%2e%2e/one.parquet",
+    "file:///tmp/one.parquet",
+    "/tmp/one.parquet",
+    "..\\\\one.parquet",
+)
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+@pytest.mark.parametrize("name", SIDECARS)
+def test_sidecars_outside_are_not_opened(name, form, one_deleted) -> None:
+    with_sidecar(one_deleted, name, form)
+    refused(one_deleted)
+
+
+def test_sidecars_are_read_and_links_in_their_place_are_not(one_deleted, tmp_path) -> None:
+    with_sidecar(one_deleted, "one.parquet", "json")
+    with fuseline.connect("cpu", allowed_paths=[one_deleted]) as connection:
+        assert rows(connection, f"from delta_scan('{one_deleted}')") == [(1,)]
+    sidecar = one_deleted / "_delta_log" / "_sidecars" / "one.parquet"
+    sidecar.rename(tmp_path / "one.parquet")
+    sidecar.symlink_to(tmp_path / "one.parquet")
+    refused(one_deleted)
 
 
 def test_a_damaged_deletion_vector_is_a_file_error(tmp_path) -> None:
