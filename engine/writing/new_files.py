@@ -6,7 +6,6 @@ A path is judged as one that is read, once links are resolved, and what is made 
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ from ..errors import FileError
 from ..storage.file_identity import denied, shortened
 from ..storage.tables.access import DESCRIPTORS, AccessRules
 from ..storage.tables.files import local_path
+from .unfinished_files import remove_unfinished, remove_unfinished_below, unfinished_name
 
-TEMPORARY = ".writing-"  # between a file's name and a random one
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -86,6 +85,8 @@ class NewFiles:
         """
         if place.exists() and not place.is_dir():
             raise FileError(f'"{asked}" is a file: PARTITION_BY writes a folder.')
+        if place.exists() and not fills:
+            remove_unfinished_below(place)
         if place.exists() and any(place.iterdir()) and not fills:
             raise FileError(
                 f'The folder "{asked}" is not empty: add OVERWRITE, OVERWRITE_OR_IGNORE or APPEND.'
@@ -104,6 +105,7 @@ class NewFiles:
             with suppress(FileNotFoundError):  # a system without such names
                 if not self._rules.permits(os.readlink(f"{DESCRIPTORS}{handle}")):  # noqa: PTH115
                     raise denied(asked)
+            remove_unfinished(handle)
         return self._folders[key]
 
     def _name_now(self, folder: int, name: str, asked: str) -> str:
@@ -113,7 +115,7 @@ class NewFiles:
             mode = stat.S_IFREG
         if stat.S_ISDIR(mode):
             raise FileError(f'"{shortened(asked)}" is a folder: name a file in it.')
-        return f"{name}{TEMPORARY}{secrets.token_hex(8)}" if stat.S_ISREG(mode) else name
+        return unfinished_name(name) if stat.S_ISREG(mode) else name
 
     def _publish(self) -> None:
         new = {place.parent / now for _, now, place in self._written}

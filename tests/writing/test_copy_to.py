@@ -6,6 +6,9 @@ import errno
 import gzip
 import io
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -15,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
+from fuseline.errors import FileError
 from tests.compare import assert_same, connected
 
 TYPES = """select * from (values
@@ -279,3 +283,58 @@ def test_a_full_disk_leaves_what_was_there(target, connection, folder, monkeypat
 def test_a_pipe_is_written_to_at_once(connection, folder):
     connection.sql("copy (select 1 as a) to '/dev/null' (format csv)")
     assert not Path("/dev/null").is_file()
+
+
+KILLED = """
+import os, sys, time
+import fuseline
+from fuseline.errors import FileError
+from fuseline.writing.copy_to import _NewOutput
+write = _NewOutput._write
+def held(self, writer, table):
+    rows = write(self, writer, table)
+    print("now", flush=True)
+    time.sleep(1000)
+    return rows
+_NewOutput._write = held
+with fuseline.connect("cpu", fuse="never") as connection:
+    connection.execute(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(("target", "again"), [
+    ("'f.csv'", "'f.csv'"), ("'f.csv'", "'other.csv'"), ("'p' (partition_by p)",) * 2, ("'p' (partition_by p)", "'p' (partition_by p, append)")
+])  # fmt: skip
+def test_what_a_killed_process_left_is_removed_and_nothing_else(target, again, folder):
+    copy = "copy (select range as x, range % 3 as p from range(9)) to "
+    command = [sys.executable, "-c", KILLED, copy + target]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "now\n"
+    (left,) = folder.rglob("*.writing-*")
+    others = [left.with_name(name) for name in ("g.writing-", "g.writing-0123456789abcdef")]
+    others.append(left.with_name(re.sub(".writing-.{8}", ".writing-00000000", left.name)))
+    for other in others:
+        other.write_text("of others")
+    with fuseline.connect("cpu", fuse="never") as connection:
+        if again == "'p' (partition_by p)":
+            with pytest.raises(FileError, match="not empty"):
+                connection.execute(copy + again)
+        else:
+            connection.execute(copy + again)
+        assert left.exists()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        if again == "'p' (partition_by p)":
+            for other in others:
+                other.unlink()
+            others = []
+        connection.execute(copy + again)
+    assert set(folder.rglob("*.writing-*")) == set(others)
+    assert [other.read_text() for other in others] == ["of others"] * len(others)
+
+
+def test_names_that_leave_no_room_are_written_too(connection, folder):
+    for name in ("x" * 251 + ".csv", "é" * 125 + ".csv"):
+        connection.execute(f"copy (select 7 as x) to '{name}'")
+        assert (folder / name).read_text() == "x\n7\n"
