@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TypeVar
 
@@ -22,25 +22,22 @@ def each_chunk(work: Callable[[int, int], T], rows: int, context: Context | None
     `work` must not call this itself: the threads could all wait for each other.
     """
     ranges = [(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS)]
-    threads = context.threads if context else usable_cores()
-    return list(_each(lambda part: work(*part), ranges, threads))
+    return list(_each(lambda part: work(*part), ranges, context.threads if context else None))
 
 
 def each(work: Callable[[A], T], items: list[A], rows: int) -> list[T]:
     """Return the results of `work` for each item; with one thread when so few `rows` are not worth more."""
-    threads = 1 if rows < CHUNK_ROWS else usable_cores()
-    return list(_each(work, items, threads))
+    return list(_each(work, items, 1 if rows < CHUNK_ROWS else None))
 
 
-def _each(work: Callable[[A], T], items: Iterable[A], threads: int) -> Iterator[T]:
-    items = list(items)
+def _each(work: Callable[[A], T], items: list[A], threads: int | None) -> Iterator[T]:
     if threads == 1 or len(items) < 2:
         for item in items:
             stopping.check()
             yield work(item)
         return
     run = stopping.carried(work)
-    pool = stopping.shared_threads("fuseline-rows", threads)
+    pool = stopping.shared_threads("fuseline-rows", threads or usable_cores())
     futures: list[Future[T]] = [pool.submit(run, item) for item in items]
     try:
         for future in futures:
