@@ -13,8 +13,8 @@ In the order in which a pipeline passes through:
 - `compile`: source -> machine code, kept by `stored`
 - `handwritten`: kernels that no plan generates, compiled in the same way
 
-A new aggregate is a row in `groups/accumulate`, and in `groups/conditions` where HAVING may read it; a new encoding of columns a case
-in `row_sources`, and in `cuda/vector_loads`; a new way to find rows a class in `indexes/layers`, with functions for each target.
+A new aggregate is a row in `groups/accumulate`, and in `groups/conditions` where HAVING may read it; a new encoding of columns a class
+in `storage/columns/encodings`, which says what arrays kernels read; a new way to find rows a class in `indexes/layers`, with functions for each target.
 
 May import plan and storage's encodings; numba in `compile/compiler` and the function files alone.  Start reading at `compile_pipeline.py`.
 """

@@ -65,6 +65,10 @@ class RelationReading:
     def scope(self) -> Scope:
         return {column: ColumnRef(alias) for column, alias in self.aliases.items()}
 
+    def own(self, alias: Column) -> Column:
+        """Return the leaf's column of an alias."""
+        return next(column for column, known in self.aliases.items() if known == alias)
+
 
 @dataclass
 class Block:
@@ -125,8 +129,8 @@ class ProgramBuilder:
         """Describe a column by its alias; raises `NotFusable` where it has no encoding."""
         if column not in self.inputs:
             reading = self.readings[column]
-            (stored,) = (c for c, alias in reading.aliases.items() if alias == column)
-            self._describe(replace(self.source.column(reading.leaf, stored), column=column))
+            described = self.source.column(reading.leaf, reading.own(column))
+            self._describe(replace(described, column=column))
         return self.inputs[column]
 
     def described(self, column: Column) -> Input | None:

@@ -7,7 +7,7 @@ import pytest
 
 import fuseline
 from fuseline.codegen.cpu import host_kernels, kept_rows
-from fuseline.operators.cpu.pipeline import rows_with_keys
+from fuseline.operators.cpu.pipeline import pipeline
 from fuseline.storage.columns import row_zones
 from tests.compare import assert_same_as_duckdb
 
@@ -64,7 +64,7 @@ def small_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for millions of rows is done for thousands, by two threads."""
     monkeypatch.setattr(row_zones, "ZONE_ROWS", 16)
     monkeypatch.setattr(kept_rows, "ZONE_ROWS", 16)
-    monkeypatch.setattr(rows_with_keys, "ROWS_WORTH_A_LOOK", 1)
+    monkeypatch.setattr(pipeline, "ROWS_WORTH_A_LOOK", 1)
     monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 64)
 
 

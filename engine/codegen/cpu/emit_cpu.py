@@ -124,7 +124,8 @@ def source(program: Program, description: str) -> str:
         description,
         legend(program, places),
     )
-    lines += definitions(program.functions)
+    if program.functions:
+        lines += definitions(program.functions)
     lines.append(f"def {program.name}({', '.join(name for name, _ in signature(program))}):")
     body = [DOUBT]
     if program.ranking is not None:

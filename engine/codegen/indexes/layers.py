@@ -107,7 +107,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
-    """That only rows are in whose value of `column`, an alias of relation 0, is in an index, whose numbers begin with the value `least`."""
+    """That only rows are in whose value of `column`, one of the leaf of relation 0, is in an index, whose numbers begin with the value `least`."""
 
     column: Column
     index: Index

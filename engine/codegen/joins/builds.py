@@ -181,10 +181,9 @@ def _ordered(keys: list[Expr], made: Domains, kernel: ProgramBuilder) -> Ascendi
 def _ranking(index: Index, key: Column, kernel: ProgramBuilder) -> Ranking:
     """Have all rows ranked: the key is read apart from what the kernel does with each row, and whatever becomes of that."""
     leaf = kernel.relations[0]
-    (stored,) = (own for own, alias in leaf.aliases.items() if alias == key)
     reading = kernel.read(leaf.leaf, ROW)
     kernel.mark_found(reading)
-    alias = reading.aliases[stored]
+    alias = reading.aliases[leaf.own(key)]
     source = kernel.input(alias)
     kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
     (ranks,) = index.layers[-1].buffers

@@ -100,8 +100,9 @@ class Joining:
         kernel, keys = self.chain.kernel, self.side.keys
         match [_stored(key) for key in self.keys], keys.keys:
             case [ColumnRef(column)], [Domain(null=False, values=None, low=least)] if not keys.raw:
-                if kernel.relations and kernel.readings.get(column) is kernel.relations[0]:
-                    kernel.kept_keys.append(KeptKey(column, self.side.index, least))
+                reading = kernel.readings.get(column)
+                if kernel.relations and reading is kernel.relations[0]:
+                    kernel.kept_keys.append(KeptKey(reading.own(column), self.side.index, least))
 
     # Kinds of joins
 

@@ -34,8 +34,7 @@ class DeviceFunction:
 
 def definitions(functions: Iterable[DeviceFunction]) -> list[str]:
     """Return the lines of a kernel's file that make its Python functions."""
-    lines = [function.line for function in functions]
-    return [IMPORT, "", *lines, "", ""] if lines else []
+    return [IMPORT, "", *(function.line for function in functions), "", ""]
 
 
 def device_function(

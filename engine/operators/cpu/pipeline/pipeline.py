@@ -15,6 +15,7 @@ from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.cpu import host_kernels
 from ....codegen.cpu.hash_groups import DENSE
 from ....codegen.cpu.host_indexes import build
+from ....codegen.cpu.kept_rows import KeptRows, kept_rows, zones_with
 from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.listing import operations
 from ....codegen.loop import Machine, Number
@@ -27,6 +28,7 @@ from ....plan.expr import Column
 from ....plan.pipeline_steps import PipelineSteps
 from ....plan.text.concealed_text import concealed_tree
 from ....storage.columns.encodings import Array
+from ....storage.columns.row_zones import zones_of
 from ...context import Context, Feedback, Origin, PipelineReceipt, latest
 from ...pipeline_backend import Done, Retry, Void, compiling, of_every_run, of_one_run
 from ..memory.ask_memory import ask_kernels
@@ -35,11 +37,12 @@ from ..table import Table
 from .finish import finished, selected_rows
 from .first_rows import Bound, FirstRowsListing, Ranges
 from .pipeline_inputs import KnownInputs, Leaves
-from .rows_with_keys import rows_with_keys
 
 # Where rows come in the order of a key, each thread touches its own stretch of groups
 ROWS_A_GROUP_IN_ORDER = 1
 LARGEST_IN_ORDER = 1 << 24
+# Rows of which it may pay to look which have keys that are looked for
+ROWS_WORTH_A_LOOK = 1 << 17
 # Rows that operators get through while a kernel compiles
 UNFUSED_FIRST_ROWS = 10_000_000
 CLOSE = "a value was close to 64 bits"
@@ -252,7 +255,7 @@ def _run(
     for function, made, rows in builds:
         context.check()
         columns = _arguments(made, leaves)
-        kept = rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
+        kept = _rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
         deterministic = context.deterministic
         if build(function, made, columns, rows, memory, context.threads, deterministic, kept):
             return Launched(doubt=CLOSE)
@@ -262,6 +265,23 @@ def _run(
             return Launched(repeating=(index.number,))
     context.check()
     return _main(*main, memory, leaves, context, node)
+
+
+def _rows_with_keys(
+    made: Program, rows: int, memory: dict[str, Array], leaves: Leaves
+) -> KeptRows | None:
+    """Return the only rows that may be in, by the zones of the columns that are looked for in indexes; None for all."""
+    found: Array | None = None
+    leaf = made.relations[0].leaf
+    if rows < ROWS_WORTH_A_LOOK or made.ranking is not None or isinstance(leaf, p.Stored):
+        return None
+    for key in made.kept_keys:
+        zones = zones_of(leaves.columns[id(leaf), key.column.id])
+        if zones is not None:
+            there = zones_with(key.index, memory, zones, key.least, rows)
+            if there is not None:
+                found = there if found is None else found & there
+    return None if found is None or found.all() else kept_rows(found, rows)
 
 
 def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
@@ -283,7 +303,7 @@ def _main(
     node: p.Pipeline,
 ) -> Launched:
     columns = _arguments(made, leaves)
-    kept = rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
+    kept = _rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
     left_out = 0 if kept is None else rows - kept.count
     if made.accumulators:
         taken, lock = 0, Lock()
