@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..database_statements.attach import IN_MEMORY
 from ..errors import ExecutionError, FileError, InvalidQuery
+from ..plan.files.read_options import format_read
 from ..settings import Settings
 from ..storage.remote.urls import is_remote
 from .flight_service import FlightService
@@ -25,17 +26,6 @@ from .shared_tables import ServedConnection, SharedTables
 from .turns import ServerLimits
 
 SECONDS_TO_END = 10.0  # that calls have to end in when the server is told to
-READERS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 
 
 @dataclass(frozen=True)
@@ -144,14 +134,12 @@ def _first_connection(options: ServerOptions) -> ServedConnection:
 
 def _read_tables(served: ServedConnection, definitions: Iterable[tuple[str, str]]) -> None:
     for name, path in definitions:
-        suffixes = [s for s in Path(path).suffixes if s in READERS]
-        form = READERS[suffixes[-1]] if suffixes else "parquet"
         reader = {
             "parquet": served.connection.read_parquet,
             "csv": served.connection.read_csv,
             "json": served.connection.read_json,
             "arrow": served.connection.read_ipc,
-        }[form]
+        }[format_read(path) or "parquet"]
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             reader(path, name)
