@@ -8,6 +8,14 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 
 MICROS_A_DAY = 86_400_000_000
+UNIT_MICROS = {  # of the units that have a fixed length
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": MICROS_A_DAY,
+}
 DAYS_A_MONTH = 30  # what DuckDB compares intervals by
 EPOCH_DAY, EPOCH = date(1970, 1, 1), datetime(1970, 1, 1)
 MICROSECOND = timedelta(microseconds=1)

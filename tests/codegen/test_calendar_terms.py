@@ -11,13 +11,14 @@ import pytest
 
 from fuseline.codegen.expressions import calendar_terms as calendar
 from fuseline.errors import OutOfRange
+from fuseline.plan.calendar import MICROS_A_DAY, UNIT_MICROS
 from tests.codegen.fused import assert_fused
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
 
-DAY = calendar.DAY
+DAY = MICROS_A_DAY
 PARTS = [*calendar.PARTS, *calendar.CLOCK]
-UNITS = [*calendar.LENGTHS, "week", "month", "quarter", "year"]
+UNITS = [*UNIT_MICROS, "week", "month", "quarter", "year"]
 # Ends of units: of leap years, of centuries, of ISO years, and the moments beside 1970
 DAYS = ["1582-10-15", "1600-02-29", "1899-12-31", "1900-03-01", "1969-12-31", "1970-01-01", "1999-12-31", "2000-02-29",
         "2000-12-31", "2004-12-31", "2005-01-02", "2008-12-29", "2010-01-03", "2023-07-01", "2024-02-29", "2100-03-01"]  # fmt: skip

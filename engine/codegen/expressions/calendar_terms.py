@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from ...plan.calendar import MICROS_A_DAY, UNIT_MICROS
 from ...plan.expr import Call, Cast, Interval, Literal
 from ...plan.temporal.ticks import DAY_SECONDS, steps
 from ...plan.types import TICKS, DataType, Kind
@@ -19,15 +20,6 @@ from ..typed_values import Value
 from .arithmetic import add, checked, convert, multiply, subtract, type_bounds
 from .whole_numbers import Whole
 
-DAY = 86_400_000_000
-LENGTHS = {
-    "microsecond": 1,
-    "millisecond": 1000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": DAY,
-}
 NARROW_DAYS = 2_000_000_000  # up to which the calendar's formulas fit 32 bits
 MONDAY = 3  # of the week that 1970-01-01, a Thursday, is in: days before it
 
@@ -126,7 +118,7 @@ def clock(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None
     """The hour of a timestamp, the minute of its hour and so on."""
     if not _is_finite(expr.args[0].type, args[0]):
         return None
-    around, unit = (LENGTHS[u] for u in CLOCK[expr.function])
+    around, unit = (UNIT_MICROS[u] for u in CLOCK[expr.function])
     time = Whole(convert(args[0].term, Machine.I64))
     if expr.function == "hour" and expr.args[0].type.kind is Kind.TIME:  # 24:00:00 is one
         time, around = time // unit, around + unit
@@ -147,8 +139,8 @@ def truncated(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | 
     if not _is_finite(expr.args[1].type, value):
         return None
     assert value.interval is not None
-    if unit in LENGTHS and unit != "day":
-        length = LENGTHS[unit]
+    if unit in UNIT_MICROS and unit != "day":
+        length = UNIT_MICROS[unit]
         moment = Whole(kernel.name(convert(value.term, Machine.I64), "moment"))
         low, high = (end - end % length for end in (value.interval.low, value.interval.high))
         return _stepped((moment - moment % length), value, low, high, length)
@@ -162,9 +154,13 @@ def truncated(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | 
     low, high = held.low - (0 if unit == "day" else 7 if unit == "week" else 366), held.high
     if unit == "week":
         low -= (low + MONDAY) % 7
-    step = 7 * DAY if unit == "week" else DAY
+    step = 7 * MICROS_A_DAY if unit == "week" else MICROS_A_DAY
     return _stepped(
-        Whole(Convert(first.term, Machine.I64)) * DAY, value, low * DAY, high * DAY, step
+        Whole(Convert(first.term, Machine.I64)) * MICROS_A_DAY,
+        value,
+        low * MICROS_A_DAY,
+        high * MICROS_A_DAY,
+        step,
     )
 
 
@@ -212,8 +208,8 @@ def _count(unit: str, data_type: DataType, value: Value, kernel: ProgramBuilder)
     if not _is_finite(data_type, value):
         return None
     assert value.interval is not None
-    if unit in LENGTHS and unit != "day":
-        length = LENGTHS[unit]
+    if unit in UNIT_MICROS and unit != "day":
+        length = UNIT_MICROS[unit]
         number = Whole(convert(value.term, Machine.I64)) // length
         return _counted(number, value, value.interval.low // length, value.interval.high // length)
     found = _days(data_type, value, kernel)
@@ -242,7 +238,7 @@ def moved(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None
         return None
     if not _is_finite(expr.args[0].type, args[0]):
         return None
-    micros = by.value.days * DAY + by.value.micros
+    micros = by.value.days * MICROS_A_DAY + by.value.micros
     held = IntegerRange(micros, micros)
     if not held.fits_i64:
         return None
@@ -272,8 +268,8 @@ def counted_anew(expr: Cast, value: Value, kernel: ProgramBuilder) -> Value | No
         made = _rounded(value, fewer, kernel)
     if made is None or target.kind is not Kind.TIME:
         return made
-    clock = Whole(convert(made.term, Machine.I64)) % DAY
-    return Value(clock.term, made.valid, IntegerRange(0, DAY - 1))
+    clock = Whole(convert(made.term, Machine.I64)) % MICROS_A_DAY
+    return Value(clock.term, made.valid, IntegerRange(0, MICROS_A_DAY - 1))
 
 
 def _rounded(value: Value, unit: int, kernel: ProgramBuilder) -> Value | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, ExecutionError, OutOfRange
-from ....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
+from ....plan.calendar import INFINITE_MICROS, MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ....plan.temporal import zones
@@ -24,16 +24,7 @@ from .kernels_intervals import INTERVAL_PARTS, interval_epoch
 from .kernels_print import chosen, joined, printed
 from .vectors import Array, Kernel, Mask, Vector, at, both_valid, first_row, null_constant
 
-# Microseconds of the units that have a fixed length.
-LENGTHS = {
-    "microsecond": 1,
-    "millisecond": 1000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": MICROS_A_DAY,
-    "week": 7 * MICROS_A_DAY,
-}
+LENGTHS = {**UNIT_MICROS, "week": 7 * MICROS_A_DAY}  # in microseconds
 FARTHEST_YEAR = 5_881_580  # that 32 bits of days reach, in one direction at least
 _DAY_PARTS: dict[str, Callable[[Array], Array]] = {
     "year": calendar.year,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....errors import OutOfRange
-from ....plan.calendar import MICROS_A_DAY
+from ....plan.calendar import MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call, Interval, Literal
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ....plan.types import Kind
@@ -35,14 +35,6 @@ Component = plc.datetime.DatetimeComponent
 
 DAYS = plc.DataType(plc.TypeId.TIMESTAMP_DAYS)
 MICROS = plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)
-_LENGTHS = {
-    "microsecond": 1,
-    "millisecond": 1000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": MICROS_A_DAY,
-}
 _COMPONENTS = {
     "year": Component.YEAR,
     "month": Component.MONTH,
@@ -65,7 +57,7 @@ def part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """One part of EXTRACT."""
     column = as_column(args[0], scope.rows)
     if call.function == "hour" and call.args[0].type.kind is Kind.TIME:  # 24:00:00 is one
-        return binary(integers(column), Constant(_LENGTHS["hour"], INT64), Op.DIV, INT64)
+        return binary(integers(column), Constant(UNIT_MICROS["hour"], INT64), Op.DIV, INT64)
     found = _part(call.function, column)
     if call.function in _CLOCK:
         return found
@@ -79,7 +71,7 @@ def _part(function: str, column: plc.Column) -> plc.Column:
         case "dayofyear":
             return cast(plc.datetime.day_of_year(column), INT64)
         case "millisecond" | "microsecond":
-            return _fraction(column, _LENGTHS[function])
+            return _fraction(column, UNIT_MICROS[function])
         case "week" | "isoyear":
             thursday = _thursday(column)
             if function == "isoyear":
@@ -145,7 +137,7 @@ def _component(column: plc.Column, component: plc.datetime.DatetimeComponent) ->
 def _fraction(column: plc.Column, unit: int) -> plc.Column:
     """Microseconds of the minute, in units."""
     micros = as_column(integers(column), column.size())
-    whole = floored(micros, _LENGTHS["minute"])
+    whole = floored(micros, UNIT_MICROS["minute"])
     rest = binary(micros, whole, Op.SUB, INT64)
     return rest if unit == 1 else binary(rest, Constant(unit, INT64), Op.DIV, INT64)
 
@@ -167,9 +159,9 @@ def epoch(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
 def date_trunc(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     unit = _unit(call)
     column = as_column(args[1], scope.rows)
-    if unit in _LENGTHS:
+    if unit in UNIT_MICROS:
         micros = as_column(integers(column), scope.rows)
-        return reinterpret(floored(micros, _LENGTHS[unit]), MICROS)
+        return reinterpret(floored(micros, UNIT_MICROS[unit]), MICROS)
     days = _days(column)
     number = as_column(integers(days), scope.rows)
     match unit:
@@ -207,10 +199,10 @@ def date_diff(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
 
 def _place(column: plc.Column, unit: str) -> plc.Column:
     """Return the number of the unit that a timestamp is in, counted from 1970 or from year 0."""
-    if unit in _LENGTHS:
+    if unit in UNIT_MICROS:
         micros = as_column(integers(column), column.size())
-        length = Constant(_LENGTHS[unit], INT64)
-        return binary(floored(micros, _LENGTHS[unit]), length, Op.DIV, INT64)
+        length = Constant(UNIT_MICROS[unit], INT64)
+        return binary(floored(micros, UNIT_MICROS[unit]), length, Op.DIV, INT64)
     year = _component(column, Component.YEAR)
     if unit == "year":
         return year
@@ -223,7 +215,7 @@ def _place(column: plc.Column, unit: str) -> plc.Column:
 def date_sub(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Whole units of a fixed length between two timestamps."""
     first, last = (as_column(integers(as_column(a, scope.rows)), scope.rows) for a in args[1:])
-    length = Constant(_LENGTHS[_unit(call)], INT64)
+    length = Constant(UNIT_MICROS[_unit(call)], INT64)
     return binary(_difference(last, first, scope), length, Op.DIV, INT64)
 
 
@@ -321,7 +313,7 @@ def _shift_refusal(call: Call) -> str | None:
 
 def _unit_refusal(units: tuple[str, ...]) -> Callable[[Call], str | None]:
     def check(call: Call) -> str | None:
-        known = isinstance(call.args[0], Literal) and _unit(call) in (*_LENGTHS, *units)
+        known = isinstance(call.args[0], Literal) and _unit(call) in (*UNIT_MICROS, *units)
         return None if known else f"{call.function}() by this unit"
 
     return check
