@@ -265,13 +265,13 @@ class ProgramBuilder:
 
     # Parameters
 
-    def parameter(self, value: Constant, machine: Machine, meaning: str) -> str:
-        """Add a scalar argument and return its name; `value` is a number or a literal of the query as one (`plan.shapes`)."""
+    def parameter(self, value: Constant, machine: Machine, meaning: str) -> Name:
+        """Add a scalar argument and return what reads it; `value` is a number or a literal of the query as one (`plan.shapes`)."""
         if isinstance(value, Literal):
             value = cast("int | float", bare_value(value))
         name = f"c{len(self.parameters)}"
         self.parameters.append(Parameter(name, machine, value, meaning))
-        return name
+        return Name(name, machine)
 
     def table(self, array: Array | Literal, machine: Machine) -> str:
         """Add an array argument, or a literal that is one, and return its name."""

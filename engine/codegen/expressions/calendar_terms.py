@@ -13,7 +13,7 @@ from ...plan.calendar import MICROS_A_DAY, UNIT_MICROS
 from ...plan.expr import Call, Cast, Interval, Literal
 from ...plan.temporal.ticks import DAY_SECONDS, steps
 from ...plan.types import TICKS, DataType, Kind
-from ..loop import Apply, Convert, Machine, Name, Number
+from ..loop import Apply, Convert, Machine, Number
 from ..program_builder import ProgramBuilder
 from ..ranges import IntegerRange
 from ..typed_values import Value
@@ -242,9 +242,9 @@ def moved(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None
     held = IntegerRange(micros, micros)
     if not held.fits_i64:
         return None
-    name = kernel.parameter(micros, Machine.I64, f"{by.type} constant")
+    constant = kernel.parameter(micros, Machine.I64, f"{by.type} constant")
     operate = add if expr.function == "add_interval" else subtract
-    amount = Value(Name(name, Machine.I64), None, held)
+    amount = Value(constant, None, held)
     return checked(operate(args[0], amount, kernel), expr.type, kernel)
 
 

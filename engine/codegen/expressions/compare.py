@@ -79,7 +79,7 @@ def compare_with_constant(
     machine = Machine.I64 if last + 1 > I32_MAX else code.type
     wanted = f"{SCALAR[name].sign.upper()} constant, as a code"
     meaning = f"{concealed_name(source.column.name)} {wanted}"
-    constant = Name(kernel.parameter(limited, machine, meaning), machine)
+    constant = kernel.parameter(limited, machine, meaning)
     term: Term = Apply(sign, (convert(code, machine), constant), Machine.BOOL)
     if name == "is_not_distinct":
         return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL))

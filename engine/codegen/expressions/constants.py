@@ -10,7 +10,7 @@ from ...plan.expr import Literal, physical
 from ...plan.expr import Value as Constant
 from ...plan.shapes.guards import SlotLiteral, computed, decided
 from ...plan.types import BIGINT, DataType, Kind
-from ..loop import Machine, Name, Number, Term
+from ..loop import Machine, Number, Term
 from ..program_builder import ProgramBuilder
 from ..ranges import IntegerRange
 from ..typed_values import Value, machine_of, machine_of_float
@@ -59,7 +59,7 @@ def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
     if not decided(_is_whole, expr, expr.type):
         machine = machine_of_float(expr.type)
         held = computed(_in_register, expr, expr.type, data_type=expr.type)
-        return Value(Name(kernel.parameter(held, machine, meaning), machine))
+        return Value(kernel.parameter(held, machine, meaning))
     value = constant(expr)
     assert isinstance(value, int)
     if expr.type.kind is Kind.BOOLEAN:
@@ -68,7 +68,7 @@ def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
     machine = machine_of(interval, expr.type)
     if value in (0, 1):
         return Value(Number(value, machine), None, interval)
-    return Value(Name(kernel.parameter(value, machine, meaning), machine), None, interval)
+    return Value(kernel.parameter(value, machine, meaning), None, interval)
 
 
 def compared_constant(given: Literal, kernel: ProgramBuilder) -> Value | None:
@@ -79,7 +79,7 @@ def compared_constant(given: Literal, kernel: ProgramBuilder) -> Value | None:
     if whole is None or decided(_is_written_out, whole):
         return None
     machine = decided(_register, whole, given.type)
-    return Value(Name(kernel.parameter(whole, machine, f"{given.type} constant"), machine))
+    return Value(kernel.parameter(whole, machine, f"{given.type} constant"))
 
 
 def _is_written_out(value: int) -> bool:

@@ -19,7 +19,6 @@ from ..loop import (
     Apply,
     Convert,
     Machine,
-    Name,
     Number,
     Select,
     Term,
@@ -123,16 +122,12 @@ def load(source: Input, kernel: ProgramBuilder) -> Value:
         machine = Machine.I64
     term: Term = raw if raw.type is machine else Convert(raw, machine)
     if source.step != 1:
-        step = Name(
-            kernel.parameter(source.step, machine, f"step of {concealed_name(source.column.name)}"),
-            machine,
-        )
+        meaning = f"step of {concealed_name(source.column.name)}"
+        step = kernel.parameter(source.step, machine, meaning)
         term = Apply("*", (term, step), machine)
     if source.base != 0:
-        base = Name(
-            kernel.parameter(source.base, machine, f"base of {concealed_name(source.column.name)}"),
-            machine,
-        )
+        meaning = f"base of {concealed_name(source.column.name)}"
+        base = kernel.parameter(source.base, machine, meaning)
         term = Apply("+", (term, base), machine)
     return Value(term, valid, interval, step=source.step, code=raw)
 

@@ -9,7 +9,7 @@ from ...plan.functions import MIRRORED, SCALAR
 from ...plan.shapes.guards import computed
 from ...plan.types import BIGINT
 from ..expressions.arithmetic import convert
-from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
+from ..loop import Apply, Machine, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
 from ..typed_values import Value, truth
 
@@ -43,7 +43,7 @@ def parts_of_constant(number: Literal, meaning: str, kernel: ProgramBuilder) -> 
     high, low = (computed(part, number, data_type=BIGINT) for part in (_high, _low))
     first = kernel.parameter(high, Machine.I64, f"{meaning}, above 32 bits")
     last = kernel.parameter(low, Machine.I64, f"{meaning}, its 32 bits")
-    return Parts(Name(first, Machine.I64), Name(last, Machine.I64))
+    return Parts(first, last)
 
 
 def _high(number: int) -> int:

@@ -188,7 +188,7 @@ def _ranking(index: Index, key: Column, kernel: ProgramBuilder) -> Ranking:
     kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
     (ranks,) = index.layers[-1].buffers
     step = kernel.parameter(source.step, Machine.I32, f"step of {concealed_name(key.name)}")
-    return Ranking(kernel.names[alias], kernel.buffer(ranks).text, step)
+    return Ranking(kernel.names[alias], kernel.buffer(ranks).text, step.text)
 
 
 def _program(

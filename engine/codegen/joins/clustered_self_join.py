@@ -66,7 +66,7 @@ class Neighbours(Joining):
     def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
         kernel, rows = self.chain.kernel, self.side.index.rows
         most = kernel.parameter(rows, Machine.I32, f"rows of {self.side.index.name}")
-        arguments = (self.codes, self.row, Name(most, Machine.I32))
+        arguments = (self.codes, self.row, most)
         return key.number, Function("next_alike", arguments, Machine.I32)
 
 

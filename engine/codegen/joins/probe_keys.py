@@ -156,32 +156,23 @@ def _component(
     ):
         if crosses:
             end = "least" if sign == ">=" else "largest"
-            limit = Name(
-                kernel.parameter(
-                    bound, wide, f"{end} {concealed_name(key.name)} of the build side"
-                ),
-                wide,
-            )
+            meaning = f"{end} {concealed_name(key.name)} of the build side"
+            limit = kernel.parameter(bound, wide, meaning)
             within.append(Apply(sign, (term, limit), Machine.BOOL))
     if key.low != 0:
-        low = Name(
-            kernel.parameter(key.low, wide, f"least {concealed_name(key.name)} of the build side"),
-            wide,
-        )
+        meaning = f"least {concealed_name(key.name)} of the build side"
+        low = kernel.parameter(key.low, wide, meaning)
         term = Apply("-", (term, low), wide)
     term = convert(term, machine)
     if key.null:
         valid = value.valid or Number(True, Machine.BOOL)
-        last = Name(
-            kernel.parameter(key.size - 1, machine, f"{concealed_name(key.name)} NULL"), machine
-        )
+        last = kernel.parameter(key.size - 1, machine, f"{concealed_name(key.name)} NULL")
         term = Select(valid, term, last, machine)
         absent = Apply("not", (valid,), Machine.BOOL)
         within = [Apply("|", (absent, test), Machine.BOOL) for test in within]
     if key.stride != 1:
-        stride = Name(
-            kernel.parameter(key.stride, machine, f"stride of {concealed_name(key.name)}"), machine
-        )
+        meaning = f"stride of {concealed_name(key.name)}"
+        stride = kernel.parameter(key.stride, machine, meaning)
         term = Apply("*", (term, stride), machine)
     return term, within
 

@@ -9,7 +9,7 @@ from ...plan.expr import ColumnRef
 from ...plan.physical import Order
 from ...plan.text.concealed_text import concealed_name
 from ..expressions.translate import translate
-from ..loop import Apply, Machine, Name, Term, negated
+from ..loop import Apply, Machine, Term, negated
 from ..program import LateColumn
 from ..program_builder import Scope
 from ..ranges import I32_MAX, I64_MAX
@@ -36,12 +36,12 @@ def bounded(
     bound = kernel.parameter(_unbounded(machine, order.descending), machine, meaning)
     # NaN, which stands above all numbers, is in
     comparison = "<" if order.descending else ">"
-    beyond: Term = Apply(comparison, (value.term, Name(bound, machine)), Machine.BOOL)
+    beyond: Term = Apply(comparison, (value.term, bound), Machine.BOOL)
     if value.valid is not None:
         beyond = Apply("&", (beyond, value.valid), Machine.BOOL)
     stating.require(negated(beyond), f"not beyond the last by {concealed_name(column.name)}", None)
     kernel.guard()
-    return bound
+    return bound.text
 
 
 def _unbounded(machine: Machine, descending: bool) -> int | float:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..expressions.arithmetic import WHOLE_I64, add, convert, doubt, multiply, subtract
-from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term, all_together
+from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, all_together
 from ..program_builder import ProgramBuilder
 from ..ranges import IntegerRange
 from ..typed_values import Value
@@ -180,8 +180,7 @@ class PythonOperators:
         """An operand of a comparison; a constant is an argument of the kernel, as SQL's are: of one that it knows, LLVM made a branch (2.7 times the time)."""
         if not isinstance(term, Number):
             return convert(term, machine)
-        name = self.kernel.parameter(term.value, machine, "constant of a Python function")
-        return Name(name, machine)
+        return self.kernel.parameter(term.value, machine, "constant of a Python function")
 
     def _doubt_inexact(self, value: Value) -> None:
         """Python compares and divides whole numbers as they are, and not as doubles."""
