@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..plan.temporal.ticks import DAY_SECONDS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -49,17 +51,21 @@ def pandas_of(table: pa.Table, wanted: pa.Schema) -> pd.DataFrame:
     """Return a pandas frame with lists of Python for nested values, where pyarrow would give arrays.
 
     A fraction that is a DECIMAL to Ibis, as a mean is, stays one: Ibis itself makes the Decimal, as for its DuckDB backend.
+    Days between dates, whose type in Arrow pandas would show as offsets, are durations.
     """
     import pandas as pd
 
-    fields = [
-        own if pa.types.is_floating(own.type) and pa.types.is_decimal(field.type) else field
-        for own, field in zip(table.schema, wanted, strict=True)
-    ]
-    typed = with_types(table, pa.schema(fields))
-    return pd.DataFrame(
-        {
-            name: column.to_pylist() if pa.types.is_nested(column.type) else column.to_pandas()
-            for name, column in zip(typed.column_names, typed.columns, strict=True)
-        }
-    )
+    columns = {}
+    for field, own in zip(wanted, table.columns, strict=True):
+        column = _for_pandas(own, field.type)
+        is_nested = pa.types.is_nested(column.type)
+        columns[field.name] = column.to_pylist() if is_nested else column.to_pandas()
+    return pd.DataFrame(columns)
+
+
+def _for_pandas(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_floating(column.type) and pa.types.is_decimal(wanted):
+        return column
+    if pa.types.is_integer(column.type) and pa.types.is_interval(wanted):
+        return pc.multiply(column.cast(pa.int64()), DAY_SECONDS).cast(pa.duration("s"))
+    return _cast(column, wanted)

@@ -24,6 +24,7 @@ def make_ibis_data(checkout: Path) -> None:
         name = expected.name.replace("duckdb", "fuseline")
         shutil.copytree(expected, expected.with_name(name), dirs_exist_ok=True)
     folder, script = checkout / "ci/ibis-testing-data", checkout / "ci/schema/duckdb.sql"
+    link_tpc_tables(folder)
     if script.exists():
         return
     for kind in ("parquet", "csv"):
@@ -43,14 +44,20 @@ def make_ibis_data(checkout: Path) -> None:
         path = folder / f"parquet/{name}.parquet"
         pq.write_table(table, path)
         statements.append(f"CREATE OR REPLACE TABLE {name} AS FROM read_parquet('{path}')")
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(";\n".join(statements) + ";\n")
+
+
+def link_tpc_tables(folder: Path) -> None:
+    """Link the benchmarks' tables anew, which may have been removed since a former run."""
     for suite, tables in {"h": tpch_tables, "ds": tpcds_tables}.items():
         scale = TPC_SCALES[suite]
         target = folder / f"tpc{suite}/sf={scale}/parquet"
         target.mkdir(parents=True, exist_ok=True)
         for name, path in tables(scale).items():
-            (target / f"{name}.parquet").symlink_to(path)
-    script.parent.mkdir(exist_ok=True)
-    script.write_text(";\n".join(statements) + ";\n")
+            link = target / f"{name}.parquet"
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)
 
 
 def functional_alltypes() -> pa.Table:

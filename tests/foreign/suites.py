@@ -46,7 +46,7 @@ NARWHALS = Suite(
     },
 )
 # The folder sql is about the text that DuckDB's compiler writes
-_ALL = ("-o", "addopts=", "-W", "default", "--ignore=ibis/backends/tests/sql")
+_ALL = ("-o", "addopts=", "-W", "default", "--deselect=ibis/backends/tests/sql/")
 IBIS = Suite(
     project="ibis-framework",
     packages=("ibis-framework", "duckdb", "sqlglot", "pandas", "fuseline"),
@@ -61,6 +61,9 @@ IBIS = Suite(
         r"Unknown dialect": "asks sqlglot for a dialect of the backend's name, and ours is DuckDB's",
         r"test_rowid": "tables have no rowid",
         r"group_concat.*expr": "the separator of string_agg is written as one constant",
+        r"tpc.ds.test_queries test_83": (
+            "sums of whole numbers with NULL are numbers with NaN in pandas, where the test's SQL, and DuckDB's backend, give Decimals with None"
+        ),
         r"column_format_str": "the format of strftime is a constant, as in DuckDB 2",
     },
     # Ibis 12's DuckDB backend calls what DuckDB 2 has not, and its statements are written wrong by sqlglot 30
