@@ -111,6 +111,17 @@ def test_a_cursor_is_used_again_and_ends(connection: Any) -> None:
             call()
 
 
+def test_a_connection_ends_once() -> None:
+    with fuseline.connect(device="cpu") as opened, opened.cursor() as cursor:
+        cursor.close()
+        opened.close()  # both blocks end in silence
+    for call in (opened.close, opened.cursor, opened.commit, opened.rollback):
+        with pytest.raises(fuseline.InterfaceError, match="closed"):
+            call()
+    with pytest.raises(fuseline.Error, match="closed"):
+        cursor.execute("select 1")
+
+
 def test_results_leave_as_what_other_libraries_hold(connection: Any) -> None:
     def run() -> Any:
         return connection.execute("select x::integer as x, 'y' as y from range(5) t(x)")

@@ -260,6 +260,9 @@ def test_polars_reads_a_query(service: FlightService) -> None:
     with client(service) as opened:
         frame = pl.read_database("select a, b from t order by a", opened)
     assert frame.rows() == [(1, "x"), (2, "y"), (3, None)]
+    uri = f"flightsql://127.0.0.1:{service.port}?transport=tcp"
+    again = pl.read_database_uri("select a, b from t order by a", uri, engine="adbc")
+    assert again.equals(frame)
 
 
 def test_duckdb_reads_what_the_driver_streams(connection: Any) -> None:
