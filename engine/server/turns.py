@@ -63,7 +63,8 @@ class Turns:
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._running: Counter[str] = Counter()
         self._waiting: list[tuple[int, str]] = []
         self._number = 0
@@ -79,7 +80,7 @@ class Turns:
     def enter(self, client: str, stop: Stop) -> None:
         """Wait for a turn; raises `ServerBusy` where too many wait or it takes too long, and what stops the query."""
         limits = self._limits
-        with self._changed:
+        with self._lock:
             if not self._waiting and self._has_room(client):
                 self._running[client] += 1
                 return
@@ -98,11 +99,12 @@ class Turns:
                 self._changed.notify_all()
 
     def leave(self, client: str) -> None:
-        with self._changed:
+        with self._lock:
             self._running[client] -= 1
             if not self._running[client]:
                 del self._running[client]
-            self._changed.notify_all()
+            if self._waiting:
+                self._changed.notify_all()
 
     def _await_turn(self, own: tuple[int, str], stop: Stop) -> None:
         left = self._limits.wait_seconds

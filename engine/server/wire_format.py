@@ -146,12 +146,13 @@ def encode(value: object) -> bytes:
 
 
 def _write(out: bytearray, slot: Slot, value: object) -> None:
-    _write_varint(out, slot.number << 3 | slot.coding.wire_type)
+    wire_type = slot.coding.wire_type
+    out.append(slot.number << 3 | wire_type)  # no message has a field beyond 15
     encoded = slot.coding.encode(value)
-    if slot.coding.wire_type == VARINT:
+    if wire_type == VARINT:
         _write_varint(out, encoded)
         return
-    if slot.coding.wire_type == SIZED:
+    if wire_type == SIZED:
         _write_varint(out, len(encoded))
     out += encoded
 
@@ -165,9 +166,9 @@ def _write_varint(out: bytearray, value: int) -> None:
 
 def _pieces(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """Yield number, wire type and value of each field of a message."""
-    place = 0
-    while place < len(data):
-        tag, place = _varint(data, place)
+    place, end = 0, len(data)
+    while place < end:
+        tag, place = (data[place], place + 1) if data[place] < 0x80 else _varint(data, place)
         number, wire_type = tag >> 3, tag & 7
         if not 1 <= number < 1 << 29:
             raise MalformedMessage(f"The message has a field of the number {number}.")
@@ -181,7 +182,7 @@ def _pieces(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
             size = 8 if wire_type == FIXED64 else 4
         else:
             raise MalformedMessage(f"The message has the wire type {wire_type}.")
-        if size > len(data) - place:
+        if size > end - place:
             raise MalformedMessage("The message ends within a field.")
         yield number, wire_type, data[place : place + size]
         place += size
@@ -196,6 +197,8 @@ def _packed(data: bytes) -> Iterator[int]:
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
     """Return the number that starts at a place, and where the next field starts."""
+    if place < len(data) and data[place] < 0x80:  # as nearly all are
+        return data[place], place + 1
     value = 0
     for i, byte in enumerate(data[place : place + MOST_VARINT_BYTES]):
         value |= (byte & 0x7F) << 7 * i
