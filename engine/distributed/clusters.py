@@ -6,17 +6,18 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from distributed import Client, LocalCluster, Lock
 from distributed.actor import BaseActorFuture
 
 from ..errors import ClusterError, install
 
+T = TypeVar("T")
 LOCAL = "local"
 WAIT_SECONDS = 0.2  # for a turn, between two looks at the stop
 # What Dask raises of a scheduler that is gone, the second by a client that has just given up
@@ -80,6 +81,27 @@ class Cluster:
             return await self.client.gather(call, asynchronous=True)
 
         return self._on_loop(answer)
+
+    def begun_together(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> list[Future[T]]:
+        """Begin calls in one step of the client's loop, which is woken once for all of them."""
+        answers: list[Future[T]] = [Future() for _ in calls]
+
+        async def fill(answer: Future[T], call: Callable[[], Awaitable[T]]) -> None:
+            try:
+                found = await call()
+            except Exception as error:
+                answer.set_exception(error)
+            except BaseException:  # the loop ends
+                answer.set_exception(OSError("the client was closed"))
+                raise
+            else:
+                answer.set_result(found)
+
+        async def fill_all() -> None:
+            await asyncio.gather(*map(fill, answers, calls))
+
+        self._on_loop(fill_all)
+        return answers
 
     def _on_loop(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Future[Any]:
         if self.client.scheduler is None:  # Dask gives up after `distributed.comm.timeouts.connect`

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
@@ -90,7 +90,7 @@ class Crew:
     @property
     def keys(self) -> list[str]:
         """The keys of the workers' actors."""
-        return [member.actor.key for member in self._members.team.members]
+        return [member.key for member in self._members.team.members]
 
     @property
     def not_linked(self) -> str:
@@ -287,17 +287,22 @@ class Crew:
         """Call workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
         members = [team.members[rank] for rank in ranks]
         calls: list[Future[Part]] = []
-        sent: list[SentPlan | None] = []
         form, once = known.form, cache(lambda: packed(plan))
         with self._lock:
             for member in members:
                 member.busy += 1
         try:
-            for rank, member in zip(ranks, members, strict=True):
-                answers = form.spread or rank == FIRST or len(ranks) == 1
-                sent.append(self._sent(member, known, once))
-                own = replace(order, sent=sent[-1], answers=answers, logs=rank == ranks[0])
-                calls.append(self._members.begin(team, rank, "run", own))
+            sent = [self._sent(member, known, once) for member in members]
+            orders = [
+                replace(
+                    order,
+                    sent=new,
+                    answers=form.spread or rank == FIRST or len(ranks) == 1,
+                    logs=rank == ranks[0],
+                )
+                for rank, new in zip(ranks, sent, strict=True)
+            ]
+            calls = self._members.begin_query(team, ranks, orders)
             parts = self._awaited(calls, ranks, team, form, stop)
         except BaseException as error:
             why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)
@@ -359,7 +364,8 @@ class Crew:
         looked = time.monotonic()
         pending = set(calls)
         while pending:
-            done, pending = wait(pending, LOOK_SECONDS, FIRST_COMPLETED)
+            # Woken once for all answers, or by a worker that is lost
+            done, pending = wait(pending, LOOK_SECONDS, FIRST_EXCEPTION)
             for call in done:
                 error = call.exception()
                 if isinstance(error, LOST):

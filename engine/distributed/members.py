@@ -17,6 +17,8 @@ from ..errors import ClusterError
 from ..settings import Settings
 from .clusters import Cluster
 from .links import AGAIN_SECONDS, LINK_SECONDS, link_workers
+from .orders import Part, QueryOrder
+from .query_calls import ask
 from .session import WorkerSession
 from .versions import description
 
@@ -48,6 +50,16 @@ class Member:
     busy: int = 0
     _sign: Future[Any] | None = None
     _asked: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Dask's name of the actor."""
+        return str(self.held.key)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether Dask knows that the actor is gone, maybe before its list of workers says so."""
+        return self.held.status not in ("finished", "pending")
 
     @property
     def speaks(self) -> bool:
@@ -226,6 +238,22 @@ class Members:
             return self.cluster.begun(getattr(team.members[rank].actor, what)(*given))
         except LOST as error:
             raise self.lost(team, rank) from error
+
+    def begin_query(
+        self, team: Team, ranks: Sequence[int], orders: Sequence[QueryOrder]
+    ) -> list[Future[Part]]:
+        """Have workers of a team run a query, each by its order; raises `ClusterError` where one is known to be lost."""
+        client = self.cluster.client
+        members = [team.members[rank] for rank in ranks]
+        for rank, member in zip(ranks, members, strict=True):
+            if member.is_lost:
+                raise self.lost(team, rank)
+        return self.cluster.begun_together(
+            [
+                partial(ask, client, member.address, member.key, order)
+                for member, order in zip(members, orders, strict=True)
+            ]
+        )
 
     def look_again(self) -> None:
         """Make another team before the next query, of the same workers if they are there."""

@@ -37,6 +37,8 @@ from .meetings import Meetings
 from .orders import Part, QueryOrder
 from .own_plans import check_files, meeting_exchanges, own_plan
 from .partitions import arrow_of, taken
+from .query_calls import serve
+from .query_events import QueryEvents
 from .query_peers import QueryPeers
 from .sent_plans import unpacked
 from .trials import TrialKind, trial_seconds
@@ -50,7 +52,6 @@ KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
 
-TOPIC = "fuseline"  # of Dask's log of events
 SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
 
@@ -68,6 +69,7 @@ class WorkerSession:
 
     def __init__(self, settings: Settings) -> None:
         self._worker = get_worker()
+        self._events = QueryEvents(self._worker)
         self._turn = next(_crews)
         self._team = -1
         self._rank, self._workers, self._neighbours = 0, 1, 1
@@ -87,6 +89,7 @@ class WorkerSession:
         self._configure(settings)
         key = self._worker.get_current_task()
         SESSIONS[key] = self
+        serve(self._worker, SESSIONS)
         self._worker.loop.add_callback(_watch, ref(self), self._worker, key)
 
     def _configure(self, settings: Settings) -> None:
@@ -235,9 +238,11 @@ class WorkerSession:
         if order.linked and self._link.is_broken:
             part = replace(part, unlinked=True)
             self._link.end_if_lost()
-        if order.logs:
-            self._worker.log_event(TOPIC, _told(order, part))
         return part
+
+    def tell(self, order: QueryOrder, part: Part) -> None:
+        """Have Dask's log tell of a query; runs on the worker's event loop."""
+        self._events.note(order, part)
 
     def copy_bandwidth(self) -> float:
         """The bytes a second that a copy on this worker's device moves, read and written."""
@@ -349,22 +354,6 @@ async def _watch(session: ref[WorkerSession], worker: Worker, key: str) -> None:
             return
         del known
         await asyncio.sleep(WATCH_SECONDS)
-
-
-def _told(order: QueryOrder, part: Part) -> dict[str, object]:
-    """A query as Dask's log of events has it, of the first worker that ran it."""
-    return {
-        "query": order.query,
-        "plan": order.plan,
-        "meets": order.meets,
-        "seconds": part.seconds,
-        "bytes_read": part.bytes_read,
-        "meetings": len(part.meetings),
-        "met_seconds": sum(m.seconds for m in part.meetings),
-        "sent": sum(m.sent for m in part.meetings),
-        "received": sum(m.received for m in part.meetings),
-        "error": None if part.error is None else str(part.error.message),
-    }
 
 
 def _stream_of(rows: pa.Table) -> pa.Buffer:

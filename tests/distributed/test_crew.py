@@ -154,8 +154,10 @@ def test_an_order_is_small(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None
     from fuseline.distributed.members import Members
 
     orders: list[Any] = []
-    begin = Members.begin
-    monkeypatch.setattr(Members, "begin", lambda *given: orders.append(given[-1]) or begin(*given))
+    begin = Members.begin_query
+    monkeypatch.setattr(
+        Members, "begin_query", lambda *given: orders.extend(given[-1]) or begin(*given)
+    )
     for _ in range(2):
         shared.sql("select sum(id) + 18 from t").to_arrow()
     assert max(len(pickle.dumps(order)) for order in orders[WORKERS:]) < 300

@@ -223,6 +223,10 @@ def test_a_worker_that_dask_knows_to_be_lost_is_no_fault_of_ours() -> None:
     member: Any = Member("tcp://127.0.0.1:1", Lost(), None)
     with pytest.raises(errors.ClusterError, match=r"Worker 0 .* was lost"):
         members.check(Team(1, (member,)), [0])
+    gone: Any = Member("tcp://127.0.0.1:1", Lost(), SimpleNamespace(status="lost"))
+    cluster.client = None
+    with pytest.raises(errors.ClusterError, match=r"Worker 0 .* was lost"):
+        members.begin_query(Team(1, (gone,)), [0], [])
     crew: Any = object.__new__(Crew)
     crew._cluster, crew._members = cluster, members
     crew._tables = SimpleNamespace(take_gone=lambda: {1})

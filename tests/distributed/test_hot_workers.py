@@ -1,0 +1,97 @@
+"""What a repeated query costs beside its work: wake-ups of the client's loop, and Python on the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.distributed.orders import QueryOrder
+from fuseline.distributed.query_calls import INSIDE_BYTES, ask
+from tests.distributed.conftest import Opened
+from tests.distributed.test_crew import TABLES
+from tests.work import calls_of
+
+QUERIES = (
+    "select count(*), sum(n), avg(price) from t",
+    "select id, n + 1 from t where n > 3",
+    "select id from t order by d limit 10",
+)
+RUNS = 5  # between some of which the client asks who is there
+
+
+def test_a_query_wakes_the_clients_loop_once(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many workers it calls."""
+    connection = opened(TABLES)
+    loop, here = connection._runner.crew.client.loop.asyncio_loop, threading.get_ident()
+    wake, woken = loop.call_soon_threadsafe, []
+    monkeypatch.setattr(
+        loop,
+        "call_soon_threadsafe",
+        lambda *given, **named: woken.append(threading.get_ident()) or wake(*given, **named),
+    )
+    counts = []
+    for _ in range(RUNS):
+        woken.clear()
+        connection.sql(QUERIES[0]).to_arrow()
+        counts.append(woken.count(here))
+    assert min(counts) == 1
+
+
+def test_a_repeated_query_costs_a_worker_no_more_than_alone(client: Any, opened: Opened) -> None:
+    """It plans, binds and unpacks nothing."""
+    connection, alone = opened(TABLES, fuse="never"), fuseline.connect("cpu", fuse="never")
+    with alone:
+        for name in TABLES:
+            alone.catalog.put(connection.catalog.table(name))
+        for query in QUERIES:
+            for _ in range(3):
+                expected = alone.sql(query).to_arrow().num_rows
+                assert connection.sql(query).to_arrow().num_rows == expected
+            most = calls_of(lambda query=query: alone.sql(query).to_arrow())
+            client.run(_count_calls)
+            try:
+                connection.sql(query).to_arrow()
+            finally:
+                found = client.run(_counted)
+            assert 0 < max(found.values()) <= 1.2 * most
+
+
+def _count_calls() -> None:
+    from fuseline.distributed.session import WorkerSession
+    from tests.work import calls_of
+
+    run = WorkerSession.run
+
+    def counted(self: Any, *given: Any) -> Any:
+        found: list[Any] = []
+        WorkerSession.calls = calls_of(lambda: found.append(run(self, *given)))  # type: ignore[attr-defined]
+        return found[0]
+
+    WorkerSession.run, WorkerSession.uncounted = counted, run  # type: ignore[attr-defined, method-assign]
+
+
+def _counted() -> int:
+    from fuseline.distributed.session import WorkerSession
+
+    WorkerSession.run = WorkerSession.uncounted  # type: ignore[attr-defined, method-assign]
+    return WorkerSession.calls  # type: ignore[attr-defined, no-any-return]
+
+
+def test_many_rows_go_beside_their_message(opened: Opened) -> None:
+    rows = INSIDE_BYTES  # of 8 bytes, cut into three
+    connection = opened({"many": pa.table({"x": range(rows)})}, group_rows=rows // 6)
+    assert connection.sql("select x from many").to_arrow()["x"].to_pylist() == [*range(rows)]
+
+
+def test_a_session_that_is_gone_is_named(opened: Opened) -> None:
+    crew = opened(TABLES)._runner.crew
+    call = ask(crew.client, crew.addresses[0], "another", QueryOrder(0, 0, 0, False, False))
+    with pytest.raises(RuntimeError, match="no session of this client"):
+        asyncio.run_coroutine_threadsafe(call, crew.client.loop.asyncio_loop).result()
