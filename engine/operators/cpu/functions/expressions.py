@@ -47,7 +47,11 @@ def evaluate_all(
     How long text becomes nobody knows before: `ask` is called with the bytes of that made so far and of what it becomes
     when it is put together, after each chunk.
     """
-    return _evaluated(exprs, with_texts_numbered(exprs, table), threads, ask)
+    computed = [e for e in exprs if not isinstance(e, ColumnRef)]
+    if not computed:
+        return [table.arrays[e.column.id] for e in exprs if isinstance(e, ColumnRef)]
+    made = iter(_evaluated(computed, with_texts_numbered(computed, table), threads, ask))
+    return [table.arrays[e.column.id] if isinstance(e, ColumnRef) else next(made) for e in exprs]
 
 
 def _evaluated(
