@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import TypedDict, Unpack
 
@@ -53,6 +54,7 @@ from ..plan.window.window_operator import WindowRows
 from .claims import Claim
 from .join_ways import JoinSide, Move, cheapest_way, partners, side_of_heavy_keys
 from .key_cuts import Sharing, keys_of_scans, same_column, same_integer
+from .steps_on_all import below_renames, made_on_all
 
 
 class _More(TypedDict, total=False):
@@ -95,7 +97,9 @@ class Distribution:
     _numbers: count[int] = field(default_factory=count)
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
     _exchanged: dict[tuple[object, ...], Exchange] = field(default_factory=dict)
-    _of_parts: set[int] = field(default_factory=set)  # gathers of few parts of aggregates
+    _of_few: set[int] = field(
+        default_factory=set
+    )  # gathers of few parts of aggregates, and of first rows
 
     def __post_init__(self) -> None:
         self._cuts = keys_of_scans(self.plan, self.sharing)
@@ -277,21 +281,14 @@ class Distribution:
             else self._sent(parts, node.keys, because=f"its input is {described(placed.at)}")
         )
         if few:
-            self._of_parts.add(id(merged))
+            self._of_few.add(id(merged))
         for step in (*split.merge, *split.finish):
             made = step.with_children((merged,)).placed_as(node)
             merged = made.replaced(partitioning=at.kept(made.columns))
+        if merged.columns == node.columns:
+            return Placed(merged, at)
         items = tuple((c, ColumnRef(c)) for c in node.columns)
         return Placed(ComputeColumns(merged, items).placed_as(node), at)
-
-    def _merged_on_all(self, node: Physical) -> Physical | None:
-        """Gather(parts) -> Broadcast(parts): each worker merges few parts itself, so that the first has not to send all what comes of them."""
-        if id(node) in self._of_parts:
-            return self._exchange(node.children[0], "broadcast")
-        if isinstance(node, Exchange) or len(node.children) != 1:
-            return None
-        below = self._merged_on_all(*node.children)
-        return below and node.with_children((below,)).replaced(partitioning=REPLICATED)
 
     def _first_rows(self, node: TopK | LimitRows, local: Physical) -> Placed:
         """Of the first rows of each share come the first of all."""
@@ -300,7 +297,10 @@ class Distribution:
             return placed.over(node.with_children((placed.node,)))
         # Rows of hashed keys are in no order that one worker would give them
         first = local.with_children((placed.node,)).replaced(partitioning=placed.at)
-        return Placed(node.with_children((self._exchange(first, "gather"),)), SINGLE)
+        gathered = self._exchange(first, "gather")
+        if self._is_small(node):
+            self._of_few.add(id(gathered))
+        return Placed(node.with_children((gathered,)), SINGLE)
 
     def _sort(self, node: SortRows) -> Placed:
         """Each worker sorts its rows, and those of its stretch of the order that come from all; few rows are sorted by the first."""
@@ -353,15 +353,17 @@ class Distribution:
         return [goes, stays] if heavy else [stays, goes]
 
     def _side(self, at: Partitioning, node: Physical) -> JoinSide:
-        return JoinSide(at, expected_bytes(node), self._is_small(node))
+        size = expected_bytes(node)
+        return JoinSide(at, size, size < self.small)
 
     def _moved(self, placed: Placed, move: Move, why: str) -> Physical:
         if move.everywhere:
             if placed.at.is_replicated:
                 return placed.node
             first = placed.at.spread is Spread.SINGLE
-            merged = self._merged_on_all(placed.node) if first else None
-            return merged or self._exchange(placed.node, "broadcast", because=why, of_first=first)
+            to_all = partial(self._exchange, kind="broadcast")
+            made = made_on_all(placed.node, self._of_few, to_all) if first else None
+            return made or below_renames(placed.node, partial(to_all, because=why, of_first=first))
         if not move.keys:
             return placed.node
         return self._sent(placed, move.keys, move.cuts, because=why)

@@ -6,12 +6,16 @@ from typing import NamedTuple
 
 from ..plan.expr import Column
 from ..plan.join_kinds import JoinKind
-from ..plan.partitioning import ARBITRARY, Pairs, Partitioning, hashed
+from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, hashed
 from ..plan.physical import HashJoin, NestedLoopJoin
 
 SMALL = (
     1.0  # the cost of sending to all what is small, so that only what is there already is cheaper
 )
+
+JOINED_ON_ALL = (
+    1 << 20
+)  # of a side, all of which each worker joins itself; workers tell each other so much in one meeting
 
 
 class Move(NamedTuple):
@@ -28,6 +32,11 @@ class JoinSide(NamedTuple):
     at: Partitioning
     bytes: float
     small: bool
+
+    @property
+    def is_few(self) -> bool:
+        """Whether all workers may have all rows of what comes of them, too."""
+        return self.small and self.bytes <= JOINED_ON_ALL
 
     def to_all(self, workers: int) -> float:
         """The cost of sending the rows to all."""
@@ -67,6 +76,8 @@ def cheapest_way(
     if right.at.is_shared and kind.outputs_right and not kind.keeps_left:
         at = _after(kind, right.at, right.at, pairs)
         ways.append(Way(left.to_all(workers), EVERYWHERE, STAY, at))
+    if left.is_few and right.is_few and not (left.at.is_shared and right.at.is_shared):
+        ways += _on_all(left, right, workers)
     if pairs:
         ways += _by_keys(kind, left, right, pairs)
     return min(ways, key=lambda way: way.cost, default=None)
@@ -109,6 +120,15 @@ def _pairs(join: HashJoin | NestedLoopJoin) -> Pairs:
     ):  # which asks whether there is any row, or NULL
         return ()  # fmt: skip
     return tuple(zip(join.left_keys, join.right_keys, strict=True))
+
+
+def _on_all(left: JoinSide, right: JoinSide, workers: int) -> list[Way]:
+    """Few rows of one side join those that all have of the other one, on all: nothing is left to be gathered."""
+    if left.at.is_replicated:
+        return [Way(right.to_all(workers), STAY, EVERYWHERE, REPLICATED)]
+    if right.at.is_replicated:
+        return [Way(left.to_all(workers), EVERYWHERE, STAY, REPLICATED)]
+    return []
 
 
 def _by_keys(kind: JoinKind, left: JoinSide, right: JoinSide, pairs: Pairs) -> list[Way]:

@@ -22,7 +22,7 @@ from ..plan.physical import (
 )
 
 FEW_ROWS = (
-    1 << 12
+    1 << 13
 )  # that a worker answers, so that the client takes all of them in as fast as the first worker would
 STEPS = (ComputeColumns, FilterRows, FinishAverages, HashAggregate, LimitRows, SortRows, TopK)
 

@@ -27,8 +27,7 @@ CASES = {
     "select x from big order by x limit 3": ["gather of TopK"],
     "select x from big limit 3 offset 2": ["gather of LimitRows"],
     "select sum(x) from big join small using (g)": ["gather of HashAggregate"],
-    "select count(*) from small left join big using (g)":
-        ["gather of HashAggregate", "pick g of ParquetScan", "hash g of ParquetScan"],
+    "select count(*) from small left join big using (g)": ["broadcast of ParquetScan"],
     "select count(*) from big a join big b on a.x = b.g": ["gather of HashAggregate", "broadcast of ParquetScan"],
     "select count(*) from big where x in (select g from big)": ["gather of HashAggregate", "broadcast of ParquetScan"],
     "select count(*) from big a full join big b on a.x = b.g":
@@ -42,12 +41,19 @@ CASES = {
     "select x from big where x > (select avg(s) + 1 from (select g, sum(x) as s from big group by g having sum(x) > 2))":
         ["gather of NestedLoopJoin", "broadcast of HashAggregate"],
     "select x from big where x > (select max(x) from (select x from big order by x limit 3))":
-        ["gather of NestedLoopJoin", "broadcast of HashAggregate", "gather of TopK"],
+        ["gather of NestedLoopJoin", "broadcast of TopK"],
+    "select a.x from big a join (select g, s from (select g, avg(x) as s from big group by g) join small using (g)) b on a.x < b.s":
+        ["gather of HashJoin", "broadcast of HashAggregate"],
+    "with few as materialized (select g from big where x < 5) "
+    "select count(*) from big where g in (select g from few) and x in (select g from few)":
+        ["gather of HashAggregate", "broadcast of FilterRows"],
+    "select s.g from small s where s.g in (select x from big where x > 1) order by 1":
+        ["broadcast of FilterRows"],
 }  # fmt: skip
 
 # Where nothing is small enough to be sent to all without a comparison
 LARGE = {
-    "select g, avg(x) from big group by g": ["gather of ComputeColumns", "hash g of HashAggregate"],
+    "select g, avg(x) from big group by g": ["gather of FinishAverages", "hash g of HashAggregate"],
     "select sum(x) from big": ["gather of HashAggregate"],
     "select g, median(x) from big group by g": ["gather of HashAggregate", "hash g of ComputeColumns"],
     "select x from big order by x": ["gather of SortRows", "sort of SortRows"],

@@ -349,16 +349,25 @@ def _with_keys_of(
 
 
 def aggregated(call: AggregateCall, below: RelationEstimate, groups: float) -> ColumnEstimate:
-    """What is expected of an aggregate: a sum of as many uniform values as a group has rows, on average."""
-    made = ColumnEstimate(groups, groups, False, derived=True)
+    """What is expected of an aggregate: a sum of as many uniform values as a group has rows, on average.
+
+    Different counts are few: n of them, 0, 1, 2 ... at least, take about n * n / 2 rows.
+    """
     rows = below.rows / max(groups, 1.0)
-    if call.filter is not None or call.distinct:
-        return made
     if call.function in ("count", "count_star"):
-        return replace(made, mean=rows, deviation=math.sqrt(rows))
-    if call.function not in ("sum", "avg"):
+        few = max(1.0, min(groups, math.sqrt(2 * below.rows) + 1))
+        counted = ColumnEstimate(few, few, False, derived=True)
+        if call.filter is not None or call.distinct:
+            return counted
+        return replace(counted, mean=rows, deviation=math.sqrt(rows))
+    made = ColumnEstimate(groups, groups, False, derived=True)
+    if call.filter is not None or call.distinct or call.function not in ("sum", "avg"):
         return made
     value = expected(call.args[0], below)
+    if rows <= 1.0:  # as where what is below has been grouped by the same keys: the values stay
+        made = replace(
+            made, distinct=min(groups, value.distinct), domain=min(groups, value.distinct)
+        )
     if value.low is None or value.high is None:
         return made
     mean, variance = (value.low + value.high) / 2, (value.high - value.low) ** 2 / 12
