@@ -104,15 +104,14 @@ class Crew:
 
     def placement(self, settings: Settings) -> Placement:
         """What workers have of tables, the same for all, whatever memory each has."""
-        below, alone = self._below(settings)
-        return Placement(below, alone, frozenset(self._unclustered))
-
-    def _below(self, settings: Settings) -> tuple[float, float]:
-        if settings.placement != "auto":
-            return (0, 0) if settings.placement == "sharded" else (inf, 0)
         given, alone = settings.replicate_below, settings.one_worker_below
-        below = self._members.room // WHOLE_SHARE if given is None else given
-        return below, below if alone is None else alone
+        few = self._members.room // WHOLE_SHARE if given is None else given
+        whole = {"sharded": 0, "replicated": inf}.get(settings.placement, few)
+        if settings.placement != "auto":
+            alone = 0
+        return Placement(
+            whole, few if alone is None else alone, frozenset(self._unclustered), few_below=few
+        )
 
     def run(
         self,

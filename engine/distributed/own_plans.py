@@ -41,7 +41,7 @@ def whole_plan(
     `found` keeps where keys are cut; without it no file is looked at, for a plan that is only shown.
     """
     shards = Shards(placement, rank, workers, scans_of(plan), found)
-    return plan_of_worker(plan, shards, small=placement.whole_below, fuse=settings.fuse)
+    return plan_of_worker(plan, shards, small=placement.few_below, fuse=settings.fuse)
 
 
 def own_plan(

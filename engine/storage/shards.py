@@ -40,14 +40,15 @@ _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyD
 class Placement:
     """What the workers of a cluster have of a query's tables, the same for all.
 
-    A scan whose columns take less than `whole_below` bytes each, on average and as kernels read them, is read whole by each worker; what
-    takes less than that may also be sent to all.  A query whose scans together take less than `alone_below` runs on one.  `unclustered` are columns, by the identity of their table,
-    that turned out not to ascend.
+    A scan whose columns take less than `whole_below` bytes each, on average and as kernels read them, is read whole by each worker; rows
+    of a query that take less than `few_below` may be sent to all, or to the first, whatever is read whole.  A query whose scans together
+    take less than `alone_below` runs on one.  `unclustered` are columns, by the identity of their table, that turned out not to ascend.
     """
 
     whole_below: float
     alone_below: float = 0
     unclustered: frozenset[tuple[Hashable, str]] = frozenset()
+    few_below: float = 0
 
 
 class KeyRows(NamedTuple):

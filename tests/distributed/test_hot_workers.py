@@ -12,7 +12,7 @@ import pytest
 import fuseline
 from fuseline.distributed.orders import QueryOrder
 from fuseline.distributed.query_calls import INSIDE_BYTES, ask
-from tests.distributed.conftest import Opened
+from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES
 from tests.work import calls_of
 
@@ -95,3 +95,11 @@ def test_a_session_that_is_gone_is_named(opened: Opened) -> None:
     call = ask(crew.client, crew.addresses[0], "another", QueryOrder(0, 0, 0, False, False))
     with pytest.raises(RuntimeError, match="no session of this client"):
         asyncio.run_coroutine_threadsafe(call, crew.client.loop.asyncio_loop).result()
+
+
+def test_few_rows_of_sharded_tables_are_few(opened: Opened) -> None:
+    """Where no table is read whole, few groups are merged by the client all the same."""
+    connection = opened(TABLES, placement="sharded", replicate_below="1MB")
+    frame = connection.sql("select g, sum(n) from t group by g order by g")
+    frame.to_arrow()
+    assert [len(worker.meetings) for worker in frame.profile.workers] == [0] * WORKERS

@@ -34,7 +34,9 @@ def plans() -> Iterator[dict[str, Physical]]:
         made: dict[str, Any] = {}
         for name, text in tpch.queries(SCALE).items():
             placed = connection.physical(connection.sql(text)._plan)
-            own = whole_plan(placed, connection.settings, Placement(below, below), 0, WORKERS)
+            own = whole_plan(
+                placed, connection.settings, Placement(below, below, few_below=below), 0, WORKERS
+            )
             made[name] = own.plan
         yield made
 
