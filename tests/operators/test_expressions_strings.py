@@ -38,6 +38,19 @@ def test_functions_of_one_string(form: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_strings_of_bytes_alone(form: str) -> None:
+    """Which are taken by bytes: a table of others does not show that."""
+    given = words(form)["s"]
+    plain = given.filter(pa.compute.string_is_ascii(given.cast(pa.string())).fill_null(True))
+    calls = ["lower(s)", "upper(s)", "length(s)", "reverse(s)", "position('o' in s)"]
+    taken = [f"right(s, {n})" for n in (-3, 0, 1, 3, 50)]
+    cut = [f"substring(s, {at}, {n})" for at, n in ((-3, 2), (-50, 48), (-1, 9), (-2, -1))]
+    assert_expressions(
+        [*calls, *taken, *cut, "substring(s, -4)", "s[-3:-2]"], pa.table({"s": plain})
+    )
+
+
 def test_reverse() -> None:
     assert_expressions(["reverse(s)"], pa.table({"s": ["", "abc", "héllo", None, "日本"]}))
 

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+FIRST_NOT_ASCII = 128
+
 
 def string_bytes(array: pa.Array) -> int:
     """Return the bytes of all rows."""
@@ -21,6 +23,17 @@ def picked_bytes(array: pa.Array, picks: pa.Array) -> int:
     rows = picks.drop_null().to_numpy(zero_copy_only=False)
     ends = _ends(array)
     return int((ends[rows + 1] - ends[rows]).sum(dtype=np.int64)) if len(rows) else 0
+
+
+def is_ascii(array: pa.Array) -> bool:
+    """Whether no character of any row takes more than a byte: what lies under a NULL counts too."""
+    if not len(array):
+        return True
+    _, offsets, text = array.buffers()
+    large = pa.types.is_large_string(array.type)
+    ends = np.frombuffer(offsets, np.int64 if large else np.int32)[array.offset :][: len(array) + 1]
+    content = np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]]
+    return not len(content) or int(content.max()) < FIRST_NOT_ASCII
 
 
 def _ends(array: pa.Array) -> npt.NDArray[np.signedinteger]:

@@ -13,6 +13,7 @@ from ....errors import ExecutionError
 from ....plan.expr import Call
 from ...text_limits import MAX_BYTES, check_bytes, check_characters
 from .. import table as tables
+from ..string_bytes import is_ascii
 from .graphemes import graphemes
 from .kernels_logic import aligned
 from .kernels_texts import over_text
@@ -69,9 +70,21 @@ def _all_null(texts: Sequence[pa.Array]) -> pa.Array:
 def _slice(text: pa.Array, start: int, stop: int | None) -> pa.Array:
     limit = 2**62  # Arrow adds lengths to these
     start = max(-limit, min(start, limit))
-    return pc.utf8_slice_codeunits(
-        text, start, stop if stop is None else max(-limit, min(stop, limit))
-    )
+    stop = stop if stop is None else max(-limit, min(stop, limit))
+    if start >= 0 or not is_ascii(text):
+        return pc.utf8_slice_codeunits(text, start, stop)
+    large = pa.types.is_large_string(text.type)
+    parts = pc.binary_slice(text.cast(pa.large_binary() if large else pa.binary()), start, stop)
+    return parts.cast(text.type, safe=False)
+
+
+def _of_bytes(name: str, of_ascii: str) -> Kernel:
+    """Make a kernel of one of Arrow's functions of characters, and of the one of bytes for strings of ASCII alone.
+
+    Of 1.5 million comments `length` takes 3 ms of CPU time instead of 28, `upper` 7 instead of 51, and `reverse` 33 instead of 344.
+    """
+    of_characters, quick = getattr(pc, name), getattr(pc, of_ascii)
+    return over_text(lambda text: quick(text) if is_ascii(text) else of_characters(text))
 
 
 def substring(text: pa.Array, start: int, length: int | None = None) -> pa.Array:
@@ -180,8 +193,8 @@ def replace(text: pa.Array, needle: str, replacement: str) -> pa.Array:
 
 def reverse(text: pa.Array) -> pa.Array:
     """Characters in reverse, each with the marks that belong to it, as DuckDB does."""
-    if pc.sum(pc.binary_length(text)) == pc.sum(pc.utf8_length(text)):
-        return pc.utf8_reverse(text)
+    if is_ascii(text):
+        return pc.ascii_reverse(text)
     encoded = pc.dictionary_encode(text)
     values = ["".join(reversed(graphemes(value))) for value in encoded.dictionary.to_pylist()]
     return pa.array(values, text.type).take(encoded.indices)
@@ -190,7 +203,7 @@ def reverse(text: pa.Array) -> pa.Array:
 def position(text: pa.Array, needle: str) -> Array:
     """The place of the first occurrence, from 1; 0 for none."""
     found = tables.to_numpy(pc.find_substring(text, needle)).astype(np.int64)
-    if pc.sum(pc.binary_length(text)) == pc.sum(pc.utf8_length(text)):
+    if is_ascii(text):
         return found + 1
     # Bytes before the match are not characters: count those of the part before it.
     before = (
@@ -265,9 +278,9 @@ def translate(text: pa.Array, source: str, target: str) -> pa.Array:
 KERNELS: dict[str, Kernel] = {
     "concat": concat,
     "concat_ws": concat_ws,
-    "lower": over_text(pc.utf8_lower),
-    "upper": over_text(pc.utf8_upper),
-    "length": over_text(pc.utf8_length),
+    "lower": _of_bytes("utf8_lower", "ascii_lower"),
+    "upper": _of_bytes("utf8_upper", "ascii_upper"),
+    "length": _of_bytes("utf8_length", "binary_length"),
     "strlen": over_text(pc.binary_length),
     "octet_length": over_text(pc.binary_length),
     "substring": over_text(substring),
