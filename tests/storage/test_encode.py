@@ -167,3 +167,23 @@ def test_many_blocks(threads: int) -> None:
     assert _decoded(column) == [
         None if m else v for v, m in zip(values.tolist(), mask, strict=True)
     ]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("rows", [BLOCK, BLOCK + 1, 7 * BLOCK + 5])
+def test_strings_of_many_blocks(threads: int, rows: int) -> None:
+    """Each of which has some that the one before lacks, and NULLs."""
+    codes = (np.arange(rows) // 1000 + np.arange(rows) % 7).tolist()
+    array = pa.array([None if code % 11 == 3 else f"é{code}" for code in codes], pa.large_string())
+    column = encode(array, t.VARCHAR, threads)
+    assert column is not None
+    values = sorted(set(array.drop_null().to_pylist()))
+    assert column.encoding.values.to_pylist() == values
+    picked = slice(None, None, 997)
+    assert _decoded(column)[picked] == array.to_pylist()[picked]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_strings_of_which_a_later_block_has_too_many(threads: int) -> None:
+    array = pa.array(["one"] * BLOCK + [str(i) for i in range(5 * BLOCK)])
+    assert encode(array, t.VARCHAR, threads) is None

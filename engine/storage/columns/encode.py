@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
 from .encodings import (
+    BLOCK,
     LIMBS,
     MOST_ALIKE,
     REGISTER,
@@ -199,15 +200,10 @@ def _codes(
 
 def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColumn | None:
     if not pa.types.is_dictionary(array.type):
-        sample = array
-        if len(array) > DISTINCT_SAMPLE:
-            sample = array.take(pa.array(np.arange(0, len(array), len(array) // DISTINCT_SAMPLE)))
-        limit = max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * len(sample)))
-        if pc.count_distinct(sample).as_py() > limit:
+        coded = _with_few_values(array, threads)
+        if coded is None:
             return None
-        array = array.dictionary_encode()
-        if len(array.dictionary) > max(limit, DISTINCT_SHARE * len(array)):
-            return None
+        array = coded
     values, order = array.dictionary, None
     if not ascend(values):
         places = pc.sort_indices(values)
@@ -230,6 +226,27 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
 
     each_block(len(raw), threads, of_block)
     return _column(data_type, Dictionary(values, width), codes, mask)
+
+
+def _with_few_values(array: pa.Array, threads: int) -> pa.DictionaryArray | None:
+    """Return strings as a dictionary made block by block, or None where many differ, as mostly the first block says."""
+    limit = max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * min(len(array), DISTINCT_SAMPLE)))
+    first, rest = array.slice(0, BLOCK).dictionary_encode(), array.slice(BLOCK)
+    many = [len(first.dictionary) > limit]
+
+    def of_block(rows: slice) -> pa.DictionaryArray:
+        if many[-1]:
+            return first
+        coded = rest.slice(rows.start, rows.stop - rows.start).dictionary_encode()
+        if len(coded.dictionary) > limit:
+            many.append(True)
+        return coded
+
+    others = each_block(len(rest), threads, of_block)
+    if many[-1]:
+        return None
+    coded = pa.chunked_array([first, *others]).unify_dictionaries().combine_chunks()
+    return None if len(coded.dictionary) > max(limit, DISTINCT_SHARE * len(array)) else coded
 
 
 def ascend(values: pa.Array) -> bool:
