@@ -196,7 +196,8 @@ class Words:
             return self._with_digit(image.values, max(base, 1))
         digit = image.values - image.low
         if image.valid is not None:
-            digit = np.where(image.valid, digit + 1, 0)
+            digit += 1
+            digit *= image.valid  # a tenth of the time of `where`
         return self._with_digit(digit, max(base, 1))
 
     def _with_digit(self, digit: Ints, base: int) -> Words:
