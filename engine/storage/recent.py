@@ -1,4 +1,4 @@
-"""What was asked for last, in a bounded number: what readers keep of files, and what kernels were made."""
+"""What was asked for last, in a bounded number: what readers keep of files, what kernels were made, and their machine code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by keys, for several threads; beyond `most` the value goes that was not asked for the longest time."""
+    """Values by keys, for several threads; beyond `most`, or `most_bytes`, those go that were not asked for the longest time."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(
+        self, most: int, most_bytes: int = 0, size: Callable[[V | None], int] | None = None
+    ) -> None:
+        self._most, self._most_bytes, self._size = most, most_bytes, size
+        self._bytes = 0
         self._kept: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -38,8 +41,18 @@ class Recent(Generic[K, V]):
             self._put(key, value)
             return value
 
+    def forget(self) -> None:
+        """Let go of everything, as a new process would."""
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
     def _put(self, key: K, value: V) -> None:
+        if self._size is not None:
+            self._bytes += self._size(value) - self._size(self._kept.get(key))
         self._kept[key] = value
         self._kept.move_to_end(key)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        while len(self._kept) > self._most or self._bytes > self._most_bytes:
+            _, gone = self._kept.popitem(last=False)
+            if self._size is not None:
+                self._bytes -= self._size(gone)

@@ -22,3 +22,19 @@ def test_a_value_is_made_once() -> None:
     known.keep(3, [])
     assert known.find(1) is made
     assert known.find(2) is None
+
+
+def test_no_more_bytes_are_kept_than_may_be() -> None:
+    known = Recent[int, bytes](9, 10, lambda value: len(value or b""))
+    known.keep(0, b"four")
+    known.keep(1, b"five.")
+    known.keep(0, b"four")
+    assert (known.find(0), known.find(1)) == (b"four", b"five.")
+    known.keep(2, b"six..")
+    assert (known.find(0), known.find(1), known.find(2)) == (None, b"five.", b"six..")
+    known.keep(3, b"more than ten")
+    assert [known.find(number) for number in range(4)] == [None] * 4
+    known.keep(0, b"ten bytes.")
+    known.forget()
+    known.keep(1, b"ten bytes.")
+    assert (known.find(0), known.find(1)) == (None, b"ten bytes.")

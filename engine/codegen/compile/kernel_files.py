@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from typing import Literal as OneOf
 from typing import TypeVar
 
 from ... import stopping
+from ...storage.recent import Recent
 from ..stored.folder import SOURCE, folder
 from ..typed_values import NotFusable
 from .compile_pool import CompilerEnded, compiled
@@ -181,37 +180,8 @@ def _version(package: str) -> str:
     return "unknown"
 
 
-class _Codes:
-    """Machine code by folder and key, of which what was not asked for the longest time goes."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Key, bytes] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def find(self, key: Key) -> bytes | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def keep(self, key: Key, code: bytes) -> None:
-        with self._lock:
-            self._bytes += len(code) - len(self._kept.pop(key, b""))
-            self._kept[key] = code
-            while len(self._kept) > CODES_KEPT or self._bytes > CODE_BYTES_KEPT:
-                _, gone = self._kept.popitem(last=False)
-                self._bytes -= len(gone)
-
-    def forget(self) -> None:
-        """Let go of everything, as a new process would."""
-        with self._lock:
-            self._kept.clear()
-            self._bytes = 0
-
-
-_codes = _Codes()
+# Machine code in memory by folder and key
+_codes: Recent[Key, bytes] = Recent(CODES_KEPT, CODE_BYTES_KEPT, lambda code: len(code or b""))
 forget = _codes.forget
 _refused: dict[bytes, str] = {}  # by key, what the compiler said of kernels that it refuses
 _warned: set[bytes] = set()  # keys of those of which a warning told
