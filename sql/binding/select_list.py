@@ -191,7 +191,8 @@ def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
     def name_of(written: str) -> str:
         if len(written) > LONG_NAME and is_operand:
             return "subquery"  # nested ones would read the innermost text once a level
-        return result_name(with_definitions(written, windows), text.first_parameter)
+        full = with_definitions(written, windows) if windows else written
+        return result_name(full, text.first_parameter)
 
     return SelectItem(scope.session.name_of(text, name_of), node)
 

@@ -6,6 +6,7 @@ together keep a query from being read in part.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,8 +19,9 @@ from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.functions import aggregate_name, scalar_name, sql_names, window_name
 
 from .keywords import RESERVED
-from .pieces import Piece
+from .pieces import Piece, span_of
 
+_EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
 _LEAVES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
 _CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)
 _TEXTS = (
@@ -182,6 +184,23 @@ def dropped(
         if count < 0:
             return _error(next(t for t in reversed(tokens) if t.token_type in kinds), piece)
     return None
+
+
+def refuse_empty_group(nodes: Sequence[exp.Expr], piece: Piece) -> None:
+    for node in nodes:
+        if type(node) is exp.Group and not any(node.args.values()):
+            place = Span(piece.start, piece.end)
+            raise ParseError("Syntax error: an operand is missing after GROUP BY.", place)
+
+
+def mend_empty_formats(nodes: Sequence[exp.Expr], text: str) -> None:
+    """Give strftime and strptime the empty format, of which sqlglot makes 'None'."""
+    for node in nodes:
+        if type(node) not in (exp.TimeToStr, exp.StrToTime):
+            continue
+        layout, place = node.args["format"], span_of(node.this)
+        if place is not None and layout.name == "None" and _EMPTY_NEXT.match(text, place.end):
+            layout.set("this", "")
 
 
 def _is_foreign(token: Token, leaves: _Leaves) -> bool:

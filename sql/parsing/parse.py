@@ -27,12 +27,11 @@ from fuseline.plan.derived import is_of_lists
 from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.drawn_calls import DRAWN_CALLS
-from fuseline.sql.parsing.dropped import dropped
+from fuseline.sql.parsing.dropped import dropped, mend_empty_formats, refuse_empty_group
 from fuseline.sql.parsing.methods import with_methods
 from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
-from fuseline.sql.parsing.tree_mends import mend_empty_formats, refuse_empty_group
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 from fuseline.sql.parsing.written_items import written_as
 from fuseline.sql.parsing.wrong_calls import wrong_arguments
