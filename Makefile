@@ -42,6 +42,23 @@ test: $(READY) ## all tests
 .PHONY: nightly
 nightly: $(READY) ## tests that take minutes, draw new seeds, or measure time
 	$(PYTEST) -m nightly --timeout 3600 $(ARGS)
+	$(MAKE) lowest
+
+# Another package may pin any version of a library that pyproject.toml allows, so the oldest of all are tried at once, on the oldest
+# Python.  What they warn of, beside newer libraries that they bring, is not for us to mend.
+LOWEST := $(VENV)/lowest
+LOWEST_TESTS := $(addprefix tests/,$(addprefix test_,cli.py db_api.py docs.py doctests.py first_steps.py formats.py random_cases.py requirements.py) \
+	file_tables interop lakes operators/test_nested_values.py operators/test_map_entries.py plan/test_nested_buffers.py storage/remote types)
+$(LOWEST)/.installed: pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check uv
+	$(PY) -m uv venv --quiet --clear --python 3.11 $(LOWEST)
+	$(PY) -m uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	@touch $@
+
+.PHONY: lowest
+lowest: $(READY) $(LOWEST)/.installed ## tests with the oldest version of each library that pyproject.toml allows, in an environment of their own
+	$(LOWEST)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal --timeout 300 --timeout-method thread \
+		-W ignore::DeprecationWarning $(LOWEST_TESTS) $(ARGS)
 
 .PHONY: foreign
 foreign: $(READY) ## the tests of Narwhals or Ibis, in a checkout or sdist of it, with Fuseline as the backend: DIR=... (TESTS="a file of it")

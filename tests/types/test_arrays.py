@@ -91,15 +91,17 @@ def test_files(tmp_path: Path, connection: Any) -> None:
     connection.register("vectors", VECTORS)
     for name in ("a.parquet", "a.json"):
         connection.execute(f"copy vectors to '{tmp_path / name}'")
-    pq.write_table(VECTORS, tmp_path / "b.parquet")
+    rows = VECTORS if int(pa.__version__.split(".")[0]) > 25 else VECTORS.drop_null()
+    pq.write_table(rows, tmp_path / "b.parquet")  # Arrow 25 does not read NULLs among these
     kinds = {
         "a.parquet": "INTEGER[]",
         "b.parquet": "INTEGER[2]",
         "a.json": "BIGINT[]",
     }
     for name, kind in kinds.items():
+        written = rows if name == "b.parquet" else VECTORS
         query = f"select typeof(n), n::int[2] from '{tmp_path / name}' order by i"
-        assert connection.sql(query).fetchall() == [(kind, v and tuple(v)) for v in VECTORS["n"].to_pylist()], name  # fmt: skip
+        assert connection.sql(query).fetchall() == [(kind, v and tuple(v)) for v in written["n"].to_pylist()], name  # fmt: skip
     read = pq.read_schema(tmp_path / "a.parquet")
     assert pa.types.is_list(read.field("n").type)
 
