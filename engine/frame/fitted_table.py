@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..plan.types import DataType
-from .python_values import cell
+from .cell_text import cell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

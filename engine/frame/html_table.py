@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..plan.types import DataType
+from .cell_text import cell
 from .fitted_table import LEFT_OUT, middle
-from .python_values import cell
 
 if TYPE_CHECKING:
     from .python_values import Row
@@ -26,7 +26,7 @@ GAP = f'<td class="gap">{LEFT_OUT}</td>'
 STYLE = """<style>
 .fuseline { border-collapse: collapse; font-variant-numeric: tabular-nums; color: inherit; background: transparent; }
 .fuseline th, .fuseline td { padding: 0.25em 0.7em; text-align: left; border: 0; background: transparent; color: inherit; white-space: pre-wrap;
-  max-width: 40em; overflow-wrap: anywhere; vertical-align: top; }
+  max-width: 40em; overflow-wrap: break-word; vertical-align: top; }
 .fuseline thead th { border-bottom: 1px solid color-mix(in srgb, currentColor 45%, transparent); white-space: nowrap; vertical-align: bottom; }
 .fuseline tbody tr + tr td { border-top: 1px solid color-mix(in srgb, currentColor 12%, transparent); }
 .fuseline .number { text-align: right; white-space: nowrap; }

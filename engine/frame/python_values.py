@@ -382,16 +382,3 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
-
-
-def cell(value: object) -> str:
-    """Return one value as SQL shows it."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple) and hasattr(value, "nanoseconds"):  # Arrow's, and no TUPLE
-        return interval_text(*value)
-    if isinstance(value, datetime) and value.microsecond:
-        return str(value).rstrip("0")
-    return str(value)

@@ -67,7 +67,7 @@ def _summary(data: ProfileData) -> Iterator[str]:
     pairs |= {f"spilled to {k}": _size(v) for k, v in data["spilled_bytes"].items()}
     pairs |= {f"copy on the {k}": _rate(v) for k, v in data["copy_bytes_a_second"].items()}
     yield _pairs(pairs)
-    if not data["timed"]:
+    if not data["timed"] and any(node["device"] == "gpu" for node in data["nodes"]):
         yield '<p class="note">The run was not timed: on a GPU a node\'s time is that of its launch.</p>\n'
 
 

@@ -129,9 +129,9 @@ def test_rows_are_shown_as_tuples(capsys: pytest.CaptureFixture[str]) -> None:
     )
     frame.show()
     shown = capsys.readouterr().out
-    for part in ("(1, 'a')", "[(2,)]", "{'a': (1, None)}"):
+    for part in ("(1, a)", "[(2)]", "{'a': (1, NULL)}"):
         assert part in shown
-    assert "(1, &#x27;a&#x27;)" in frame._repr_html_()
+    assert "(1, a)" in frame._repr_html_()
     assert "element1" not in shown + repr(frame) + frame._repr_html_()
     found = frame.to_pandas()
     assert (found.r[0], list(found.l[0]), found.s[0]) == ((1, "a"), [(2,)], {"a": (1, None)})

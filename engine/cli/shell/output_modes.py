@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...frame.cell_text import cell
 from ...frame.display import WIDEST, json_objects
 from ...frame.fitted_table import TableLayout, fitted, one_line
-from ...frame.python_values import cell
 
 if TYPE_CHECKING:
     from ...frame.python_values import Row
