@@ -371,7 +371,6 @@ def test_what_is_not_there_is_said(con: Any) -> None:
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    pq.write_table(TRIPS, tmp_path / "trips.parquet")
     page = (ROOT / "docs/ibis.md").read_text()
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})  # type: ignore[index]
 
