@@ -2,7 +2,7 @@
 
     python -m benchmarks.micro.cancels --sf 1 --cancels 300 --timeouts 100 --device cpu
 
-Each of ten kinds of work runs once to its end, and then again and again with a stop at a moment drawn from that time: by
+Each of thirteen kinds of work runs once to its end, and then again and again with a stop at a moment drawn from that time: by
 `interrupt()` from another thread, or by `statement_timeout`.  The delay is what passes from that moment until the call raises.  After
 each stop a small query has to be right; at the end no thread, open file or child process may be left that was not there before.
 """
@@ -21,13 +21,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 import fuseline
 from benchmarks.data import tpch_tables
-from fuseline.errors import Interrupted
+from fuseline.errors import FuselineError, Interrupted
 
 GPU_LIMIT = "70GB"  # which is never reached: RMM counts what is taken only under a limit
 LEAST_SECONDS = 0.002  # of the time in which a moment is drawn
@@ -99,6 +102,43 @@ def _fetched(connection: fuseline.Connection, _: int) -> object:
     ).fetchall()
 
 
+def _copied(connection: fuseline.Connection, _: int) -> object:
+    """Write a file; a stop leaves none."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return connection.execute(f"copy lineitem to '{folder}/copied.parquet'")
+        finally:
+            files = {path.name for path in Path(folder).iterdir()}
+            if files and files != {"copied.parquet"}:
+                raise RuntimeError(f"COPY left {files}")
+
+
+def _called(function: Any) -> Callable[[fuseline.Connection, int], object]:
+    """Call a Python function with each row."""
+
+    def run(connection: fuseline.Connection, _: int) -> object:
+        with suppress(FuselineError):  # it is there already
+            connection.create_function("called", function)
+        return connection.sql(
+            "select sum(called(l_extendedprice::double)) from lineitem"
+        ).to_arrow()
+
+    return run
+
+
+@fuseline.udf("DOUBLE", returns="DOUBLE")
+def halved_often(value):
+    """Loop, so that it is compiled as it is."""
+    for _ in range(60):
+        value = value / 2 + 1
+    return value
+
+
+@fuseline.udf("DOUBLE", returns="DOUBLE", vectorized=True)
+def rounded(values):
+    return pc.round(values, 1)
+
+
 JOIN = "select count(*), sum(a.l_quantity) from lineitem a join lineitem b on a.l_suppkey = b.l_suppkey"
 KINDS = [
     Kind("parsing", _parsed),
@@ -134,6 +174,9 @@ KINDS = [
         {"fuse": "never", "memory_limit": "256MB", "column_cache_limit": "256MB"},
     ),
     Kind("fetch", _fetched),
+    Kind("copy", _copied),
+    Kind("compiled function", _called(halved_often)),
+    Kind("vectorized function", _called(rounded)),
 ]
 
 

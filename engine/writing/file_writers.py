@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .. import stopping
 from ..database.rows_files import ROW_GROUP_ROWS
 from ..plan.types import JSON, DataType, Kind, nested_arrow, to_arrow
 from .text_lines import CsvLines, json_bytes, json_lines
@@ -115,7 +116,9 @@ class _RowGroups:
         if rows >= self._rows:
             whole = rows - rows % self._rows
             gathered = pa.concat_tables(self._waiting)
-            self._writer.write_table(gathered.slice(0, whole), row_group_size=self._rows)
+            for start in range(0, whole, self._rows):
+                stopping.check()
+                self._writer.write_table(gathered.slice(start, self._rows), self._rows)
             self._waiting = [gathered.slice(whole)] if rows > whole else []
         if self._most is not None and self.held > self._most:
             self.end()
