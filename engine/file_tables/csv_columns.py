@@ -123,7 +123,7 @@ def _typed(
     if header is None:
         header = auto and _is_header(rows, conversions, options)
     if len(rows) == 1 and header and not expected:
-        conversions = [Conversion(VARCHAR)] * count
+        conversions = [Conversion(VARCHAR, is_seen=False)] * count
     elif not header and rows and not expected:
         conversions = [_conversion(_values(rows, i, options), options) for i in range(count)]
     names = _names(rows[0] if header and rows else None, count, options, expected, path)

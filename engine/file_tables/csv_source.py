@@ -188,14 +188,14 @@ def _columns(parts: Sequence[CsvFile], by_name: bool) -> dict[str, Conversion]:
                 if by_name:
                     found[key] = name, conversion
                 continue
-            known = found[key][1]
-            both = known if known == conversion else _both(known, conversion)
-            if both != known and not by_name:
+            spelled, known = found[key]
+            both = _both(known, conversion, by_name)
+            if both != known and not (by_name or list(own)[: len(found)] == list(found)):
                 raise FileError(
-                    f'The column "{name}" is {conversion.type} in the file "{part.path}" and {known.type} in "{first.path}": '
-                    "files that are read as one table need the same types; give them with types, or add union_by_name."
+                    f'The column "{name}" is {conversion.type} in the file "{part.path}" and {known.type} in "{first.path}", where columns '
+                    "stand in another order: give their types with types, or add union_by_name."
                 )
-            found[key] = found[key][0], both
+            found[key] = spelled, both
         missing = [] if by_name else [n for k, (n, _) in found.items() if k not in own]
         if missing:
             raise FileError(
@@ -205,9 +205,14 @@ def _columns(parts: Sequence[CsvFile], by_name: bool) -> dict[str, Conversion]:
     return dict(found.values())
 
 
-def _both(one: Conversion, other: Conversion) -> Conversion:
-    if one.format == other.format and VARCHAR not in (one.type, other.type):
-        shared = common([one.type, other.type])
+def _both(one: Conversion, other: Conversion, by_name: bool) -> Conversion:
+    """Return the type of the values of two files: where neither has another the text, but for numbers and, by name, moments."""
+    if one == other or not (one.is_seen and other.is_seen):
+        return one if one.is_seen else other
+    types = [one.type, other.type]
+    fits = VARCHAR not in types if by_name else all(t.is_numeric for t in types)
+    if one.format == other.format and fits:
+        shared = common(types)
         if shared is not None:
             return replace(one, type=shared)
     return Conversion(VARCHAR)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,6 +62,7 @@ class Conversion:
     format: str | None = None
     decimal_comma: bool = False
     thousands: str = ""  # what may stand between digits
+    is_seen: bool = field(default=True, compare=False)  # False where no value said what they are
 
     def of(self, text: Expr, safe: bool) -> Expr:
         """Return the expression that converts, to NULL where `safe` and the text is no value."""
@@ -106,7 +107,7 @@ def type_of_texts(
     for candidate in _candidates(known, dates, moments, comma, thousands) if known else ():
         if fits(texts, candidate):
             return candidate
-    return Conversion(VARCHAR)
+    return Conversion(VARCHAR, is_seen=bool(known))
 
 
 def _candidates(

@@ -13,7 +13,6 @@ from ..plan.types import JSON, VARCHAR, DataType, Kind
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}  # fmt: skip
 _CONTROL = "".join(map(chr, range(32)))
-_NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,9 @@ def json_bytes(lines: pa.Array, behind: str = "\n") -> bytes:
 
 
 def _json_values(column: pa.ChunkedArray, data_type: DataType) -> pa.ChunkedArray:
-    if data_type.is_float:
-        for text, name in _NUMBERS.items():
-            column = pc.replace_substring_regex(column, f"^{text}$", name)
-        return column
     if data_type.is_numeric or data_type.kind in (Kind.BOOLEAN, Kind.NULL):
-        return column
-    if data_type == JSON or data_type.is_nested:  # of which the plan has made JSON
+        return column  # as the plan has written it
+    if data_type == JSON or data_type.is_nested:
         return column
     for sign, escaped in _ESCAPES.items():
         column = pc.replace_substring(column, sign, escaped)

@@ -82,7 +82,8 @@ def _forced(copy: CopyTo, names: list[str]) -> Sequence[str]:
 def _written(column: Column, copy: CopyTo) -> Expr:
     """Return a column as a format holds it."""
     value, kind = ColumnRef(column), column.type.kind
-    if copy.format == "json" and (column.type.is_nested or column.type == JSON):
+    as_json = column.type.is_nested or column.type == JSON or column.type.is_float
+    if copy.format == "json" and (as_json or kind is Kind.DECIMAL):
         return infer.call("to_json", [value_of(value)])
     if column.type.is_nested and copy.format not in ("parquet", "csv"):
         raise Unsupported(

@@ -15,6 +15,7 @@ from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.unread import use
 
+_BARE_TEXTS = ("delimiter", "null", "quote", "escape", "encoding")
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -69,11 +70,11 @@ def _pairs(tokens: Sequence[Token], piece: Piece) -> Iterator[tuple[Token, Seque
         tokens = tokens[1:]
     if not tokens:
         return
-    if tokens[0].token_type is not TokenType.L_PAREN or _end(tokens) != len(tokens) - 1:
-        raise ParseError(
-            "Syntax error: options of COPY stand in parentheses: (FORMAT csv, HEADER false).",
-            place(piece, tokens),
-        )
+    if tokens[0].token_type is not TokenType.L_PAREN:
+        yield from _bare_pairs(tokens, piece)
+        return
+    if _end(tokens) != len(tokens) - 1:
+        raise _no_options(tokens, piece)
     start, depth = 1, 0
     for number, token in enumerate(tokens[1:], 1):
         if depth == 0 and (token.token_type is TokenType.COMMA or number == len(tokens) - 1):
@@ -82,6 +83,37 @@ def _pairs(tokens: Sequence[Token], piece: Piece) -> Iterator[tuple[Token, Seque
             yield tokens[start], tokens[start + 1 : number]
             start = number + 1
         depth += step(token)
+
+
+def _bare_pairs(tokens: Sequence[Token], piece: Piece) -> Iterator[tuple[Token, Sequence[Token]]]:
+    """Yield options without parentheses, as older scripts have them: CSV HEADER DELIMITER ';'."""
+    rest = list(tokens)
+    while rest:
+        token = rest.pop(0)
+        word = token.text.lower()
+        if word == "csv":
+            yield _called("format", token), [token]
+        elif word == "header":
+            yield token, []
+        elif word in _BARE_TEXTS:
+            if rest and rest[0].token_type is TokenType.ALIAS:
+                rest.pop(0)
+            if not rest or rest[0].token_type is not TokenType.STRING:
+                raise _no_options(tokens, piece)
+            yield _called(word, token), [rest.pop(0)]
+        else:
+            raise _no_options(tokens, piece)
+
+
+def _called(name: str, token: Token) -> Token:
+    return Token(TokenType.VAR, name, token.line, token.col, token.start, token.end)
+
+
+def _no_options(tokens: Sequence[Token], piece: Piece) -> ParseError:
+    return ParseError(
+        "Syntax error: options of COPY stand in parentheses: (FORMAT csv, HEADER false).",
+        place(piece, tokens),
+    )
 
 
 def _end(tokens: Sequence[Token]) -> int:

@@ -130,6 +130,61 @@ def test_files_of_other_columns(connection):
             connection.sql(f"from read_csv({files})").to_arrow()
 
 
+def test_files_of_other_types_have_one_type_together(connection):
+    values = {
+        "i": "1", "d": "1.5", "t": "x", "e": "", "day": "2024-01-01", "moment": "2024-01-01 10:00:00", "b": "true",
+        "clock": "10:00:00", "big": "99999999999999999999",
+    }  # fmt: skip
+    for name, value in values.items():
+        write(f"a,b\n{value},2\n", f"{name}.csv")
+    write("a,b\n", "none.csv")
+    together = [
+        *(
+            "i d",
+            "d i",
+            "i t",
+            "e i",
+            "i e",
+            "e d",
+            "e e",
+            "e t i",
+            "t e i",
+            "i e t",
+            "e day",
+            "e b",
+        ),
+        *(
+            "day moment",
+            "moment day",
+            "b i",
+            "day i",
+            "clock day",
+            "big i",
+            "big d",
+            "none i",
+            "i none",
+            "none e d",
+        ),
+    ]
+    for files in together:
+        paths = [f"{name}.csv" for name in files.split()]
+        assert same(connection, f"from read_csv({paths})")
+    for files in ("e i", "i d", "i t", "t e i", "day moment", "big d", "none i"):
+        paths = [f"{name}.csv" for name in files.split()]
+        assert same(connection, f"from read_csv({paths}, union_by_name = true)")
+    assert same(connection, "from read_csv(['i.csv', 'd.csv'], types = {'a': 'FLOAT'})")
+
+
+def test_a_backslash_and_t_are_a_tab(connection):
+    write("a\tb\n1\tx,y\n")
+    for options in (
+        r"delim = '\t'",
+        r"sep = '\t', columns = {'a': 'INT', 'b': 'VARCHAR'}",
+        "delim = e'\\t'",
+    ):
+        assert same(connection, f"from read_csv('f.csv', {options})")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
 def test_other_encodings(encoding, connection):
     write("a,b\nå,1\nü,2\n".encode(encoding))

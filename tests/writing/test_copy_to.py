@@ -21,7 +21,7 @@ from pyarrow import csv
 from pyarrow import json as arrow_json
 
 import fuseline
-from fuseline.errors import FileError
+from fuseline.errors import FileError, ParseError
 from tests.compare import assert_same, connected
 
 TYPES = """select * from (values
@@ -105,6 +105,38 @@ def test_json_has_the_values_that_arrow_and_polars_read(connection, folder):
     assert pl.read_ndjson("f.json").to_dicts() == written
     dates = arrow_json.ParseOptions(explicit_schema=pa.schema([("j", pa.string())]))
     assert arrow_json.read_json("f.json", parse_options=dates).to_pylist() == written
+
+
+def test_numbers_stand_in_json_as_duckdb_writes_them(connection, folder):
+    query = """select * from (values (1e20::double, 0.1::float, 2.50::decimal(10, 2), 10.10::decimal(38, 2), 1::decimal(4, 0), 7::hugeint),
+        (-0.0, 1e-7, -0.10, 0, -7, null), (1e16, 3.4e38, 99999999.99, 1, 1, -1), (5e-324, 'nan', null, null, null, 0)) v(a, b, c, d, e, f)"""
+    connection.sql(f"copy ({query}) to 'f.json'")
+    duck(f"copy ({query}) to 'g.json'")
+    assert Path("f.json").read_text() == Path("g.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        r"(delim '\t')", r"(sep e'\t', header false)", "csv header", "with csv header delimiter as '|' null 'NA' quote '''' escape ''''",
+        "with delimiter ';' csv",
+    ],
+)  # fmt: skip
+def test_csv_is_written_as_duckdb_writes_it(options, connection, folder):
+    query = "(select * from (values (1, 'a b'), (null, 'c;|,\t'''), (3, null)) v(k, v))"
+    connection.sql(f"copy {query} to 'f.csv' {options}")
+    duck(f"copy {query} to 'g.csv' {options}")
+    assert Path("f.csv").read_text() == Path("g.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "options", ["delimiter", "csv nope", "header ','", "with", "csv header, quote"]
+)
+def test_options_without_parentheses_that_are_none(options, connection, folder):
+    if options == "with":
+        options = "with quote as"
+    with pytest.raises(ParseError, match="stand in parentheses"):
+        connection.sql(f"copy (select 1) to 'f.csv' {options}")
 
 
 def test_infinite_and_no_numbers_stand_in_json_as_duckdb_writes_them(connection, folder):
@@ -229,7 +261,7 @@ def test_nothing_is_written_outside_of_the_allowed_paths(path, folder):
         ("copy t to 'f.csv' (append)", "goes with PARTITION_BY"),
         ("copy t to 'f' (partition_by (a), write_partition_columns, overwrite, append)", "exclude each other"),
         ("copy (select interval 1 day as i) to 'f.parquet'", "INTERVAL, which Parquet files are not"),
-        ("copy t to 'f.csv' header", "stand in parentheses"),
+        ("copy t to 'f.csv' head", "stand in parentheses"),
         ("copy t to 'f.csv' (header,)", "Syntax error"),
         ("copy t to", "takes a path in quotes"),
         ("copy t", "is written COPY table TO"),

@@ -9,6 +9,7 @@ from .write_options import (
     Check,
     NotTaken,
     OptionTable,
+    delimiter,
     number,
     one_byte,
     one_of,
@@ -30,12 +31,6 @@ def names_and_types(value: object) -> dict[str, str]:
 
 def types(value: object) -> dict[str, str] | tuple[str, ...]:
     return names_and_types(value) if isinstance(value, dict) else texts(value)
-
-
-def delimiter(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value.encode()) <= 4:
-        raise NotTaken("up to four bytes between values")
-    return value
 
 
 def line_end(value: object) -> str:

@@ -34,6 +34,14 @@ def text(value: object) -> str:
     return value
 
 
+def delimiter(value: object) -> str:
+    """Return what stands between values; a backslash and a t are a tab."""
+    found = value.replace("\\t", "\t") if isinstance(value, str) else ""
+    if not 0 < len(found.encode()) <= 4:
+        raise NotTaken("up to four bytes between values")
+    return found
+
+
 def one_byte(value: object) -> str:
     if not isinstance(value, str) or len(value.encode()) > 1:
         raise NotTaken("one character of ASCII, or none")
@@ -172,7 +180,7 @@ _BY_FORMAT: dict[str, tuple[dict[str, Check], dict[str, str], str]] = {
     "csv": (
         {
             "header": switch,
-            "delim": text,
+            "delim": delimiter,
             "quote": one_byte,
             "escape": one_byte,
             "nullstr": text,
