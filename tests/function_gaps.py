@@ -49,10 +49,6 @@ SIGNATURES = {
         trunc(HUGEINT,INTEGER)
     """,
     "it is the version of Fuseline": "version()",
-    "is to come": """
-        date_trunc(VARCHAR,INTERVAL)
-        datetrunc(VARCHAR,INTERVAL)
-    """,
 }
 
 # Words of refusals that say that an example shows a type that is missing here
@@ -60,7 +56,6 @@ TYPES = ("The type UHUGEINT is",)
 
 # Examples that differ -> reason
 EXAMPLES = {
-    "strptime('4/15/2023 10:56:00', ['%d/%m/%Y %H:%M:%S', '%m/%d/%Y %H:%M:%S'])": "several formats: is to come",
     "nanosecond(timestamp_ns '2021-08-03 11:59:44.123456789')": "moments have microseconds here",
     r"decode('\xA0'::BLOB, 'replace')": "DuckDB replaces valid characters behind invalid ones: 'strict' and 'ignore' are known",
     "version()": "it is that of Fuseline",

@@ -25,14 +25,14 @@ from .composed.nested_values import (
     struct_pack,
 )
 from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
-from .expr import Case, Cast, Expr, Literal
+from .expr import Call, Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import CLOCK_UNITS, PARTS, UNITS
 from .functions.formats import specifiers
 from .functions.lists import LISTS, SERIES
 from .functions.maps import MAPS
 from .functions.strptime import layout
-from .types import DATE, DOUBLE, FLOAT, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from .types import DATE, DOUBLE, FLOAT, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
 
@@ -154,12 +154,21 @@ def _strptime(name: str) -> Build:
 
     def build(args: Sequence[Expr], span: Span | None) -> Expr:
         form = args[1]
+        if isinstance(form, Call) and form.function == "list_value" and form.args:
+            return _first_that_fits(name, args[0], form.args, span)
         if isinstance(form, Literal) and isinstance(form.value, str):
             with Located(form.span or span):
                 layout(form.value)
         return infer.call(name, args, span)
 
     return build
+
+
+def _first_that_fits(name: str, text: Expr, forms: Sequence[Expr], span: Span | None) -> Expr:
+    """Read a text by the first of several formats that fits; the last one says what is wrong with others."""
+    attempt, last = _strptime("try_strptime"), _strptime(name)
+    tried = [attempt((text, form), span) for form in forms[:-1]]
+    return infer.call("coalesce", [*tried, last((text, forms[-1]), span)], span)
 
 
 def _unicode(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -225,7 +234,9 @@ def _with_unit(name: str) -> tuple[Build, int, int, str]:
             raise UnknownName(f'There is no unit "{written}".{nearest(written, UNITS)}', place)
         if {arg.type for arg in args[1:]} in ({TIME}, {TIME, NULL}) and name != "date_trunc":
             args = [args[0], *_on_one_day(unit, args[1:], args[0].span or span)]
-        return infer.call(name, [Literal(unit, VARCHAR, args[0].span), *args[1:]], span)
+        of_interval = name == "date_trunc" and args[1].type == INTERVAL
+        own = "interval_trunc" if of_interval else name
+        return infer.call(own, [Literal(unit, VARCHAR, args[0].span), *args[1:]], span)
 
     count = 2 if name == "date_trunc" else 3
     return build, count, count, f"{name}(unit, {'date' if count == 2 else 'start, end'})"

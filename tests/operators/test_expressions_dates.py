@@ -9,6 +9,7 @@ import pytest
 
 from fuseline.errors import ConversionError, ExecutionError, OutOfRange
 from fuseline.plan.functions import formats
+from tests.compare import assert_same_as_duckdb
 from tests.operators.evaluated import assert_expressions, assert_rows, error_of
 
 DAYS = [None, 0, -1, 1, 59, 10_957, 11_016, 11_017, 18_262, 18_321, 18_322, 18_627, 18_628, 18_630, -25_508, -25_567,
@@ -185,6 +186,48 @@ def test_strptime(layout: str) -> None:
 def test_try_strptime_of_constants() -> None:
     formats = ["'x', '%Y'", "'2020', '%Y'", "'2020', NULL", "NULL, '%Y'", "'2020-13', '%Y-%m'"]
     assert_expressions([f"try_strptime({arguments})" for arguments in formats], TABLE)
+
+
+def test_the_first_format_that_fits_reads_a_text() -> None:
+    texts = ["2024-01-02", "03/04/2024", "2020", " 2021 ", None, "2024-01-02 05:06:07"]
+    several = "['%Y-%m-%d', '%d/%m/%Y', '%Y-%m-%d %H:%M:%S', '%Y']"
+    table = pa.table({"s": pa.array(texts, pa.string())})
+    assert_expressions([f"strptime(s, {several})", f"try_strptime(s, {several})"], table)
+    other = pa.table({"s": pa.array([*texts, "x", ""], pa.string())})
+    assert_expressions([f"try_strptime(s, {several})", "try_strptime(s, ['%d'])"], other)
+    assert "'x'" in str(error_of(f"strptime(s, {several})", other))
+
+
+def test_intervals_are_cut_to_a_unit() -> None:
+    spans = [
+        "90 minutes",
+        "-90 minutes",
+        "45 days",
+        "-14 months 40 days 3 us",
+        "1234 months 20 days",
+        "25 hours",
+        "0 days",
+    ]
+    values = ", ".join(f"(interval '{span}')" for span in spans)
+    units = [
+        "microsecond",
+        "millisecond",
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "week",
+        "month",
+        "quarter",
+        "year",
+        "decade",
+        "century",
+        "millennium",
+    ]
+    calls = ", ".join(f"date_trunc('{unit}', i) as {unit}" for unit in units)
+    assert_same_as_duckdb(
+        f"select {calls} from (values {values}, (null)) v(i)", fuse=("always", "never")
+    )
 
 
 @pytest.mark.parametrize("function", ["strptime", "try_strptime"])

@@ -156,6 +156,12 @@ CALENDAR = (
     FunctionRow(
         "normalized_interval", fixed(INTERVAL, result=INTERVAL), "normalized_interval(INTERVAL)"
     ),
+    # date_trunc of an INTERVAL: what is less than the unit is left out.
+    FunctionRow(
+        "interval_trunc",
+        fixed(VARCHAR, INTERVAL, result=INTERVAL),
+        "date_trunc(unit, INTERVAL)",
+    ),
     FunctionRow("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)"),
     # Invalid parts: ConversionError.
     FunctionRow(

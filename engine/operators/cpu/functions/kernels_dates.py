@@ -77,7 +77,7 @@ def epoch(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(call.type, arg.data / 1e6, arg.valid)
 
 
-def _unit(vector: Vector) -> str:
+def unit_of(vector: Vector) -> str:
     unit = vector.data
     if not isinstance(unit, str) or (unit not in LENGTHS and unit not in MONTHS):
         raise ExecutionError(
@@ -87,7 +87,7 @@ def _unit(vector: Vector) -> str:
 
 
 def date_trunc(call: Call, args: tuple[Vector, ...]) -> Vector:
-    unit, arg = _unit(args[0]), args[1]
+    unit, arg = unit_of(args[0]), args[1]
     if unit in LENGTHS and unit != "week":
         length = LENGTHS[unit]
         return Vector(TIMESTAMP, arg.data - arg.data % length, arg.valid)
@@ -112,7 +112,7 @@ def truncated_days(unit: str, days: Array) -> Array:
 
 def date_diff(call: Call, args: tuple[Vector, ...]) -> Vector:
     """Boundaries of the unit between two timestamps; weeks are seven days between the dates."""
-    unit, start, end = _unit(args[0]), args[1], args[2]
+    unit, start, end = unit_of(args[0]), args[1], args[2]
     valid = both_valid(start, end)
     if unit == "week":
         return Vector(BIGINT, toward_zero(days_of(end) - days_of(start), 7), valid)
@@ -135,7 +135,7 @@ def _place(unit: str, days: Array) -> Array:
 
 def date_sub(call: Call, args: tuple[Vector, ...]) -> Vector:
     """Whole units between two timestamps."""
-    unit, start, end = _unit(args[0]), args[1], args[2]
+    unit, start, end = unit_of(args[0]), args[1], args[2]
     valid = both_valid(start, end)
     if unit == "microsecond":
         return Vector(BIGINT, calendar.difference(end.data, start.data, valid), valid)

@@ -7,11 +7,15 @@ import numpy as np
 from .....errors import ExecutionError
 from .....plan.calendar import MICROS_A_DAY
 from .....plan.expr import Call
+from .....plan.text.interval_reading import MONTHS
 from .. import kernels_calendar as calendar
+from ..kernels_calendar import toward_zero
+from ..kernels_dates import LENGTHS, unit_of
 from ..kernels_intervals import interval
 from ..vectors import Array, Kernel, Mask, Vector, both_valid
 
 _MONTH = 30  # days
+_UNITS_OF_DAYS = {"day": 1, "week": 7}
 _JULIAN_EPOCH = 2_440_588  # days before 1970
 _ORIGIN_MONTH = 360  # January 2000, since 1970
 _ORIGIN = 10_959 * MICROS_A_DAY  # Monday, the 3rd of January 2000
@@ -82,9 +86,26 @@ def _normalized(call: Call, args: tuple[Vector, ...]) -> Vector:
     return interval((months, days % _MONTH, time % MICROS_A_DAY), span.valid)
 
 
+def _truncated(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """Leave out what is less than a unit, toward zero; months, days and time are counted apart."""
+    unit, span = unit_of(args[0]), args[1]
+    months = span.data["months"].astype(np.int64)
+    days = span.data["days"].astype(np.int64)
+    time, nothing = span.data["micros"], np.zeros_like(months)
+    if unit in MONTHS:
+        length = MONTHS[unit]
+        return interval((toward_zero(months, length) * length, nothing, nothing), span.valid)
+    if unit in _UNITS_OF_DAYS:
+        length = _UNITS_OF_DAYS[unit]
+        return interval((months, toward_zero(days, length) * length, nothing), span.valid)
+    length = LENGTHS[unit]
+    return interval((months, days, toward_zero(time, length) * length), span.valid)
+
+
 KERNELS: dict[str, Kernel] = {
     "age": _age,
     "time_bucket": _bucket,
     "julian": _julian,
     "normalized_interval": _normalized,
+    "interval_trunc": _truncated,
 }
