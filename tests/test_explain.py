@@ -219,3 +219,19 @@ def test_files_written_just_now_are_read_anew_which_is_said(
         assert note in connection.sql(query).explain("analyze")
         limits(footers__SECONDS=-1.0)
         assert note not in connection.sql(query).explain("analyze")
+
+
+def test_options_of_explain_stand_in_parentheses() -> None:
+    with fuseline.connect(device="cpu") as connection:
+        for options in ("(format text)", "(FORMAT 'text')", ""):
+            ((key, text),) = connection.execute(f"explain {options} select 42 as a").fetchall()
+            assert key == "physical_plan"
+            assert "42 as a" in text
+        for options in ("(analyze)", "( Analyze, format text )", "(format text, analyze)"):
+            ((key, text),) = connection.execute(f"explain {options} select 42 as a").fetchall()
+            assert key == "analyzed_plan"
+        ((key, text),) = connection.execute("explain (select 42 as a)").fetchall()
+        assert key == "physical_plan"
+        for options in ("(format json)", "(verbose)", "()"):
+            with pytest.raises(fuseline.FuselineError):
+                connection.execute(f"explain {options} select 42 as a")

@@ -30,7 +30,12 @@ def mark(tree: exp.Expr, view: ViewText) -> None:
 
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WORD = re.compile(_BLANK + r"([a-z_]+)", re.IGNORECASE | re.DOTALL)
-_EXPLAIN = re.compile(_BLANK + rf"explain\b(?:{_BLANK}(analyze)\b)?", re.IGNORECASE | re.DOTALL)
+_SHAPE = r"format\s+'?text'?"
+_ASKED = rf"(?P<asked>(?:analyze|{_SHAPE})(?:\s*,\s*(?:analyze|{_SHAPE}))*)"
+_EXPLAIN = re.compile(
+    _BLANK + rf"explain\b(?:{_BLANK}(?:(?P<analyze>analyze)\b|\(\s*{_ASKED}\s*\)))?",
+    re.IGNORECASE | re.DOTALL,
+)
 _PIECE = re.compile(
     r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|;",
     re.DOTALL,
@@ -69,10 +74,11 @@ def first_word(piece: Piece) -> str:
 
 
 def split_explain(piece: Piece) -> tuple[Piece, bool]:
-    """Return what follows EXPLAIN [ANALYZE], and whether ANALYZE was there."""
+    """Return what follows EXPLAIN [ANALYZE] or EXPLAIN (ANALYZE, FORMAT text), and whether ANALYZE was there."""
     found = _EXPLAIN.match(piece.sql)
     assert found is not None, "only called for a statement that starts with EXPLAIN"
-    return Piece(piece.text, piece.start + found.end(), piece.end), found.group(1) is not None
+    asked = (found["asked"] or found["analyze"] or "").lower()
+    return Piece(piece.text, piece.start + found.end(), piece.end), "analyze" in asked
 
 
 def unterminated(piece: Piece) -> Span | None:

@@ -87,6 +87,17 @@ def _with_digits(tokens: list[Token]) -> Iterator[Token]:
         yield before
 
 
+def _without_by_position(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Leave out BY POSITION, which is how INSERT takes columns anyway and sqlglot does not know."""
+    words = [t.text.lower() if t.token_type is not TokenType.IDENTIFIER else "" for t in tokens]
+    for place, token in enumerate(tokens):
+        if words[place : place + 2] != ["by", "position"] and words[place - 1 : place + 1] != [
+            "by",
+            "position",
+        ]:
+            yield token
+
+
 def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
     """Return the tokens as sqlglot's parser has to find them to read the statement as DuckDB's does."""
     kinds = {token.token_type for token in tokens}
@@ -105,6 +116,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_with_comparisons(tokens))
     if any(token.text.lower() == "tuple" for token in tokens):
         tokens = list(_with_tuple_types(tokens))
+    if TokenType.INSERT in kinds and TokenType.MERGE not in kinds:
+        tokens = list(_without_by_position(tokens))
     if TokenType.MERGE in kinds:
         tokens = list(with_merge_words(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fuseline.errors import UnknownName, Unsupported
+from fuseline.errors import Span, UnknownName, Unsupported
 from fuseline.plan.changes.database_changes import (
     Attach,
     Checkpoint,
@@ -25,6 +25,8 @@ from ..parsing.statement_words import StatementWords
 from .copy_options import copy_options
 
 _SCHEMA = re.compile(r"\s*(?:create(?:\s+or\s+replace)?|drop)\s+schema\b", re.IGNORECASE)
+_PART = r'"(?:[^"]|"")+"|\w+'
+_DOTTED = rf"\s*(?:{_PART})(?:\.(?:{_PART}))?\s*"
 # What DuckDB has as extensions and is part of Fuseline
 BUILT_IN = ("core_functions", "httpfs", "icu", "json", "parquet")
 
@@ -90,6 +92,19 @@ def use_schema(piece: Piece, scope: Scope) -> UseSchema:
     parts = words.dotted_name()
     place = words.place()
     words.end()
+    return _schema(parts, place, scope)
+
+
+def schema_named(text: str, place: Span, scope: Scope) -> UseSchema:
+    """Bind SET schema and SET search_path as USE of the one place that they name."""
+    found = re.fullmatch(_DOTTED, text)
+    if found is None:
+        raise Unsupported("search_path takes one schema: 'main', or 'database.schema'.", place)
+    parts = [part.strip('"').replace('""', '"') for part in re.findall(_PART, text)]
+    return _schema(tuple(parts), place, scope)
+
+
+def _schema(parts: tuple[str, ...], place: Span, scope: Scope) -> UseSchema:
     if len(parts) > 2 or scope.session.catalog.place_of(parts) is None:
         shown = ".".join(parts)
         raise UnknownName(f'There is no database or schema "{shown}".', place)

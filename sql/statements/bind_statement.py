@@ -32,7 +32,7 @@ from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
 from .bind_comment import comment
 from .bind_copy import copy_statement
-from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change
+from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change, schema_named
 from .bind_explain import explained
 from .bind_macro import MACRO, create_macro, drop_macro, is_macro_drop
 from .bind_merge import merge_rows
@@ -85,6 +85,14 @@ _HARMLESS_PRAGMAS = (
     "verify_parallelism",
     "disable_verify_parallelism",
     "verify_external",
+)
+# Switches of how DuckDB works that change no answer; rows keep their order here in any case
+_OF_DUCKDB = (
+    "enable_fsst_vectors",
+    "enable_http_metadata_cache",
+    "enable_object_cache",
+    "parquet_metadata_cache",
+    "preserve_insertion_order",
 )
 
 
@@ -272,10 +280,14 @@ def _set(piece: Piece, scope: Scope) -> Statement:
         raise ParseError(
             "SET takes a name and a value: SET threads = 4.", Span(piece.start, piece.end)
         )
-    value = _setting_value(
-        Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2)), scope
-    )
-    return SetOption(found.group(1).lower(), value)
+    name = found.group(1).lower()
+    written = Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2))
+    value = _setting_value(written, scope)
+    if name in _OF_DUCKDB and isinstance(value, bool):
+        return NoOperation()
+    if name in ("schema", "search_path") and isinstance(value, str):
+        return schema_named(value, Span(written.start, written.end), scope)
+    return SetOption(name, value)
 
 
 def _setting_value(piece: Piece, scope: Scope) -> object:

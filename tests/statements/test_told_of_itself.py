@@ -24,6 +24,9 @@ STEPS = [
     "begin", "call range(1)", "rollback",
     "select current_user, session_user, current_role, user, current_schema, current_catalog", "select Current_Schema, CURRENT_USER",
     "select current_user(), session_user(), current_role(), user(), current_catalog(), current_schema()", "select user from (select 1 as user)",
+    "set schema = 'z'", "select current_schema()", "set search_path to 'main'", "select current_schema()", "set search_path = 'memory.z'",
+    "select current_schema()", "set schema = nix", "set schema = main", "set preserve_insertion_order = false", "set global enable_object_cache to true",
+    "create table w (a int, b varchar default 'd')", "insert into w by position select 5 as b, 'z' as a", "insert into w by position (b) values ('q')", "select * from w order by all",
     "select a.user from (select 1 as b) a", "select user, count(*) from t group by all", "use z", "select current_schema, current_catalog",
 ]  # fmt: skip
 
