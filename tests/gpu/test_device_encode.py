@@ -162,6 +162,11 @@ def test_strings_that_mostly_differ_have_no_encoding() -> None:
     assert nowhere(pa.array([f"customer {i}" for i in range(100_000)]))
 
 
+def test_texts_of_which_each_comes_again() -> None:
+    assert_alike(pa.array([f"id {n * 7919 % 50_000}" for n in range(100_000)]))
+    assert nowhere(pa.array([f"id {n * 7919 % 70_000}" for n in range(280_000)]))
+
+
 def test_a_text_that_is_not_in_the_sample() -> None:
     values = np.array(["a", "bb", "", "ccc"])[np.arange(200_000) % 4]
     assert_alike(pa.array([*values, "late", None]))

@@ -32,7 +32,7 @@ DATA = {
 def small(limits: SetLimits) -> None:
     """What is done for thousands of values is done for a hundred, and nothing else makes dictionaries."""
     limits(FEW_REPEATED=10, TEXTS_SAMPLED=50, SHARE_OF_SAMPLE=0.95, TEXTS_AT_ONCE=64)
-    limits(DISTINCT_SAMPLE=16, DISTINCT_SHARE=0.0, LOOKUP_LIMIT=10)
+    limits(DISTINCT_SAMPLE=16, DISTINCT_SHARE=0.0, REPEATED_SHARE=0.0, LOOKUP_LIMIT=10)
 
 
 QUERIES = [

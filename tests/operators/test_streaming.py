@@ -190,7 +190,7 @@ def test_rows_that_memory_cannot_hold(path):
 
 
 def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch, limits):
-    limits(DISTINCT_SAMPLE=16, DISTINCT_SHARE=0.0)
+    limits(DISTINCT_SAMPLE=16, DISTINCT_SHARE=0.0, REPEATED_SHARE=0.0)
     kept, derived = [], Context.derived
 
     def counted(context, *given):

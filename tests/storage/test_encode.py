@@ -187,3 +187,24 @@ def test_strings_of_many_blocks(threads: int, rows: int) -> None:
 def test_strings_of_which_a_later_block_has_too_many(threads: int) -> None:
     array = pa.array(["one"] * BLOCK + [str(i) for i in range(5 * BLOCK)])
     assert encode(array, t.VARCHAR, threads) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "coded"),
+    [
+        (5000, 10_000, True), (9_000, 10_000, False), (60_000, 120_000, True), (60_000, 400_000, True), (70_000, 280_000, False),
+        (4096, 4096, True), (60_000, 66_000, False),
+    ],
+)  # fmt: skip
+def test_texts_whose_values_come_again_have_a_dictionary(
+    values: int, rows: int, coded: bool
+) -> None:
+    texts = [f"id {n * 7919 % values}" for n in range(rows)]
+    found = encode(pa.array(texts), t.VARCHAR)
+    assert (found is not None) is coded
+    assert found is None or _decoded(found) == texts
+
+
+def test_a_frequent_text_among_many_others_makes_no_dictionary() -> None:
+    texts = [f"id {n}" if n % 2 else "often" for n in range(300_000)]
+    assert encode(pa.array(texts), t.VARCHAR) is None

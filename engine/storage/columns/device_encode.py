@@ -8,6 +8,7 @@ an aligned word that holds a value never leaves its page.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan.types import DataType, Kind
-from .encode import DISTINCT_SAMPLE, DISTINCT_SHARE, SAMPLE
+from .encode import SAMPLE, most_values
 from .encodings import (
     MOST_ALIKE,
     PADDING,
@@ -199,10 +200,11 @@ def _all_rows(codes: plc.Column, operator: plc.binaryop.BinaryOperator, distance
 def _strings(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
     if column.size() == column.null_count():
         return encoded_as(data_type, Dictionary(_no_strings(), 1), column, _zeros(column.size()))
-    if not _few_differ(column):
+    limit = most_values(column.size(), partial(_sampled, column))
+    if not limit:
         return None
     keys, codes = plc.transform.encode(plc.Table([column]))
-    if keys.num_rows() > MOST_STRINGS:
+    if keys.num_rows() > min(limit, MOST_STRINGS):
         return None
     return _coded(column, codes, keys.columns()[0], data_type)
 
@@ -234,13 +236,13 @@ def _unsigned(codes: plc.Column, width: int) -> plc.Column:
     )
 
 
-def _few_differ(column: plc.Column) -> bool:
-    """Whether a dictionary is worth it, as `encode` decides on the host."""
-    sample = column if column.size() <= DISTINCT_SAMPLE else _picked(column, DISTINCT_SAMPLE)
+def _sampled(column: plc.Column, rows: int) -> tuple[int, int]:
+    """Look at so many rows as `encode` does on the host: how many they are, and how many strings differ."""
+    sample = column if column.size() <= rows else _picked(column, rows)
     differing = plc.reduce.distinct_count(
         sample, plc.types.NullPolicy.EXCLUDE, plc.types.NanPolicy.NAN_IS_VALID
     )
-    return bool(differing <= max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * sample.size())))
+    return sample.size(), int(differing)
 
 
 def _no_strings() -> pa.Array:
