@@ -47,7 +47,7 @@ FLOORS: dict[str, set[str]] = {
     "frame": GROUND | {"catalog", "fence", "reading", "observe.explain", "interop"},
     # The receipt of a run, which `runtime` writes
     "observe.profile": GROUND | {"operators", "observe.roofline"},
-    "observe.roofline": GROUND | {"operators", "codegen"},
+    "observe.roofline": GROUND | {"operators", "storage"},
     "observe": OPERATE | {"observe.profile", "observe.roofline", "observe.explain"},
     "planner": GROUND | {"catalog"},
     "codegen": GROUND | {"storage"},

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal as OneOf
 
-from ..codegen.stored.private import make_folder, write_file
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device
+from ..storage.private_files import make_folder, write_file
 
 FILE = "bandwidth.json"  # device name -> bytes a second, in the kernel cache's directory
 # Seconds of a run that does nothing: launches, threads, the way back of the result

@@ -17,18 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .private import (
-    Manifest,
-    NotPrivate,
-    Secret,
-    check_folder,
-    make_folder,
-    read_file,
-    sealed,
-    secret_for,
-    unsealed,
-    write_file,
-)
+from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
+from .private import Manifest, Secret, sealed, secret_for, unsealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

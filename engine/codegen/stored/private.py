@@ -13,85 +13,13 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 import struct
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from ...settings import state_folder
-
-MOST_BYTES = 64 << 20  # of a file that is read
-_WRITABLE_BY_OTHERS = 0o022
-_OPEN_TO_OTHERS = 0o077
-
-
-class NotPrivate(OSError):
-    """Somebody else may have written here."""
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, for this user alone; raises `OSError`."""
-    if path.is_dir():
-        return
-    if path.parent != path:
-        make_folder(path.parent)
-    path.mkdir(0o700, exist_ok=True)
-
-
-def check_folder(path: Path, owners: tuple[int, ...] | None = None) -> None:
-    """Raise `NotPrivate` for a folder that somebody else owns or may write to; `owners` are this user unless given."""
-    _check(path, path.stat(), owners or (os.geteuid(),), _WRITABLE_BY_OTHERS)
-    if not path.is_dir():
-        raise NotADirectoryError(f"{path} is no folder")
-
-
-def read_file(
-    path: Path, owners: tuple[int, ...] | None = None, secret: bool = False, touch: bool = False
-) -> bytes:
-    """Return the content of a file that is no link; raises `NotPrivate` where somebody else owns it or may write to it.
-
-    A secret: or read it.  `touch`: note that it was used now.
-    """
-    # A pipe in its place must not keep this waiting
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise NotPrivate(f"{path} is no file of ours")
-        refused = _OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS
-        _check(path, found, owners or (os.geteuid(),), refused)
-        if touch:
-            with suppress(OSError):
-                os.utime(handle)
-        return file.read()
-
-
-def _check(path: Path, found: os.stat_result, owners: tuple[int, ...], refused: int) -> None:
-    if found.st_uid not in owners:
-        raise NotPrivate(f"{path} belongs to another user")
-    if found.st_mode & refused:
-        raise NotPrivate(f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o})")
-
-
-def write_file(path: Path, content: bytes, replace: bool = True) -> None:
-    """Write a file that is there as a whole or not at all, readable by this user alone; raises `OSError`.
-
-    Without `replace`, raises `FileExistsError` where there is one.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="q_", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        if replace:
-            Path(temporary).replace(path)
-        else:
-            os.link(temporary, path, follow_symlinks=False)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
+from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
 
 SECRET_BYTES = 32
 NAME = "kernel-secret"
