@@ -12,6 +12,8 @@ from .settings import Settings, set_default
 
 if TYPE_CHECKING:
     from .runtime.run import Backend
+    from .storage.column_store.column_store import ColumnStore
+    from .storage.columns.cache import ColumnCache
 
 CACHE_SHARE = (
     0.5  # of a device's memory, for scanned columns, unless column_cache_limit says otherwise
@@ -64,6 +66,22 @@ def cache_limits(device: Device, settings: Settings) -> Mapping[str, int]:
         _, total = gpu.device_memory()
         limits["gpu"] = int((settings.memory_limit or total) * CACHE_SHARE)
     return limits
+
+
+def column_store(settings: Settings) -> ColumnStore | None:
+    """Return the folder of encoded columns that the settings name; raises `AccessDenied` for one that others may look into."""
+    if settings.column_store is None:
+        return None
+    from .storage.column_store.column_store import ColumnStore
+
+    return ColumnStore(settings.column_store, settings.column_store_limit)
+
+
+def column_cache(device: Device, settings: Settings) -> ColumnCache:
+    """Return the cache of a connection's columns, with the folder of those on disk, if there is one."""
+    from .storage.columns.cache import ColumnCache
+
+    return ColumnCache(cache_limits(device, settings), column_store(settings))
 
 
 def device_memory(device: Device) -> tuple[int, int]:

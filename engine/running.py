@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, ref
 
-from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
+from . import backends
 from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
@@ -30,7 +30,6 @@ from .runtime.schedule import Schedule
 from .runtime.stream import Stream, stream_of
 from .settings import FuseChoice, Settings
 from .stopping import Stop, Stoppable, anywhere, current
-from .storage.columns.cache import ColumnCache
 from .storage.remote.object_stores import Patience
 from .storage.spill_folders import SpillFolder
 from .storage.tables.access import AccessRules
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from dask import dataframe as dd
 
     from .observe.profile import Profile
+    from .storage.columns.cache import ColumnCache
     from .storage.tables.memory_table import MemoryTable
     from .storage.tables.parquet import ParquetTable
 
@@ -59,9 +59,9 @@ class QueryRunner:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
         self.settings = settings
-        self.device = resolve_device(settings)
-        self.backends = load_backends(self.device, settings)
-        self.cache = ColumnCache(cache_limits(self.device, settings))
+        self.device = backends.resolve_device(settings)
+        self.backends = backends.load_backends(self.device, settings)
+        self.cache = backends.column_cache(self.device, settings)
         self.plans = PlanCache(catalog, self.serves_shapes)
         self.memory = PlanMemory()
         self._running: set[Stop] = set()
@@ -75,12 +75,12 @@ class QueryRunner:
     def configure(self, new: Settings) -> None:
         """Go on with other settings; raises `DeviceError` and changes nothing where they ask for a GPU that cannot be used."""
         with self._lock:
-            device = resolve_device(new)
-            self.backends = load_backends(device, new)
+            device = backends.resolve_device(new)
+            self.backends = backends.load_backends(device, new)
             self.device, self.settings = device, new
             self.catalog.restrict(self._rules(new))
             self.catalog.set_timezone(new.timezone)
-            self.cache.set_limits(cache_limits(device, new))
+            self.cache.set_limits(backends.cache_limits(device, new))
 
     def _rules(self, settings: Settings) -> AccessRules:
         """Return which files may be opened, with the credentials that the session has."""
@@ -196,7 +196,7 @@ class QueryRunner:
 
     def load(self, plan: Logical) -> None:
         """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
-        scan = table_scan(self.physical(plan, None))
+        scan = backends.table_scan(self.physical(plan, None))
         if self.settings.fuse == "never":
             self.run(plan, None, timed=False)
             return
@@ -246,7 +246,7 @@ class QueryRunner:
         """Let plans, cached columns and answers whose rows are still to be made go."""
         for reading in self._read_now():
             reading.close(ConnectionClosed(CLOSED))
-        self.cache.clear()
+        self.cache.close()
         self.plans.clear()
         for folder in self._folders:
             folder.remove()
@@ -372,7 +372,7 @@ class QueryRunner:
                 fuse=self._fuse(),
             )
         )
-        check_placement(physical, self.backends, self.settings)
+        backends.check_placement(physical, self.backends, self.settings)
         return physical
 
 

@@ -20,7 +20,13 @@ from typing import Literal as OneOf
 from zoneinfo import ZoneInfo, available_timezones
 
 from .errors import UnknownName, nearest, shown
-from .setting_values.paths import UrlPrefix, parse_path, parse_paths, refused
+from .setting_values.paths import (
+    UrlPrefix,
+    parse_optional_path,
+    parse_path,
+    parse_paths,
+    refused,
+)
 
 PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
@@ -67,6 +73,8 @@ class Settings:
     threads            threads of the CPU backend and of Parquet readers
     require_gpu        raise, with all reasons, when a plan node would not run on the GPU; few rows of one may still be left to the host
     fuse               when pipelines become kernels: auto, always, never
+    column_store       where encoded columns of Parquet files are kept for later processes; None: nowhere
+    column_store_limit bytes of columns kept there, of which those used longest ago go; None: half of what the disk has free
     cache_dir          where generated kernels are kept, sources and machine code
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
@@ -99,6 +107,8 @@ class Settings:
     threads: int = 0
     require_gpu: bool = False
     fuse: FuseChoice = "auto"
+    column_store: Path | None = None
+    column_store_limit: int | None = None
     cache_dir: Path = field(default_factory=lambda: _cache_home() / "fuseline")
     kernel_cache_limit: int | None = None
     spill_dir: Path = field(default_factory=_temporary)
@@ -353,6 +363,8 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "fuse": _one_of(get_args(FuseChoice)),
     "placement": _one_of(get_args(PlacementChoice)),
     "exchange": _one_of(get_args(ExchangeChoice)),
+    "column_store": parse_optional_path,
+    "column_store_limit": parse_bytes,
     "cache_dir": parse_path,
     "kernel_cache_limit": parse_bytes,
     "spill_dir": parse_path,

@@ -9,7 +9,7 @@ from .setting_values.paths import UrlPrefix
 from .settings import DUCKDB_NAMES, PREFIX, Settings
 
 # Where the process writes, which text from outside has no say in
-CHOSEN_AT_START = ("cache_dir", "spill_dir")
+CHOSEN_AT_START = ("cache_dir", "spill_dir", "column_store", "column_store_limit")
 
 
 def check_change(old: Settings, new: Settings, name: str) -> None:

@@ -40,6 +40,7 @@ GIVEN = {
     "device": ("cpu", "cpu"), "memory_limit": ("1GB", 10**9), "column_cache_limit": ("2GB", 2 * 10**9),
     "threads": ("3", 3), "require_gpu": ("on", True), "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
+    "column_store": ("/fast/columns", Path("/fast/columns")), "column_store_limit": ("40GB", 40 * 10**9),
     "kernel_cache_limit": ("300MB", 3 * 10**8), "spill_dir": ("/scratch", Path("/scratch")),
     "spill_memory": ("3MB", 3 * 10**6), "placement": ("sharded", "sharded"), "exchange": ("host", "host"),
     "one_worker_below": ("2MB", 2 * 10**6), "replicate_below": ("1MB", 10**6), "worker_grace": ("2s", 2.0), "debug": ("4", 4), "check": ("1", True), "deterministic": ("true", True),

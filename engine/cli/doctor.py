@@ -31,6 +31,7 @@ def examine(cluster: str | None = None, device: str = "auto") -> bool:
         if wanted[0].installed:  # the library that the extra is for
             for misfit in filter(None, [r.misfit for r in wanted]):
                 console.print(f"{'warning':>11}: {misfit}")
+    console.print(f"{'store':>11}: {_column_store()}")
     healthy = _answers(console, "cpu")
     if cluster is not None:
         from .cluster_commands import examine_cluster
@@ -43,6 +44,22 @@ def examine(cluster: str | None = None, device: str = "auto") -> bool:
         return _answers(console, "gpu") and healthy
     console.print(f"{'gpu':>11}: not used. {reason}")
     return healthy
+
+
+def _column_store() -> str:
+    """Say what the folder of encoded columns holds, or why it is not used."""
+    from ..backends import column_store
+    from ..operators.host_memory import readable
+    from ..settings import Settings
+
+    try:
+        store = column_store(Settings.from_environment())
+    except FuselineError as error:
+        return str(error)
+    if store is None:
+        return "no folder of encoded columns: column_store names none"
+    sizes = store.sizes()
+    return f"{len(sizes)} encoded columns, {readable(sum(sizes))}, in {store.folder}"
 
 
 def _answers(console: object, device: str) -> bool:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary, ref
 import pyarrow as pa
 from distributed import get_worker
 
-from ..backends import cache_limits, device_memory, load_backends, resolve_device
+from ..backends import cache_limits, column_store, device_memory, load_backends, resolve_device
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
@@ -103,6 +103,8 @@ class WorkerSession:
         if settings.column_cache_limit is None:
             limits["cpu"] //= self._neighbours
         self._cache.set_limits(limits)
+        if self._cache.store is None:
+            self._cache.store = column_store(settings)
         self._schedules.clear()
 
     # What runs on the worker's event loop, also while its thread is busy

@@ -17,6 +17,7 @@ from ..plan.udf.python_function import PythonCall
 from .profile import PLAN_ORIGINS
 from .roofline import bound
 from .stages import stage_lines
+from .tiers import tier_lines
 
 if TYPE_CHECKING:
     from ..connection import Connection
@@ -106,6 +107,7 @@ def analyzed(profile: Profile) -> str:
         f"{name}: its files were written seconds ago, so this run read them anew and keeps nothing of them"
         for name in _fresh_tables(profile)
     )
+    lines.extend(tier_lines(profile.lifted))
     lines.extend(stage_lines(profile.workers, profile.run_seconds))
     lines.append(f"plan: {PLAN_ORIGINS[profile.plan_origin]}")
     lines.append(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from typing import Literal as OneOf
 
+from ..operators.column_tiers import LiftedColumn
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
 
@@ -118,6 +119,7 @@ class Profile:
     (`cached_plan`; `plan_origin` says of what text).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
     reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
     `spilled` are the bytes of joins that did not fit into memory, by where they lay: pinned host memory, host memory, disk.
+    `lifted` are the columns that the run brought into the cache, from the column store or from Parquet files; None where there is no store.
     `workers` are what those of a cluster did, if they ran it.  `make` gives the operators when somebody asks for them, which after most queries nobody does.
     """
 
@@ -131,6 +133,7 @@ class Profile:
     bandwidth: Mapping[Device, float] = field(default_factory=dict)
     spilled: Mapping[str, int] = field(default_factory=dict)
     workers: tuple[WorkerReceipt, ...] = ()
+    lifted: tuple[LiftedColumn, ...] | None = None
 
     @cached_property
     def nodes(self) -> tuple[NodeProfile, ...]:

@@ -79,6 +79,16 @@ class WorkerData(TypedDict):
     meetings: list[Mapping[str, float]]
 
 
+class LiftedData(TypedDict):
+    """A column that was brought into the cache."""
+
+    table: str
+    column: str
+    tier: str
+    bytes: int
+    reason: str
+
+
 class ProfileData(TypedDict):
     """A whole profile."""
 
@@ -89,6 +99,7 @@ class ProfileData(TypedDict):
     timed: bool
     bytes_read: int
     spilled_bytes: dict[str, int]
+    lifted: list[LiftedData] | None
     copy_bytes_a_second: dict[Device, float]
     nodes: list[NodeData]
     workers: list[WorkerData]
@@ -107,6 +118,7 @@ def profile_data(profile: Profile) -> ProfileData:
         "timed": profile.timed,
         "bytes_read": profile.bytes_read,
         "spilled_bytes": dict(profile.spilled),
+        "lifted": _lifted(profile),
         "copy_bytes_a_second": dict(profile.bandwidth),
         "nodes": [_node(node, profile.bandwidth) for node in profile.nodes],
         "workers": [
@@ -119,6 +131,15 @@ def profile_data(profile: Profile) -> ProfileData:
             for worker in profile.workers
         ],
     }
+
+
+def _lifted(profile: Profile) -> list[LiftedData] | None:
+    if profile.lifted is None:
+        return None
+    return [
+        {"table": e.table, "column": e.column, "tier": e.tier, "bytes": e.bytes, "reason": e.reason}
+        for e in profile.lifted
+    ]
 
 
 def _node(node: NodeProfile, bandwidths: Mapping[Device, float]) -> NodeData:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..plan.expr import Expr
     from ..storage.columns.cache import ColumnCache
     from ..storage.columns.encodings import EncodedColumn
+    from .column_tiers import LiftedColumn
     from .exchange.exchange_placed import PlacedRows
     from .exchange.exchange_rounds import ExchangeRounds
 
@@ -273,7 +274,8 @@ class Context:
     `check` is `Stop.check` of the query: it raises when the query is to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
     what makes the receipt of what a pipeline did, should anybody ask; it keeps no table.  `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
-    operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
+    operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.
+    `lifted` are the columns that were brought into the cache where there is a column store, `unlifted` why it did not have one, by table and column.  `fuse`,
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
@@ -295,6 +297,8 @@ class Context:
     remarks: dict[int, str] = field(default_factory=dict)
     host_values: dict[str, int] = field(default_factory=dict)
     spilled: dict[str, int] = field(default_factory=dict)
+    lifted: list[LiftedColumn] = field(default_factory=list)
+    unlifted: dict[tuple[str, str], str] = field(default_factory=dict)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
     progress: Progress = field(default_factory=Progress)

@@ -130,7 +130,7 @@ def begin_run(
     budget = MemoryBudget(options.memory_limit)
     context.hold, context.ask = budget.hold, budget.ask
     context.shaped = schedule.shaped
-    context.spilled = {}
+    context.spilled, context.lifted, context.unlifted = {}, [], {}
     held = Held(Workspace(backends, context, area, budget.room), budget, places)
     return Run(plan, order, backends, context, budget, options, readers, chains, held)
 
@@ -157,6 +157,7 @@ def profile(run: Run, seconds: float) -> Profile:
         timed=run.options.timed,
         bandwidth=_bandwidths(nodes(), run) if run.options.timed else {},
         spilled=dict(context.spilled),
+        lifted=None if context.cache.store is None else tuple(context.lifted),
     )
 
 

@@ -30,6 +30,10 @@ def parse_path(name: str, value: object) -> Path:
         raise refused(name, value, "a path: there is no such user, or no HOME") from None
 
 
+def parse_optional_path(name: str, value: object) -> Path | None:
+    return None if value is None or value == "none" else parse_path(name, value)
+
+
 _URL = r"[a-zA-Z][a-zA-Z0-9+.-]+://[^:/]*(?::[0-9]+)?"
 _PLAIN_URL = re.compile(_URL + r"(?:/(?!\.{1,2}(?:/|\Z))[^/?#%*\[\\\x00-\x20]+)*/?")
 

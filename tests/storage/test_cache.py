@@ -90,7 +90,7 @@ def test_stats_show_bytes_and_hits():
     cache.put(key("a"), "A", 60)
     cache.get(key("a"))
     (entry,) = cache.stats()
-    assert entry == ("file", None, "a", "cpu", 60, 1, "A")
+    assert entry == ("file", None, "a", "cpu", 60, 1, "A", "memory")
     cache.clear()
     assert cache.stats() == []
     assert cache.used("cpu") == 0

@@ -28,6 +28,8 @@ DOOR = {
 }
 # Files that a query neither names nor changes the path of
 OTHERS = {
+    "engine/storage/column_store/": "columns in the folder column_store, of files that the door has judged",
+    "engine/storage/private_files.py": "kernels in cache_dir and columns in column_store",
     "engine/storage/spill_folders.py": "folders below spill_dir",
     "engine/file_tables/converted_table.py": "files in those folders",
     "engine/writing/": "new files, where the rules of the door let one be made",

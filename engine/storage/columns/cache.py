@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Literal as OneOf
 
 from ...plan import physical as p
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from ...plan.expr import Column
+    from ..column_store.column_store import ColumnStore
 
 T = TypeVar("T")
 
@@ -50,6 +52,10 @@ def encoded_key(source: Hashable, rows: Hashable, column: str, device: str) -> C
     return CacheKey(source, ("encoded", rows), column, device)
 
 
+# Where a cached column lies: in memory of the process, or in a mapped file, whose pages are the system's to drop
+Tier = OneOf["memory", "store"]
+
+
 class CachedColumn(NamedTuple):
     """One entry as `stats` shows it; `hits` counts reads since the column was loaded."""
 
@@ -60,6 +66,7 @@ class CachedColumn(NamedTuple):
     bytes: int
     hits: int
     value: Any
+    tier: Tier
 
 
 def whole(source: Hashable) -> Hashable:
@@ -71,6 +78,7 @@ def whole(source: Hashable) -> Hashable:
 class _Entry:
     value: Any
     bytes: int
+    tier: Tier
     hits: int = 0
 
 
@@ -78,13 +86,15 @@ class ColumnCache:
     """Values by `CacheKey`, thread-safe, least recently used out first.
 
     `limits` gives bytes for each device; one number holds for every device.  A value larger than the limit of its device
-    is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.
+    is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.  `store` has columns
+    on disk, for who looks for one that is not here.
     """
 
     is_lasting = True  # for later queries
 
-    def __init__(self, limits: int | Mapping[str, int]) -> None:
+    def __init__(self, limits: int | Mapping[str, int], store: ColumnStore | None = None) -> None:
         self._limits = limits
+        self.store = store
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
         self._used: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -116,10 +126,20 @@ class ColumnCache:
 
     def holds(self, key: CacheKey) -> bool:
         """Whether the value is there, without marking it as read."""
-        with self._lock:
-            return key in self._entries.get(key.device, ())
+        return self.peek(key) is not None
 
-    def put(self, key: CacheKey, value: object, nbytes: int) -> None:
+    def peek(self, key: CacheKey) -> object | None:
+        """Return the value without marking it as read, or None."""
+        with self._lock:
+            entries = self._entries.get(key.device)
+            entry = entries.get(key) if entries else None
+            return None if entry is None else entry.value
+
+    def put_mapped(self, key: CacheKey, value: object) -> None:
+        """Keep a value over a mapped file, which takes no memory that could be given back."""
+        self.put(key, value, 0, "store")
+
+    def put(self, key: CacheKey, value: object, nbytes: int, tier: Tier = "memory") -> None:
         """Keep `value`, which takes `nbytes` on its device, in the place of what the key held before."""
         device = key.device
         with self._lock:
@@ -129,7 +149,7 @@ class ColumnCache:
             if nbytes > limit or key.source is None:
                 return
             self._shrink(device, limit - nbytes)
-            entries[key] = _Entry(value, nbytes)
+            entries[key] = _Entry(value, nbytes, tier)
             self._used[device] = self._used.get(device, 0) + nbytes
 
     def drop(self, source: Hashable) -> None:
@@ -166,6 +186,12 @@ class ColumnCache:
             self._entries.clear()
             self._used.clear()
 
+    def close(self) -> None:
+        """Let everything go, and have written what waits for that."""
+        self.clear()
+        if self.store is not None:
+            self.store.close()
+
     def limit(self, device: str) -> int:
         """Return how many bytes the cache may hold on a device."""
         return self._limits if isinstance(self._limits, int) else self._limits.get(device, 0)
@@ -187,6 +213,7 @@ class ColumnCache:
                     entry.bytes,
                     entry.hits,
                     entry.value,
+                    entry.tier,
                 )
                 for entries in self._entries.values()
                 for key, entry in entries.items()
@@ -210,7 +237,7 @@ class ChunkCache(ColumnCache):
     is_lasting = False
 
     def __init__(self, others: ColumnCache) -> None:
-        super().__init__(1 << 62)
+        super().__init__(1 << 62, others.store)
         self._others = others
 
     def release(self, device: str, nbytes: int) -> int:

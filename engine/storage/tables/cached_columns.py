@@ -35,6 +35,7 @@ SCHEMA = pa.schema(
         "bytes": pa.int64(),
         "plain_bytes": pa.int64(),
         "hits": pa.int64(),
+        "tier": pa.string(),
         "worker": pa.int64(),
     }
 )
@@ -67,8 +68,9 @@ def _row(table: str, cached: CachedColumn) -> dict[str, object]:
         "table_name": table,
         "column_name": cached.column,
         "device": cached.device,
-        "bytes": cached.bytes,
+        "bytes": cached.value.nbytes if cached.tier == "store" else cached.bytes,
         "hits": cached.hits,
+        "tier": cached.tier,
     }
     value = cached.value
     if isinstance(value, EncodedColumn):

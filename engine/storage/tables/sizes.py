@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...plan.expr import physical
 from ...plan.types import INTEGER_BITS, DataType, Kind
 from ..columns.encodings import code_width, narrow_for
+from .column_statistics import column_positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,17 @@ class ColumnSizes:
             )
             for s in sources
         )
+
+    def in_files(self, source: str, part: RowGroups) -> int:
+        """What some row groups of a column take in their file, compressed as they are; of a column that is not in it, nothing."""
+        name, footer = self._table.name_in(source, part.file), self._table.footers[part.file]
+        place = column_positions(footer).get(name or "")
+        places = [place]
+        if place is None:  # nested, of several columns of values
+            paths = ((i, footer.schema.column(i).path) for i in range(footer.num_columns))
+            places = [i for i, path in paths if path.startswith(f"{name}.")]
+        groups = [footer.row_group(g) for g in part.groups]
+        return sum(group.column(i).total_compressed_size for group in groups for i in places)
 
     def narrow(self, sources: Sequence[str], rows: int) -> int:
         """So many rows of some columns, as kernels read them; more where a common step makes codes narrower."""

@@ -23,6 +23,7 @@ from ....storage.columns.cache import (
 )
 from ....storage.columns.encode import encode, with_order
 from ....storage.columns.encodings import EncodedColumn
+from ...column_tiers import keep, lift
 from ...context import Context
 from ...streaming import column_shares
 from ..memory.ask_memory import askable_shares
@@ -141,10 +142,12 @@ def _encode(
                 key = plain_key(scan, source, DEVICE)
                 if not context.cache.holds(key):
                     context.cache.put(key, array, array.nbytes)
+                keep(scan, source, array, context, refused=True)
             else:
                 made[source] = encoded = with_order(encoded, context.threads)
                 key = kernel_key(scan, source, DEVICE)
                 context.cache.put(key, encoded, encoded.nbytes)
+                keep(scan, source, encoded, context)
             context.check()
         yield made, refused
 
@@ -176,6 +179,7 @@ def row_count(scan: TableScan) -> int:
 
 def _cached(scan: TableScan, context: Context) -> tuple[dict[str, EncodedColumn], set[str]]:
     """Return the columns of a scan that the cache has encoded, and those of which it knows that they have no encoding."""
+    lift(scan, scan.sources, DEVICE, context)
     found: dict[str, EncodedColumn] = {}
     refused = set()
     for source in dict.fromkeys(scan.sources):

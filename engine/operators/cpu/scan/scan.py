@@ -32,6 +32,7 @@ from ....storage.columns.value_checks import (
 from ....storage.tables.footers import decoding, unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
+from ...column_tiers import keep, lift, read_from_files
 from ...context import Context
 from ..memory.ask_memory import ask_columns
 from ..table import Table, combine, concat_arrays, physical_type, to_physical
@@ -73,7 +74,10 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
         and (array := _decoded(table, source, selection, context)) is not None
     }
     missing = [s for s in dict.fromkeys(node.sources) if s not in found and s not in made]
-    made |= _read(node, missing, context)
+    read = _read(node, missing, context)
+    for source, array in read.items():
+        keep(node, source, array, context)
+    made |= read
     for source, array in made.items():
         context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
     found |= made
@@ -124,8 +128,9 @@ def by_id(
 
 
 def held_of(node: p.ParquetScan, context: Context) -> dict[str, pa.Array]:
-    """Return those columns of a scan that the cache holds as they are."""
+    """Return those columns of a scan that the cache holds as they are, or the column store."""
     table, selection, _ = chosen_of(node)
+    lift(node, node.sources, DEVICE, context)
     found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
     return {source: array for source, array in found.items() if array is not None}
 
@@ -213,6 +218,7 @@ def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict
         context.ask(node, came)
 
     from_files = [s for s in sources if s not in table.constants]
+    read_from_files(table, from_files, chosen, context)
     parts = _parts(table, chosen, PARTS_A_THREAD * context.threads)
     rows = sum(rows_of(table, part) for part in parts)
     # A task reads one column, whose parts are freed when they are joined; of small files it reads all that is wanted, and of

@@ -23,6 +23,7 @@ from ...context import Context
 from ..dictionaries import Held
 from .load_columns import load
 from .scan import DEVICE, memory_scan, parquet_scan
+from .stored_columns import lift_columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +106,7 @@ def _row_count(scan: TableScan, context: Context) -> int:
 
 def _cached(scan: TableScan, context: Context) -> dict[str, object]:
     """What the cache holds of columns: for kernels, or compact, or as they are where they are known to have no encoding."""
+    lift_columns(scan, context)
     found = {}
     for source in dict.fromkeys(scan.sources):
         held = context.cache.get(kernel_key(scan, source, DEVICE))

@@ -33,6 +33,7 @@ from . import run_column_kernels
 from .compact import CompactText
 from .encode_columns import encode_each, encode_together
 from .scan import DEVICE, read_columns
+from .stored_columns import keep_column
 
 # Each turn costs some milliseconds, and what is read last is encoded while nothing is read
 MOST_TURNS = 4
@@ -75,6 +76,7 @@ def load(
                 if isinstance(encoded, EncodedColumn):
                     made[source] = encoded
                     context.cache.put(key, encoded, encoded.nbytes)
+                    keep_column(scan, source, encoded, context)
                     continue
                 refused.append(source)
                 if isinstance(encoded, CompactText):

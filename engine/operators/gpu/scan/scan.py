@@ -29,6 +29,7 @@ from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
+from ...column_tiers import read_from_files
 from ...context import Context
 from ...cpu.scan.scan import read_part
 from ..columns import empty, null_column
@@ -45,6 +46,7 @@ from ..table import (
     to_device,
 )
 from .compact import CompactText
+from .stored_columns import lift_columns
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -169,8 +171,9 @@ def _held_in_memory(table: MemoryTable, source: str, context: Context) -> Held |
 
 
 def _held(node: p.ParquetScan, context: Context) -> dict[str, Held]:
-    """Return those columns of a scan that the cache holds as they are."""
+    """Return those columns of a scan that the cache holds as they are, after a look into the column store."""
     table, selection, _ = _chosen(node)
+    lift_columns(node, context)
     found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
     return {source: column for source, column in found.items() if column is not None}
 
@@ -241,6 +244,7 @@ def _read(
     """Yield columns of some row groups, strings as they are; those of the files are read together, in as few calls as memory allows."""
     from_files = [s for s in sources if s not in table.constants]
     if from_files:
+        read_from_files(table, from_files, chosen, context)
         set_default("KVIKIO_NTHREADS", str(min(context.threads, MOST_IO_THREADS)))
         parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
         for share in _shares(table, chosen, len(from_files)):
