@@ -187,10 +187,10 @@ class ColumnCache:
             self._used.clear()
 
     def close(self) -> None:
-        """Let everything go, and have written what waits for that."""
-        self.clear()
+        """Have written what waits for that, while it is still here, and let everything go."""
         if self.store is not None:
             self.store.close()
+        self.clear()
 
     def limit(self, device: str) -> int:
         """Return how many bytes the cache may hold on a device."""
