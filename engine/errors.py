@@ -23,6 +23,7 @@ MOST_CHARACTERS = 4000  # of a message: it may quote a name or path of megabytes
 MOST_OF_A_VALUE = 200  # characters of an argument that is refused
 MOST_SHOWN = 1000  # of a line of the query text
 NAMES_SHOWN = 8  # in the error for an unknown one that no other is near to
+LONGEST_VALUE = (1 << 31) - 1  # bytes of a text or BLOB, as Arrow addresses them
 SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
 _DEPTH = {"(": 1, ")": -1}
@@ -255,6 +256,22 @@ def check_text(text: str, what: str, starts: int | None = None) -> None:
             "decode bytes in the encoding that they are in.",
             span,
         )
+
+
+def check_value(value: object, span: Span | None) -> None:
+    """Raise `OutOfRange` for a text or BLOB that no column holds, before there is a second copy of it, and what `check_text` does."""
+    if not isinstance(value, str | bytes):
+        return
+    if 4 * len(value) > LONGEST_VALUE:
+        plain = isinstance(value, bytes) or value.isascii()
+        size = len(value) if plain else len(value.encode(errors="replace"))
+        if size > LONGEST_VALUE:
+            raise OutOfRange(
+                f"A value of {size:,} bytes is larger than {LONGEST_VALUE:,}: pass it in several parts.",
+                span,
+            )
+    if isinstance(value, str):
+        check_text(value, "A text")
 
 
 def check_name(name: object, whose: str) -> None:

@@ -301,7 +301,7 @@ def _parameters_key(params: Parameters) -> Hashable:
 
 def _value_key(value: object) -> Hashable:
     """Return what tells a value from others of its type; a class of the caller may show itself as it likes, so that parts count."""
-    if type(value) in (int, str):
+    if type(value) in (int, str, bytes):
         return value
     if isinstance(value, int):
         return int.__int__(value)

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
-from ..errors import ConversionError, Located, OutOfRange, Span, TypeMismatch, check_text
+from ..errors import ConversionError, Located, OutOfRange, Span, TypeMismatch, check_value
 from .calendar import EPOCH
 from .coercion import castable
 from .expr import Interval, Literal, Value, physical
@@ -86,6 +86,7 @@ def literal(value: object, span: Span | None = None) -> Literal:
     known = _NUMPY_TYPES.get(type(value).__name__) if hasattr(value, "dtype") else None
     if hasattr(value, "dtype") and hasattr(value, "item"):
         value = _from_numpy(value)
+    check_value(value, span)
     match value:
         case None:
             return Literal(None, NULL, span)
@@ -98,7 +99,6 @@ def literal(value: object, span: Span | None = None) -> Literal:
         case Decimal():
             return exact(value, span)
         case str():
-            check_text(value, "A text")
             return Literal(value, VARCHAR, span)
         case datetime() if value.tzinfo is None:
             if getattr(value, "nanosecond", 0):  # of pandas' Timestamp

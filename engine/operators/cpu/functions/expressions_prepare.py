@@ -151,7 +151,8 @@ def _searched(node: object) -> set[Column]:
 def _label(expr: Expr) -> tuple[object, ...]:
     """What a node is beside its children; the text of a float tells 0.0 from -0.0."""
     if isinstance(expr, Literal):
-        return (Literal, expr.type, repr(expr.value))
+        value = expr.value
+        return (Literal, expr.type, value if isinstance(value, str | bytes) else repr(value))
     if isinstance(expr, ColumnRef):
         return (ColumnRef, expr.column.id)
     counts = tuple(len(v) for v in vars(expr).values() if isinstance(v, tuple))
