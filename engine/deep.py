@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from .errors import TOO_DEEP, InvalidQuery
 from .stopping import carried
+from .threads.fork_locks import new_lock
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _in_deep_thread = threading.local()
-_raised = threading.Lock()
+_raised = new_lock()
 _users = 0
 
 

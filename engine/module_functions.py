@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,13 @@ from .connection import Connection, connect
 from .connection_files import Path
 from .fence import fenced
 from .plan_cache import Parameters
+from .threads.fork_locks import new_lock
 
 if TYPE_CHECKING:
     from .frame.cursor import Cursor
     from .frame.frame import Frame
 
-_lock = threading.Lock()
+_lock = new_lock()
 _opened: list[Connection] = []
 
 

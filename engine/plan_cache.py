@@ -4,7 +4,6 @@ differs from another in its constants, where these say the same to what asked fo
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -25,6 +24,7 @@ from .plan.udf.settled_calls import Images, functions_of, images_of
 from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
+from .threads.fork_locks import new_lock
 
 if TYPE_CHECKING:
     from .observe.profile import PlanOrigin
@@ -114,7 +114,7 @@ class CachedPlan:
         return spent, is_known, origin
 
 
-_drafts = threading.Lock()
+_drafts = new_lock()
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class PlanCache:
         self._day_of = catalog.timezone, quarter_hour()
         self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
         self._shaped: OrderedDict[Hashable, tuple[ShapedPlan, ...]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def find(
         self, text: str, params: Parameters, settings: Settings

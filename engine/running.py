@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -33,6 +32,7 @@ from .stopping import Stop, Stoppable, anywhere, current
 from .storage.remote.object_stores import Patience
 from .storage.spill_folders import SpillFolder
 from .storage.tables.access import AccessRules
+from .threads.fork_locks import new_reentrant_lock
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class QueryRunner:
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(self._rules(settings))
         catalog.set_timezone(settings.timezone)
-        self._lock = threading.RLock()
+        self._lock = new_reentrant_lock()
         self._folders: WeakSet[SpillFolder] = WeakSet()
 
     def configure(self, new: Settings) -> None:

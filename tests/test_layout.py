@@ -25,7 +25,7 @@ HEAVY = ("numba", "pylibcudf", "duckdb", "dask", "sqlglot")
 
 # The floors. A room is a module or package of fuseline (the longest name that fits); beside it, the rooms it
 # may import. Everything may import itself. Imports for type checkers alone are not looked at.
-GROUND = {"errors", "setting_values", "settings", "stopping", "plan"}
+GROUND = {"errors", "setting_values", "settings", "stopping", "threads", "plan"}
 STORE = GROUND | {"storage", "catalog"}
 OPERATE = STORE | {"codegen", "operators", "progress"}
 FLOORS: dict[str, set[str]] = {
@@ -35,13 +35,14 @@ FLOORS: dict[str, set[str]] = {
     "setting_values": {"errors"},
     "settings": {"errors", "setting_values"},
     "stopping": {"errors"},
+    "threads": set(),
     "plan": GROUND,
     "progress": GROUND | {"fence"},  # two methods of a connection are there
     "catalog": STORE | {"database"},
     "database": GROUND | {"storage"},
     "storage": STORE,
     "sql": GROUND | {"catalog"},
-    "deep": {"errors", "stopping"},
+    "deep": {"errors", "stopping", "threads"},
     "reading": {"errors", "fence", "stopping", "deep"},
     # Frame builds logical nodes; the last ones are for its methods that show or hand over what it holds.
     "frame": GROUND | {"catalog", "fence", "reading", "observe.explain", "interop"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from ..plan.changes.catalog_objects import (
 from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.changes.session_objects import Macro, SessionObjects, UserType
 from ..plan.logical import CatalogTable
+from ..threads.fork_locks import new_reentrant_lock
 from .folder_database import FolderDatabase
 from .open_folders import close_folder
 from .stored_table import StoredTable
@@ -66,7 +66,7 @@ class AttachedDatabases:
         self._objects: Entries = {}
         self._before: Entries | None = None  # in a transaction
         self._user_types: tuple[int, Mapping[str, UserType]] = (-1, {})
-        self._lock = threading.RLock()
+        self._lock = new_reentrant_lock()
         # Of a connection that nobody closes; what was committed is there also without this
         weakref.finalize(self, _closed, self.databases).atexit = False
 

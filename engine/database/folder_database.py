@@ -7,7 +7,6 @@ which is the moment from which it is there.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from collections.abc import Sequence as Listed
 from contextlib import suppress
@@ -19,6 +18,7 @@ from ..plan.changes.catalog_objects import MAIN, ObjectKey, SchemaObject, View
 from ..plan.changes.sequences import Sequence
 from ..plan.changes.session_objects import Macro, UserType
 from ..storage.spill_folders import SpillFolder
+from ..threads.fork_locks import new_reentrant_lock
 from .commit_log import Change, LogSegment, begin_segment, newest_segment, remove_segments
 from .durable_files import UNFINISHED, refused, sync_folder
 from .folder_locks import (
@@ -57,7 +57,7 @@ class FolderDatabase:
         """Open a folder that is a database, or make it one; raises `FileError`."""
         self.path, self.version = path, 0
         self.objects: Objects = {}
-        self.lock = threading.RLock()
+        self.lock = new_reentrant_lock()
         self.users = 0
         self._spill_dir = spill_dir
         self._scratch: SpillFolder | None = None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from contextlib import suppress
 from pathlib import Path
 
 from ..errors import FileError
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import local_path
+from ..threads.fork_locks import new_lock
 from .commit_log import newest_segment
 from .durable_files import UNFINISHED, refused, sync_folder
 from .folder_database import DATA, FolderDatabase
 from .folder_locks import READERS, WRITER
 
 _open: dict[Path, FolderDatabase] = {}
-_lock = threading.Lock()
+_lock = new_lock()
 _NAMED_AS_DUCKDBS = (".duckdb", ".ddb")
 _OF_DUCKDB = 8, b"DUCK"  # where such a file has which bytes
 

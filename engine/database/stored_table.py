@@ -16,6 +16,7 @@ from ..errors import FileError
 from ..plan.changes.table_rules import TableRules
 from ..plan.statistics import TableStatistics
 from ..plan.types import DataType, to_arrow
+from ..threads.fork_locks import new_lock
 from .rows_files import (
     Fields,
     InlineRows,
@@ -45,7 +46,7 @@ class RowsPlace:
         self.data, self.scratch = data, scratch
         self.written: list[str] = []
         self._in_use: weakref.WeakSet[object] = weakref.WeakSet()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def write(self, fields: Fields, tables: Iterable[pa.Table]) -> RowsFile:
         """Write rows to a new file; raises `FileError`."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ..errors import UnknownName
+from ..threads.fork_locks import new_lock
 from .turns import ServerBusy
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class Handles(Generic[T]):
         self._what, self._most, self._end = what, most, end
         self._of_all, self._drops_oldest = of_all, drops_oldest
         self._held: dict[bytes, HandedOut[T]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __len__(self) -> int:
         return len(self._held)

@@ -11,12 +11,12 @@ import hashlib
 import hmac
 import secrets
 import stat
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..errors import AccessDenied, FileError, InvalidQuery
+from ..threads.fork_locks import new_lock
 from .turns import ANYONE
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -40,7 +40,7 @@ class Logins:
         self._passwords = {user: _digest(word) for user, word in (passwords or {}).items()}
         self._lifetime = lifetime
         self._given: dict[bytes, tuple[str, float]] = {}  # digest -> user, when it ends
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def are_asked_for(self) -> bool:

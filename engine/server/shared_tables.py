@@ -7,7 +7,6 @@ its end puts those that it changed in place, unless another one has changed one 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ from ..database_statements.attach import IN_MEMORY, open_home
 from ..errors import TransactionError
 from ..plan.changes.catalog_objects import ObjectKey
 from ..stopping import WAIT_SECONDS, Stop, Stoppable
+from ..threads.fork_locks import new_lock
 from .server_runner import ChangesTables, Permissions, ServerRunner
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class SharedTables:
     def __init__(self) -> None:
         self.version = 0
         self.names: Names = {}
-        self.lock = threading.Lock()
-        self.changes = threading.Lock()  # held by the one text that changes tables
+        self.lock = new_lock()
+        self.changes = new_lock()  # held by the one text that changes tables
 
     def put(self, changed: Names, before: Names) -> None:
         """Let the changed names stand for something else from now on."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from ..threads.fork_locks import new_lock
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -20,7 +21,7 @@ class Recent(Generic[K, V]):
         self._most, self._most_bytes, self._size = most, most_bytes, size
         self._bytes = 0
         self._kept: OrderedDict[K, V] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def find(self, key: K) -> V | None:
         with self._lock:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import linecache
 import re
-import threading
 from collections.abc import Callable
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from ...threads.fork_locks import new_lock
 from .native import ENTRY, called, undefined_symbols
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
 RAISED = "raise"
 ROUNDS = 3  # of the optimizer, at most
 
-_compiling = threading.Lock()  # Numba's compiler has one of its own, taken later
+_compiling = new_lock()  # Numba's compiler has one of its own, taken later
 
 
 class NotCompiled(RuntimeError):

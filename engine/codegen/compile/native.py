@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from ...threads.fork_locks import new_lock
 
 if TYPE_CHECKING:
     from llvmlite.binding import ExecutionEngine, Target
@@ -32,7 +33,7 @@ LIBRARIES = ("libm.so.6", "libc.so.6", "libm.dylib", "libSystem.dylib")
 _DATA = object.__basicsize__
 _word_at = ctypes.c_size_t.from_address
 _C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)  # lets go of the GIL
-_loading = threading.Lock()
+_loading = new_lock()
 
 Signature = Sequence[tuple[str, str]]
 Array: TypeAlias = npt.NDArray[np.generic]

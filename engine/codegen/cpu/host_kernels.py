@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ import numpy as np
 from ... import stopping
 from ...settings import usable_cores
 from ...storage.recent import Recent
+from ...threads.fork_locks import new_lock
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
 from ..compile.native import NativeKernel
@@ -73,7 +73,7 @@ class HostFunction:
         self.file, self._has_loops = file, has_loops
         self._kernel: NativeKernel | None = None
         self._code: bytes | None = None
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def is_stored(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
 import warnings
 from contextlib import suppress
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
 from .private import Manifest, Secret, sealed, secret_for, unsealed
+from ...threads.fork_locks import new_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ class Folder:
         self.path = path
         self.limit = DEFAULT_LIMIT  # what the setting `kernel_cache_limit` says
         self._size: int | None = None  # None until it was looked through
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._told = False
 
     @cached_property

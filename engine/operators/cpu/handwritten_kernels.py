@@ -16,6 +16,7 @@ from ...codegen.compile.compile_pool import compiled
 from ...codegen.compile.compiler import Signature
 from ...codegen.compile.kernel_files import at_once, kernel_file, warn_without
 from ...codegen.compile.native import NativeKernel
+from ...threads.fork_locks import new_lock
 
 KernelsByName: TypeAlias = dict[str, NativeKernel]
 
@@ -39,7 +40,7 @@ class HandwrittenKernels:
     def __init__(self, source: str, signatures: Mapping[str, Signature]) -> None:
         self.source = Path(handwritten.__file__).with_name(source)
         self.signatures = signatures
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._found: Future[KernelsByName] | None = None
 
     def at_hand(self) -> KernelsByName | None:

@@ -6,13 +6,13 @@ values, so that a check takes microseconds.  What is computed of slots (a date l
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar, cast
 
 from ...errors import Span
+from ...threads.fork_locks import new_reentrant_lock
 from ..expr import Literal, Value
 from ..types import DataType
 
@@ -96,7 +96,7 @@ class PlanGuards:
         self._exact: dict[int, None] = {}
         self._computed: dict[_Question, int] = {}
         self._decided: dict[_Question, object] = {}
-        self._lock = threading.RLock()
+        self._lock = new_reentrant_lock()
         self._closed = False
         self.slots = [SlotLiteral.of(self, n, each) for n, each in enumerate(types)]
 

@@ -6,13 +6,13 @@ One cache serves all devices of a connection, each within its own limit; the lea
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
 from ...plan import physical as p
+from ...threads.fork_locks import new_lock
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Mapping, Sequence
@@ -97,7 +97,7 @@ class ColumnCache:
         self.store = store
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
         self._used: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def get(self, key: CacheKey) -> Any | None:
         """Return the value and mark it as the most recently read, or None."""

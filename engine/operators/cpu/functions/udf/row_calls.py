@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from math import isfinite
-from threading import RLock
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +14,11 @@ from ..... import stopping
 from .....errors import ExecutionError, OutOfRange, shown
 from .....plan.types import HUGEINT, DataType, Kind, to_arrow
 from .....plan.udf.python_function import PythonFunction
+from .....threads.fork_locks import new_reentrant_lock
 
 LOOKS = 256  # rows between two looks at whether the query is to stop
 SINGLE_MAX = 3.4028234663852886e38  # of a FLOAT
-_one = RLock()
+_one = new_reentrant_lock()
 
 
 def raised(function: PythonFunction, error: BaseException) -> ExecutionError:

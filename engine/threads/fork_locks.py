@@ -1,0 +1,33 @@
+"""Locks that are free in a process made by `fork`, whoever held them in its parent: that thread is not there to let go of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+from weakref import WeakSet
+
+_made: WeakSet[Any] = WeakSet()
+
+
+def new_lock() -> threading.Lock:
+    """Return a `threading.Lock` that a fork frees; for what lives longer than a query, since each is kept track of."""
+    return _kept(threading.Lock())
+
+
+def new_reentrant_lock() -> threading._RLock:
+    """Return a `threading.RLock` that a fork frees."""
+    return _kept(threading.RLock())
+
+
+def _kept(lock: Any) -> Any:
+    _made.add(lock)
+    return lock
+
+
+def _free_all() -> None:
+    for lock in tuple(_made):
+        lock._at_fork_reinit()  # what threading's own conditions and pools do
+
+
+os.register_at_fork(after_in_child=_free_all)
