@@ -263,8 +263,9 @@ def check_value(value: object, span: Span | None) -> None:
     if not isinstance(value, str | bytes):
         return
     if 4 * len(value) > LONGEST_VALUE:
-        plain = isinstance(value, bytes) or value.isascii()
-        size = len(value) if plain else len(value.encode(errors="replace"))
+        size = len(value)
+        if isinstance(value, str) and not value.isascii():
+            size = len(value.encode(errors="replace"))
         if size > LONGEST_VALUE:
             raise OutOfRange(
                 f"A value of {size:,} bytes is larger than {LONGEST_VALUE:,}: pass it in several parts.",
