@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import threading
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
@@ -26,7 +29,11 @@ def _kept(lock: Any) -> Any:
 
 
 def _free_all() -> None:
-    for lock in tuple(_made):
+    """Renew the locks, and before Python 3.12 those of cached properties, each of which has one for all objects of its class."""
+    locks = list(_made)
+    if sys.version_info < (3, 12):
+        locks += [vars(each)["lock"] for each in gc.get_objects() if type(each) is cached_property]
+    for lock in locks:
         lock._at_fork_reinit()  # what threading's own conditions and pools do
 
 

@@ -47,7 +47,7 @@ def test_a_forked_process_answers_and_one_that_it_forks(tmp_path: Path) -> None:
 
 
 HELD = """
-import faulthandler, os, sys, threading
+import faulthandler, functools, gc, os, sys, threading
 import fuseline
 from fuseline.operators.cpu.functions.udf import row_calls
 from fuseline.threads import fork_locks
@@ -61,7 +61,9 @@ def of_function():
 assert answers(connection) and of_function()
 held, forked = threading.Event(), threading.Event()
 def hold():
-    taken = [lock for lock in tuple(fork_locks._made) if lock.acquire(blocking=False)]
+    properties = [each for each in gc.get_objects() if type(each) is functools.cached_property]
+    locks = [*fork_locks._made, *(each.lock for each in properties if hasattr(each, "lock"))]
+    taken = [lock for lock in locks if lock.acquire(blocking=False)]
     print(len(taken), row_calls._one in taken)
     held.set()
     forked.wait()
