@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
-from .private import Manifest, Secret, sealed, secret_for, unsealed
 from ...threads.fork_locks import new_lock
+from .private import Manifest, Secret, sealed, secret_for, unsealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

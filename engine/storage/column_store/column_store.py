@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import sys
-import threading
 import time
 from contextlib import suppress
 from functools import cache, partial
@@ -27,6 +26,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from ...errors import AccessDenied
+from ...threads.fork_locks import new_lock
 from ..columns.encode import encode, with_order
 from ..columns.encodings import EncodedColumn
 from ..private_files import NotPrivate, check_folder, make_folder
@@ -93,7 +93,7 @@ class ColumnStore:
             str, bool
         ] = {}  # files that are there or wait; whether in their last form
         self._size: int | None = None  # None until it was looked through
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._writer = StoreWriter()
         try:
             make_folder(self.folder)

@@ -6,6 +6,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
+from ...threads.fork_locks import new_lock
+
 MOST_WAITING = (
     1 << 30
 )  # bytes of columns that wait, beyond which a further one is left for another time
@@ -31,7 +33,7 @@ class StoreWriter:
         self._bytes = 0  # of what waits and what is written
         self._thread: threading.Thread | None = None
         self._closed = self._ended = False
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def submit(self, name: str, nbytes: int, work: Work) -> bool:
         """Take work, which gets a function to call now and then; False where too much waits, or nothing is taken any more."""
