@@ -7,10 +7,12 @@ import os
 import sys
 import threading
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 from weakref import WeakSet
 
-_made: WeakSet[Any] = WeakSet()
+_made: WeakSet[object] = WeakSet()
+
+L = TypeVar("L")
 
 
 def new_lock() -> threading.Lock:
@@ -18,12 +20,12 @@ def new_lock() -> threading.Lock:
     return _kept(threading.Lock())
 
 
-def new_reentrant_lock() -> threading._RLock:
+def new_reentrant_lock() -> threading.RLock:
     """Return a `threading.RLock` that a fork frees."""
     return _kept(threading.RLock())
 
 
-def _kept(lock: Any) -> Any:
+def _kept(lock: L) -> L:
     _made.add(lock)
     return lock
 
@@ -34,7 +36,7 @@ def _free_all() -> None:
     if sys.version_info < (3, 12):
         locks += [vars(each)["lock"] for each in gc.get_objects() if type(each) is cached_property]
     for lock in locks:
-        lock._at_fork_reinit()  # what threading's own conditions and pools do
+        getattr(lock, "_at_fork_reinit")()  # noqa: B009 - no type names it: what threading's own conditions and pools do
 
 
 os.register_at_fork(after_in_child=_free_all)

@@ -51,7 +51,7 @@ def _long(heads: list[str | None], rows: int = 10_000) -> dict[str, pa.Table]:
     texts = []
     for i in range(rows):
         head = heads[i % len(heads)]
-        whole = head is None or i % 30 < 10  # also what is shorter than any piece
+        whole = head is None or i % 100 < 10  # also what is shorter than any piece
         texts.append(head if whole else f"{head}-{i:07}")
     return {"t": pa.table({"s": texts, "k": pa.array(range(rows), pa.int64())})}
 

@@ -27,7 +27,10 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_value_is_the_text_that_duckdb_casts_to(value: str, connection: Any) -> None:
+def test_a_value_is_the_text_that_duckdb_casts_to(
+    value: str, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would cut it short
     shown = connection.sql(f"select {value} as v")
     cast = duckdb.sql(f"select coalesce(({value})::varchar, 'NULL')").fetchall()[0][0]
     lines = [

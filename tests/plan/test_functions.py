@@ -29,6 +29,7 @@ def test_rows_are_of_their_tables_kind():
 
 # What is called otherwise in SQL
 _SQL_NAMES = {
+    "interval_trunc": "date_trunc",
     "list_element": "list_extract",
     "list_cut": "list_slice",
     "list_of_range": "range",

@@ -31,13 +31,17 @@ def each(work: Callable[[A], T], items: list[A], rows: int) -> list[T]:
 
 
 def _each(work: Callable[[A], T], items: list[A], threads: int | None) -> Iterator[T]:
-    if threads == 1 or len(items) < 2:
+    if len(items) < 2:
+        threads = 1
+    elif threads is None:
+        threads = usable_cores()
+    if threads == 1:
         for item in items:
             stopping.check()
             yield work(item)
         return
     run = stopping.carried(work)
-    pool = stopping.shared_threads("fuseline-rows", threads or usable_cores())
+    pool = stopping.shared_threads("fuseline-rows", threads)
     futures: list[Future[T]] = [pool.submit(run, item) for item in items]
     try:
         for future in futures:
