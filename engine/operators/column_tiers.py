@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 # A column of the host on the device with its bytes there, or None where the device would not have it so
 Uploaded = Callable[[StoredColumn, StoredPlace], tuple[object, int] | None]
 
-
 NOT_ON_DEVICE = "the GPU has no room for it, or not in this form"
 
 

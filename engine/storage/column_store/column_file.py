@@ -163,7 +163,10 @@ def _description(file: BinaryIO) -> Description:
     text = os.pread(file.fileno(), length, start)
     if zlib.crc32(text) != checksum:
         raise Damaged(OTHER_BYTES)
-    found = Description(**json.loads(text))
+    try:
+        found = Description(**json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"cannot be read: {error}") from error
     if found.bytes != start:
         raise Damaged(OTHER_BYTES)
     return found

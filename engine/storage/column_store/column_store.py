@@ -89,9 +89,8 @@ class ColumnStore:
         """Make the folder; raises `AccessDenied` for one that is not this user's alone."""
         self.folder, self.limit = folder.absolute(), limit
         self.refusal = ""  # why nothing is written any more
-        self._known: dict[
-            str, bool
-        ] = {}  # files that are there or wait; whether in their last form
+        # Files that are there or wait; whether in their last form
+        self._known: dict[str, bool] = {}
         self._size: int | None = None  # None until it was looked through
         self._lock = new_lock()
         self._writer = StoreWriter()

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 from ...threads.fork_locks import new_lock
 
-MOST_WAITING = (
-    1 << 30
-)  # bytes of columns that wait, beyond which a further one is left for another time
+# Bytes of columns that wait, beyond which a further one is left for another time
+MOST_WAITING = 1 << 30
 SECONDS_AT_CLOSE = 10.0  # in which what waits is still written
 
 Check = Callable[[], None]

@@ -213,7 +213,7 @@ def _strings(
     if not pa.types.is_dictionary(array.type):
         coded = _with_few_values(array, threads)
         if coded is None and again:
-            coded = _with_many_values(array)
+            coded = _with_repeated_values(array)
         if coded is None:
             return None
         array = coded
@@ -243,7 +243,7 @@ def _strings(
 
 def _with_few_values(array: pa.Array, threads: int) -> pa.DictionaryArray | None:
     """Return strings as a dictionary made block by block, or None where many differ, as mostly the first block says."""
-    limit = max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * min(len(array), DISTINCT_SAMPLE)))
+    limit = few_values(min(len(array), DISTINCT_SAMPLE))
     first, rest = array.slice(0, BLOCK).dictionary_encode(), array.slice(BLOCK)
     many = [len(first.dictionary) > limit]
 
@@ -262,12 +262,13 @@ def _with_few_values(array: pa.Array, threads: int) -> pa.DictionaryArray | None
     return None if len(coded.dictionary) > max(limit, DISTINCT_SHARE * len(array)) else coded
 
 
-def _with_many_values(array: pa.Array) -> pa.DictionaryArray | None:
-    """Return strings as a dictionary where up to `MANY_VALUES` of them come again, as samples say before."""
-    if most_values(len(array), partial(_sampled, array)) < MANY_VALUES:
+def _with_repeated_values(array: pa.Array) -> pa.DictionaryArray | None:
+    """Return strings as a dictionary where samples say that their values come again, and all of them agree."""
+    limit = most_values(len(array), partial(_sampled, array))
+    if not limit:
         return None
     coded = array.dictionary_encode()
-    return coded if len(coded.dictionary) <= MANY_VALUES else None
+    return coded if len(coded.dictionary) <= limit else None
 
 
 def most_values(rows: int, sample: Callable[[int], tuple[int, int]]) -> int:
@@ -276,12 +277,16 @@ def most_values(rows: int, sample: Callable[[int], tuple[int, int]]) -> int:
     `sample` takes at least so many rows, or all, and returns how many they are and how many strings differ among them.
     """
     sampled, differing = sample(DISTINCT_SAMPLE)
-    few = max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * sampled))
-    if differing <= few:
-        return max(few, int(DISTINCT_SHARE * rows))
+    if differing <= few_values(sampled):
+        return max(few_values(sampled), int(DISTINCT_SHARE * rows))
     if differing <= REPEATED_SHARE * sampled:
         return MANY_VALUES if sample(LARGER_SAMPLE * DISTINCT_SAMPLE)[1] <= MANY_VALUES else 0
     return 0
+
+
+def few_values(rows: int) -> int:
+    """Return how many different strings are few among so many."""
+    return max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * rows))
 
 
 def _sampled(array: pa.Array, rows: int) -> tuple[int, int]:

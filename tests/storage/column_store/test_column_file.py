@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import struct
+import zlib
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import pytest
 
 from fuseline.operators.cpu.table import to_physical
 from fuseline.plan.arrow.arrow_types import from_arrow
+from fuseline.plan.types import VARCHAR
 from fuseline.storage.column_store.column_file import (
     BLOCK_BYTES,
     MAGIC,
@@ -120,6 +123,14 @@ def test_every_shorter_file_and_a_longer_one(tmp_path: Path) -> None:
         path.write_bytes(shorter)
         with pytest.raises(Damaged):
             read_column(path, "key", from_arrow(array.type), 1)
+
+
+@pytest.mark.parametrize("text", [b"{}", b"[]", b"{", b'{"key": 1, "more": 2}'])
+def test_a_description_of_another_form_with_its_checksum(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(text + struct.pack("<II16s", zlib.crc32(text), len(text), MAGIC))
+    with pytest.raises(Damaged, match="cannot be read"):
+        read_column(path, "key", VARCHAR, 1)
 
 
 def test_another_version_says_so(tmp_path: Path) -> None:

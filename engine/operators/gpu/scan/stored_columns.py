@@ -15,7 +15,7 @@ from ....storage.column_store.column_store import StoredPlace
 from ....storage.columns.cache import TableScan
 from ....storage.columns.device_decode import codes_of as device_codes_of
 from ....storage.columns.device_encode import MOST_STRINGS, aligned, codes_at
-from ....storage.columns.encode import DISTINCT_SAMPLE, DISTINCT_SHARE
+from ....storage.columns.encode import few_values
 from ....storage.columns.encodings import EncodedColumn, bits_of, codes_of, values_of
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
@@ -63,14 +63,17 @@ def _encoded_on_device(column: EncodedColumn) -> EncodedColumn | None:
     values = encoding.values
     if not column.rows:
         return None
-    if values is not None:
-        most = min(MOST_STRINGS, max(DISTINCT_SAMPLE // 16, DISTINCT_SHARE * column.rows))
-        if len(values) > most or not pa.types.is_string(values.type):
-            return None
+    if values is not None and not _makes(values, column.rows):
+        return None
     whole = aligned(plc.Column.from_arrow(codes_of(column)))
     codes = codes_at(whole.data(), encoding, column.rows)
     bitmap = whole.null_mask() if column.nulls else None
     return replace(column, codes=codes, validity=bitmap)
+
+
+def _makes(values: pa.Array, rows: int) -> bool:
+    """Whether the device would make a dictionary of these values for so many rows."""
+    return len(values) <= min(MOST_STRINGS, few_values(rows)) and pa.types.is_string(values.type)
 
 
 def _downloaded(column: EncodedColumn) -> EncodedColumn:
