@@ -200,7 +200,7 @@ def _all_rows(codes: plc.Column, operator: plc.binaryop.BinaryOperator, distance
 def _strings(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
     if column.size() == column.null_count():
         return encoded_as(data_type, Dictionary(_no_strings(), 1), column, _zeros(column.size()))
-    limit = most_values(column.size(), partial(_sampled, column))
+    limit = most_values_of(column)
     if not limit:
         return None
     keys, codes = plc.transform.encode(plc.Table([column]))
@@ -234,6 +234,11 @@ def _unsigned(codes: plc.Column, width: int) -> plc.Column:
     return (
         reinterpret(codes, wanted) if codes.type().id() == same else plc.unary.cast(codes, wanted)
     )
+
+
+def most_values_of(column: plc.Column) -> int:
+    """Return up to how many different strings are made a dictionary, 0 for never."""
+    return most_values(column.size(), partial(_sampled, column))
 
 
 def _sampled(column: plc.Column, rows: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ from ....storage.columns.device_encode import (
     codes_at,
     encode_codes,
     encode_on_device,
+    most_values_of,
     spread,
     with_order,
 )
@@ -183,6 +184,8 @@ class _Turn:
         if kind != plc.TypeId.STRING:
             return False
         keys = self._keys(column)
+        if keys is None and most_values_of(column):
+            return False
         if keys is None and not self._keep_compact:
             self.long.add(source)
             return False
