@@ -78,7 +78,7 @@ class Settings:
     cache_dir          where generated kernels are kept, sources and machine code
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
-    placement          on a cluster: auto, sharded (each worker has some rows of each file), replicated (each has all rows)
+    placement          on a cluster: auto, sharded (each worker has some rows of each file but small ones), replicated (each has all rows)
     exchange           between GPUs of a cluster: auto (by NCCL where all workers have it), nccl (or an error), host
     one_worker_below   on a cluster: a query whose scans take fewer bytes together runs on one worker; None: as replicate_below
     replicate_below    on a cluster: columns of a scan that take fewer bytes each, encoded, are read whole by each worker; None: 1/256 of its memory

@@ -10,7 +10,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import count
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
@@ -34,7 +33,6 @@ from .trials import TrialKind
 if TYPE_CHECKING:
     from distributed import Client
 
-WHOLE_SHARE = 128  # of the column cache of the worker that has least, which is half of its memory
 TRIAL_SECONDS = 600.0
 STOPPED = "The query was stopped."
 ENDED = "Another worker failed."
@@ -104,14 +102,7 @@ class Crew:
 
     def placement(self, settings: Settings) -> Placement:
         """What workers have of tables, the same for all, whatever memory each has."""
-        given, alone = settings.replicate_below, settings.one_worker_below
-        few = self._members.room // WHOLE_SHARE if given is None else given
-        whole = {"sharded": 0, "replicated": inf}.get(settings.placement, few)
-        if settings.placement != "auto":
-            alone = 0
-        return Placement(
-            whole, few if alone is None else alone, frozenset(self._unclustered), few_below=few
-        )
+        return Placement.of(settings, self._members.room, frozenset(self._unclustered))
 
     def run(
         self,

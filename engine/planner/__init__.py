@@ -91,7 +91,9 @@ class WorkerPlan(NamedTuple):
 def plan_of_worker(
     placed: Physical, sharing: Sharing, *, small: float, fuse: FuseChoice
 ) -> WorkerPlan:
-    """Return what one worker of a cluster runs of a placed plan without pipelines, as `distribute.Distribution` says."""
+    """Return what one worker of a cluster runs of a placed plan without pipelines, as `distribute.Distribution` says; one alone runs it all."""
+    if sharing.workers == 1:
+        return WorkerPlan(fuse_pipelines(placed, fuse, unobserved), (), None)
     distribution = Distribution(sharing, placed, small)
     own = distribution.on_first()
     distribution = distribution.with_heavy_keys

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 
 from ..plan.node import walk_once
 from ..plan.physical import ParquetScan, Physical, RowGroups
+from ..settings import Settings
 from .tables.access import opened
 from .tables.column_chunks import SIGNED
 from .tables.footers import decoding, unreadable
@@ -33,6 +35,12 @@ GRID = 1024  # steps of a key's range that cuts are rounded to, so that tables o
 ROUNDING = 1.1  # how much larger the largest share may be for it
 GROUPS_A_WORKER = 4  # from so many on, row groups stay whole where rows are cut
 
+WHOLE_PART = 128  # of the column cache of the worker that has least, which is half of its memory, for a column that all read whole
+# Where tables are to be cut, those of small columns are not that have so few of the rows of the query's largest one: a worker reads
+# such a column sooner than workers meet
+SMALL_COLUMN = 1 << 24
+SMALL_SHARE = 1 / 8
+
 _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyDictionary()
 
 
@@ -40,15 +48,31 @@ _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyD
 class Placement:
     """What the workers of a cluster have of a query's tables, the same for all.
 
-    A scan whose columns take less than `whole_below` bytes each, on average and as kernels read them, is read whole by each worker; rows
-    of a query that take less than `few_below` may be sent to all, or to the first, whatever is read whole.  A query whose scans together
-    take less than `alone_below` runs on one.  `unclustered` are columns, by the identity of their table, that turned out not to ascend.
+    A scan whose columns take less than `whole_below` bytes each, on average and as kernels read them, is read whole by each worker, if
+    its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
+    sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one.
+    `unclustered` are columns, by the identity of their table, that turned out not to ascend.
     """
 
     whole_below: float
     alone_below: float = 0
     unclustered: frozenset[tuple[Hashable, str]] = frozenset()
     few_below: float = 0
+    whole_share: float = 1.0
+
+    @classmethod
+    def of(
+        cls, settings: Settings, room: int, unclustered: frozenset[tuple[Hashable, str]]
+    ) -> Placement:
+        """Return what settings say, for workers of which the smallest has room for so many bytes of columns."""
+        few, alone = settings.replicate_below, settings.one_worker_below
+        few = room // WHOLE_PART if few is None else few
+        if settings.placement == "sharded":
+            small = min(few, SMALL_COLUMN)
+            return cls(small, 0, unclustered, few_below=few, whole_share=SMALL_SHARE)
+        if settings.placement == "replicated":
+            return cls(inf, 0, unclustered, few_below=few)
+        return cls(few, few if alone is None else alone, unclustered, few_below=few)
 
 
 class KeyRows(NamedTuple):
@@ -102,6 +126,8 @@ class Shards:
         self.workers = workers
         self._placement, self._rank, self._found = placement, rank, found
         self._alone = sum(map(_size, scans)) < placement.alone_below
+        rows = max((_table(scan).num_rows for scan in scans), default=0)
+        self._most_rows = rows * placement.whole_share  # of a table that is read whole
         self._parts: dict[tuple[int, int, int], ParquetTable] = {}
         self._tables: list[ParquetTable] = []  # which ids are of
 
@@ -109,6 +135,8 @@ class Shards:
         if self._alone:
             return True
         table = _table(scan)
+        if table.num_rows > self._most_rows:
+            return False
         rows = sum(table.group_rows[part.file][g] for part in _chosen(scan) for g in part.groups)
         size = table.sizes.narrow(scan.sources, rows)
         return size < self._placement.whole_below * max(1, len(scan.sources))
