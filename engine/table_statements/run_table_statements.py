@@ -1,18 +1,41 @@
-"""Which of the functions here carries out a statement."""
+"""Which function carries out a statement, and those for CREATE INDEX, DROP INDEX and COMMENT ON.
+
+An index is part of the rules of its table, and its name is one of the table's schema.
+"""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..answers import Answer
-from ..plan.statements import CommentOn, CreateIndex, DropIndex, Merge, TableStatement
-from .change_indexes import create_index, drop_index
+from ..answers import Answer, done
+from ..catalog import View
+from ..change_tables import TRIES, changed
+from ..database.stored_table import StoredTable
+from ..errors import CatalogError, TransactionError, UnknownName, nearest
+from ..plan.changes.catalog_objects import SchemaPlace, is_left
+from ..plan.changes.session_objects import Macro, UserType
+from ..plan.changes.stand_in import StandIn
+from ..plan.changes.table_rules import Comments, TableIndex, rules_of
+from ..plan.statements import (
+    AlteredColumn,
+    AlterTable,
+    CommentOn,
+    CreateIndex,
+    DropIndex,
+    Merge,
+    TableStatement,
+)
+from ..storage.tables.memory_table import MemoryTable
 from .change_sequences import change_sequences
-from .comment_on import comment_on
 from .merge_tables import merge
 
 if TYPE_CHECKING:
+    from ..catalog import Catalog
     from ..connection import Connection
+    from ..plan.logical import CatalogTable
 
 
 def run_table_statement(connection: Connection, statement: TableStatement) -> Answer:
@@ -27,3 +50,112 @@ def run_table_statement(connection: Connection, statement: TableStatement) -> An
         case DropIndex():
             return drop_index(connection, statement)
     return change_sequences(connection.catalog, statement)
+
+
+Found = tuple[SchemaPlace, "CatalogTable", TableIndex]
+
+
+def create_index(connection: Connection, statement: CreateIndex) -> Answer:
+    """Make an index; raises `CatalogError` for a name that is taken, and `ConstraintError` where rows are not unique."""
+    catalog = connection.catalog
+    own = next(
+        key.place
+        for key, entry in catalog.objects("relation")
+        if entry is catalog.entry(statement.change.table)
+    )
+    taken = any(
+        place == own and index.name.lower() == statement.name.lower()
+        for place, _, index in _indexes(catalog)
+    )
+    if taken and is_left("index", statement.name, statement.if_there):
+        return done()
+    return changed(connection, statement.change)
+
+
+def drop_index(connection: Connection, statement: DropIndex) -> Answer:
+    """Remove an index; raises `UnknownName`."""
+    catalog, (*schema, name) = connection.catalog, statement.parts
+    where = catalog.place_of(schema) if schema else None
+    known = list(_indexes(catalog))
+    here = [
+        found
+        for found in known
+        if found[2].name.lower() == name.lower() and (not schema or found[0] == where)
+    ]
+    current = catalog.current
+    here.sort(key=lambda found: found[0] != current)
+    if not here:
+        if statement.if_exists:
+            return done()
+        hint = nearest(name, [index.name for _, _, index in known])
+        raise UnknownName(f'There is no index "{name}".{hint}')
+    _, table, index = here[0]
+    rules = rules_of(table)
+    rules = replace(rules, indexes=tuple(each for each in rules.indexes if each != index))
+    columns = tuple(AlteredColumn(column, kind, column) for column, kind in table.fields)
+    rows = StandIn(table.name, table.fields)
+    return changed(connection, AlterTable(table.name, table.name, columns, rules, rows))
+
+
+def _indexes(catalog: Catalog) -> Iterator[Found]:
+    for key, entry in catalog.objects("relation"):
+        for index in (getattr(entry, "table_rules", None) and rules_of(entry).indexes) or ():
+            yield key.place, entry, index
+
+
+def comment_on(catalog: Catalog, statement: CommentOn) -> Answer:
+    """Say something about an object; raises `UnknownName`, and `CatalogError` for a table of files."""
+    if statement.kind != "relation":
+        _on_named(catalog, statement)
+        return done()
+    name = catalog.located(statement.parts)
+    if name is None:
+        raise catalog.unknown(".".join(statement.parts))
+    for _ in range(TRIES):
+        entry = catalog.view(name) or catalog.table(name)
+        if entry is None:
+            raise catalog.unknown(name)
+        if catalog.exchange(entry, _commented(entry, statement)):
+            return done()
+    raise TransactionError(f'Other statements change "{name}" all the time: try again.')
+
+
+def _commented(entry: CatalogTable | View, statement: CommentOn) -> CatalogTable | View:
+    if isinstance(entry, View):
+        return replace(entry, comments=_comments(entry.comments, statement))
+    rules = rules_of(entry)
+    column = _spelled(statement.column, [name for name, _ in entry.fields], entry.name)
+    rules = replace(rules, comments=rules.comments.with_text(column, statement.text))
+    if isinstance(entry, StoredTable):
+        made = entry.changed(rules=rules)
+        made.rows = entry.rows
+        return made
+    if not isinstance(entry, MemoryTable):
+        raise CatalogError(f'"{entry.name}" is made of files, which have no comments here.')
+    table = copy.copy(entry)  # with the cached columns of the same rows
+    table.table_rules = rules
+    return table
+
+
+def _comments(comments: Comments, statement: CommentOn) -> Comments:
+    return comments.with_text(statement.column, statement.text)
+
+
+def _spelled(column: str | None, names: Sequence[str], table: str) -> str | None:
+    if column is None:
+        return None
+    for name in names:
+        if name.lower() == column.lower():
+            return name
+    raise UnknownName(f'The table "{table}" has no column "{column}".{nearest(column, names)}')
+
+
+def _on_named(catalog: Catalog, statement: CommentOn) -> None:
+    name = ".".join(statement.parts)
+    found = catalog.named_entry(statement.parts, statement.kind)
+    if found is None:
+        hint = nearest(name, [key.name for key, _ in catalog.objects(statement.kind)])
+        raise UnknownName(f'There is no {statement.kind} "{name}".{hint}')
+    key, entry = found
+    assert isinstance(entry, Macro | UserType), "of this kind"
+    catalog.change({key: replace(entry, comment=statement.text)})
