@@ -1,23 +1,29 @@
 """Files and folders that a statement makes: under another name until all of it is written, and gone when it fails.
 
 A path is judged as one that is read, once links are resolved, and what is made lies in the very folder that was judged.
+
+Names of files until all of them is written, which tell the process that writes: what a killed one left is removed by the next that writes there.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import FileError
 from ..storage.file_identity import denied, shortened
+from ..storage.spill_folders import Owner
 from ..storage.tables.access import DESCRIPTORS, AccessRules
 from ..storage.tables.files import local_path
-from .unfinished_files import remove_unfinished, remove_unfinished_below, unfinished_name
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -145,3 +151,74 @@ def _refused(asked: str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise FileError(f'"{shortened(asked)}" cannot be written: {reason}.') from error
+
+
+MOST_BYTES = 255  # of a name, in nearly all file systems
+_MARK = ".writing-"
+_NAME = re.compile(
+    rf".+{re.escape(_MARK)}(?P<host>[0-9a-f]{{8}})(?P<boot>[0-9a-f]{{8}})(?P<namespace>[0-9a-f]{{8}})"
+    r"-(?P<pid>\d{1,9})-(?P<started>\d{1,18})-[0-9a-f]{8}",
+    re.DOTALL,
+)
+
+
+def unfinished_name(name: str) -> str:
+    """Return what a file is called that gets this name when it is whole."""
+    here = _here(os.getpid())
+    origin = f"{_short(here.host)}{_short(here.boot)}{_short(here.namespace)}"
+    ending = f"{_MARK}{origin}-{here.pid}-{here.started}-{secrets.token_hex(4)}"
+    begin = os.fsencode(name)[: MOST_BYTES - len(ending)].decode(errors="ignore")
+    return begin + ending
+
+
+def remove_unfinished(folder: int) -> int:
+    """Remove from an open folder what processes left that have ended for certain; returns how many files.
+
+    They are files of this user, alone under their names, of this boot and its processes or of an earlier boot of this machine.
+    """
+    removed = 0
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            found = _NAME.fullmatch(name) if _MARK in name else None
+            if found is None or not _has_ended(found):
+                continue
+            with suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                mine = status.st_uid == os.geteuid() and status.st_nlink == 1
+                if mine and stat.S_ISREG(status.st_mode):
+                    os.unlink(name, dir_fd=folder)
+                    removed += 1
+    return removed
+
+
+def remove_unfinished_below(root: Path) -> None:
+    """Remove what such processes left in a folder and those below, and the folders that are empty then."""
+    for place, _, files, folder in os.fwalk(root, topdown=False):
+        emptied = any(_MARK in name for name in files) and remove_unfinished(folder) == len(files)
+        below = Path(place)
+        while emptied and below != root:
+            try:
+                below.rmdir()
+            except OSError:  # it has other files
+                break
+            below = below.parent
+
+
+def _has_ended(found: re.Match[str]) -> bool:
+    here = _here(os.getpid())
+    if found["host"] != _short(here.host):
+        return False
+    if found["boot"] != _short(here.boot):
+        return True
+    owner = Owner(here.host, here.boot, here.namespace, int(found["pid"]), found["started"])
+    return found["namespace"] == _short(here.namespace) and not owner.runs
+
+
+@lru_cache(1)
+def _here(_pid: int) -> Owner:
+    """Return this process, which is another one after a fork."""
+    return Owner.current()
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:8]
