@@ -72,7 +72,7 @@ LISTS = {
     "engine/plan/infer.py": 3,  # rules of types
     "engine/planner/check.py": 1,
     "engine/frame/api_hints.py": 3,  # what other libraries call things
-    "engine/frame/expression_names.py": 2,  # text
+    "engine/frame/expressions/unbound.py": 2,  # text
     "engine/plan/text/expr_text.py": 3,
     "engine/planner/estimates/estimate.py": 2,  # estimates
     "engine/planner/estimates/selectivity.py": 2,

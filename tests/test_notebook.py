@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fuseline.frame.html_table import MOST_CHARACTERS
+from fuseline.frame.notebook_methods import MOST_CHARACTERS
 
 
 class Cells(HTMLParser):

@@ -11,11 +11,11 @@ from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_
 from ..plan.logical import Item, Logical
 from ..plan.node import walk
 from ..plan.temporal import zones
-from ..plan.udf.named_functions import with_functions
 from ..plan.window.windowed import WindowRewriter, has_window
 from .expressions.selected import Selected, SeveralColumns
 from .expressions.unbound import Resolve, Unbound
 from .expressions.window_binding import over_all
+from .sql_functions import with_functions
 
 if TYPE_CHECKING:
     from ..connection import Connection

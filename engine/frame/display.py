@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DataType
-from .cell_text import cell
 from .cursor import ROWS_AT_A_TIME
+from .fitted_table import cell
 from .python_values import Row, has_values_beyond, python_values, shown_values
 
 if TYPE_CHECKING:

@@ -1,8 +1,13 @@
-"""SQL's functions, and a connection's Python functions, under their names: `fn.upper("name")`, `fn.median("price")`."""
+"""SQL's functions, and a connection's Python functions, under their names: `fn.upper("name")`, `fn.median("price")`.
+
+The Python functions that names stand for while a frame's expressions are bound: those of its connection.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 from ..errors import Unsupported
@@ -10,9 +15,8 @@ from ..fence import fenced
 from ..plan import derived
 from ..plan.expr import Expr
 from ..plan.functions import aggregate_name, constants, scalar_name, window_name
-from ..plan.udf.named_functions import named_function
 from ..plan.udf.python_aggregate import PythonAggregate, python_fold
-from ..plan.udf.python_function import check_plain, python_call
+from ..plan.udf.python_function import PythonFunction, check_plain, python_call
 from .expressions.expression import Expression, as_column, as_expression, call, plain
 from .expressions.unbound import Operand
 from .expressions.window_binding import window_function
@@ -75,3 +79,24 @@ def window(function: str, *args: Operand, ignore_nulls: bool = False) -> Express
 
 
 fn = _Functions()
+
+
+Named = PythonFunction | PythonAggregate
+
+_NONE: Mapping[str, Named] = {}
+_named: ContextVar[Mapping[str, Named]] = ContextVar("functions", default=_NONE)
+
+
+@contextmanager
+def with_functions(functions: Mapping[str, Named]) -> Iterator[None]:
+    """Have names stand for these functions inside, by names in lower case."""
+    token = _named.set(functions)
+    try:
+        yield
+    finally:
+        _named.reset(token)
+
+
+def named_function(name: str) -> Named | None:
+    """Return the function of a name, in any case."""
+    return _named.get().get(name.lower())

@@ -12,9 +12,8 @@ from ..plan.expr import Expr
 from ..plan.udf.declaration import checked, declared
 from ..plan.udf.python_aggregate import PythonAggregate, declared_aggregate, python_fold
 from ..plan.udf.python_function import PythonFunction, Way, check_plain, python_call
-from .expression_names import call_name
 from .expressions.expression import Expression, as_column, as_expression
-from .expressions.unbound import Operand, Resolve
+from .expressions.unbound import Operand, Resolve, call_name
 
 
 @fenced

@@ -26,7 +26,7 @@ from fuseline.errors import (
     Unsupported,
     WrongArguments,
 )
-from fuseline.frame import frame_text
+from fuseline.frame import frame as frames
 from tests.compare import connected
 from tests.frame.answers import TABLES, assert_duckdb_says
 
@@ -222,7 +222,7 @@ def test_repr_shows_the_first_rows(db: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert max(map(len, text.splitlines())) <= 120
     failing = db.table("sales").select(x=col("shop").cast("integer"))
     assert "<Frame: x INTEGER; ConversionError: " in repr(failing)
-    monkeypatch.setattr(frame_text, "MOST_READ", 6)
+    monkeypatch.setattr(frames, "MOST_READ", 6)
     assert (
         repr(db.table("sales").select("id")) == "<Frame: id BIGINT; show() or to_arrow() runs it>"
     )

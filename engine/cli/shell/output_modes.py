@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...frame.cell_text import cell
 from ...frame.display import WIDEST, json_objects
-from ...frame.fitted_table import TableLayout, fitted, one_line
+from ...frame.fitted_table import TableLayout, cell, fitted, one_line
 
 if TYPE_CHECKING:
     from ...frame.python_values import Row

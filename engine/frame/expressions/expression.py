@@ -13,12 +13,11 @@ from ...plan import infer
 from ...plan.expr import Expr
 from ...plan.types import DataType, Kind
 from ..api_hints import missing
-from ..expression_names import call_name
 from .accessors import ListMethods, MomentMethods, StructMethods, TextMethods
 from .aggregate_methods import AggregateMethods
 from .operator_methods import OperatorMethods
 from .selected import all_but, by_names, by_pattern, by_types, is_pattern
-from .unbound import Call, Operand, Resolve, Unbound, operand
+from .unbound import Call, Operand, Resolve, Unbound, call_name, operand
 from .value_methods import ValueMethods
 from .window_methods import WindowMethods
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidQuery
 from ...fence import fenced
 from ...plan import infer
-from ..expression_names import call_name
-from .unbound import Operand, Unbound, operand
+from .unbound import Operand, Unbound, call_name, operand
 
 if TYPE_CHECKING:
     from .expression import Expression

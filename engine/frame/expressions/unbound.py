@@ -1,4 +1,7 @@
-"""What all methods of expressions share: an expression that knows no table yet, and others that are made of it."""
+"""What all methods of expressions share: an expression that knows no table yet, and others that are made of it.
+
+Names of columns that dataframe calls make without an alias: those of the same SQL, for operators and calls.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ from ...errors import FuselineError, InvalidQuery, WrongArguments, check_text, s
 from ...plan import infer
 from ...plan.composed.nested_values import list_value, struct_pack
 from ...plan.expr import Expr, SortKey, Value
+from ...plan.functions.operators import OPERATORS
 from ...plan.text.expr_text import literal_text
-from ..expression_names import call_name
 
 if TYPE_CHECKING:
     from .expression import Expression
+
 
 Resolve = Callable[[str], Expr]
 Call = Callable[[str, Sequence[Expr]], Expr]
@@ -129,3 +133,20 @@ def made_by(function: Callable[..., T], what: str, *args: object) -> T:
         raise WrongArguments(
             f"The function that {what} was given raised {type(error).__name__}: {error}."
         ) from error
+
+
+_SIGNS = {row.name: row.sign.upper() for row in OPERATORS} | {"ne": "!=", "like": "~~"}
+
+
+def call_name(function: str, args: list[str]) -> str:
+    """Return the name of a call: `add` of a and 1 is (a + 1), `upper` of a is upper(a)."""
+    if len(args) == 2 and _SIGNS.get(function):
+        return f"({args[0]} {_SIGNS[function]} {args[1]})"
+    match function:
+        case "neg":
+            return f"(-({args[0]}))"
+        case "not":
+            return f"(NOT {args[0]})"
+        case "is_null" | "is_not_null":
+            return f"({args[0]} {function.replace('_', ' ').upper()})"
+    return f"{function}({', '.join(args)})"
