@@ -9,6 +9,11 @@
 
 A retry starts at the top, with what was found out in the pipeline's memory.  Of what is void operators run the body once.  Of what is
 refused they run the last operator alone, over pipelines of what is below it, as far as that joins.
+
+Pipelines of which one build side is a pipeline of its own, since its joins multiply its rows.
+
+A build side's index knows a row by its number in the leaf.  Where joins of the side find several rows for one of the leaf's, that
+number says too little: another pipeline lists the rows of the side first, and each then has a number again.
 """
 
 from __future__ import annotations
@@ -18,13 +23,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 from ..codegen.compile.compiler import NotCompiled
 from ..codegen.compile.kernel_files import compiler_refusal
 from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
 from ..plan.expr import Value
+from ..plan.node import transform_up
 from ..plan.pipeline_steps import steps_of
 from ..plan.shapes.variants import ShapedPart
 from ..stopping import wait
@@ -39,7 +45,6 @@ from .context import (
     ShapeMemory,
     is_lasting,
 )
-from .materialize_build_side import REMARK, apart, together
 from .pipeline_backend import (
     SHORT,
     Done,
@@ -346,4 +351,36 @@ def _with_times(
     compiling = max(0.0, preparing)
     return replace(
         facts(), origin=origin, seconds=seconds, load_seconds=loading, compile_seconds=compiling
+    )
+
+
+REMARK = "a build side that its joins multiply is stored first"
+
+
+def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:
+    """Return a pipeline in two that no kernels hold as one; None where that is not for the rows of a part of its body."""
+    if not isinstance(refused, Multiplied):
+        return None
+    side = refused.side
+    if not any(chain.node is side for chain in node.steps.chains):
+        return None
+    placement: Any = {"device": node.device, "reason": node.reason}
+    stored = p.Stored(len(node.inputs), side.columns, estimate=side.estimate, **placement)
+    body = transform_up(node.body, lambda part: stored if part is side else None)
+    first = p.Pipeline(steps_of(side), node.inputs, estimate=side.estimate, **placement)
+    inputs = (*node.inputs, first)
+    return Apart(first, p.Pipeline(steps_of(body), inputs, estimate=node.estimate, **placement))
+
+
+def together(first: PipelineReceipt, last: PipelineReceipt) -> PipelineReceipt:
+    """What both did; the kernel is that of the last."""
+    reasons = dict.fromkeys(r.reason for r in (first, last) if r.reason is not None)
+    return replace(
+        last,
+        reason="; ".join(reasons) or None,
+        bytes=first.bytes + last.bytes,
+        seconds=first.seconds + last.seconds,
+        load_seconds=first.load_seconds + last.load_seconds,
+        compile_seconds=first.compile_seconds + last.compile_seconds,
+        builds=(*first.builds, *last.builds),
     )

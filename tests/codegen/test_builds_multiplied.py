@@ -10,7 +10,7 @@ import pytest
 
 from fuseline.codegen.typed_values import Multiplied, NotFusable
 from fuseline.operators.context import PipelineReceipt
-from fuseline.operators.materialize_build_side import REMARK, apart, together
+from fuseline.operators.run_pipeline import REMARK, apart, together
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, Stored
 from fuseline.plan.pipeline_steps import steps_of

@@ -16,9 +16,8 @@ from fuseline.codegen.typed_values import Multiplied, NotFusable
 from fuseline.errors import Interrupted, MemoryLimitError
 from fuseline.operators import run_pipeline
 from fuseline.operators.context import Context, Feedback
-from fuseline.operators.materialize_build_side import REMARK
 from fuseline.operators.pipeline_backend import SHORT, Retry, Void
-from fuseline.operators.run_pipeline import ATTEMPTS, COMPILING, UNSETTLED, run_fused
+from fuseline.operators.run_pipeline import ATTEMPTS, COMPILING, REMARK, UNSETTLED, run_fused
 from fuseline.operators.run_unfused import Operators
 from fuseline.operators.streaming import TooLarge
 from fuseline.plan import physical as p

@@ -14,7 +14,7 @@ from fuseline.codegen.expressions import translate
 from fuseline.codegen.groups import accumulate
 from fuseline.operators import row_interpreter
 from fuseline.operators.cpu.aggregate import aggregate
-from fuseline.operators.moments import Moments, result, together
+from fuseline.operators.one_group import Moments, result, together
 from fuseline.plan import infer
 from fuseline.plan.expr import AggregateCall, Literal
 from fuseline.plan.functions import AGGREGATE, COMPARISONS, NEGATED, SCALAR, STRICT

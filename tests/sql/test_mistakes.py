@@ -11,8 +11,7 @@ import fuseline
 from fuseline.errors import ParseError
 from fuseline.sql.grammar.parts import GrammarRules
 from fuseline.sql.grammar.recognize import complaint
-from fuseline.sql.grammar.rules import RULES
-from fuseline.sql.grammar.words import RULE_WORDS
+from fuseline.sql.grammar.rules import RULE_WORDS, RULES
 from fuseline.sql.parsing.pieces import split
 from fuseline.sql.parsing.tokens import tokenize
 from tests.marks import assert_marks

@@ -1,6 +1,8 @@
 """Conditions on groups (HAVING) as terms over accumulators, so that a group is dropped before anything of it is copied.
 
 The term may be evaluated for slots that hold no group too, whose accumulators are still what these begin with.
+
+Sums that a kernel adds in two parts, compared exactly: integers of up to 96 bits as two registers.
 """
 
 from __future__ import annotations
@@ -20,13 +22,26 @@ from ...plan.expr import (
     columns_of,
     new_column,
 )
-from ...plan.functions import COMPARISONS, STRICT
+from ...plan.functions import COMPARISONS, MIRRORED, SCALAR, STRICT
 from ...plan.node import transform_up
-from ...plan.types import Kind
+from ...plan.shapes.guards import computed
+from ...plan.types import BIGINT, Kind
 from ..expressions.arithmetic import convert
 from ..expressions.constants import whole_constant
 from ..expressions.translate import translate
-from ..loop import Apply, Function, Let, Machine, Name, Number, Select, Term, names_in
+from ..loop import (
+    Apply,
+    Function,
+    Let,
+    Machine,
+    Name,
+    Number,
+    Select,
+    Term,
+    names_in,
+    negated,
+    true_and,
+)
 from ..program import Program
 from ..program_builder import ROW_LIMIT, ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
@@ -34,13 +49,6 @@ from ..row_sources import LeafColumns
 from ..typed_values import NotFusable, Parameter, Value, machine_of_float, truth
 from .accumulate import Folded
 from .grouping import GroupKey
-from .wide_sums import (
-    Parts,
-    compare_parts,
-    parts_of_constant,
-    parts_of_sum,
-    parts_of_value,
-)
 
 FOLDED_ROWS = 1 << 31  # of a group, for which sums in parts are exact where rows repeat
 
@@ -224,3 +232,73 @@ def _quotient(total: Term, count: Term, unit: Number) -> Term:
     if unit.value != 1:
         divisor = Apply("*", (divisor, unit), Machine.F64)
     return Apply("/", (convert(total, Machine.F64), divisor), Machine.F64)
+
+
+LOW_BITS = 32
+LOW = (1 << LOW_BITS) - 1
+LARGEST = 1 << 95  # beyond which no sum is
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An integer as `high` * 2**32 + `low`, of which the latter is below 2**32; `valid` as that of a `Value`."""
+
+    high: Term
+    low: Term
+    valid: Term | None = None
+
+
+def parts_of_sum(low: Term, high: Term, valid: Term | None) -> Parts:
+    """What two accumulators hold: the low 32 bits of all values added, and all that is above them."""
+    carried = Apply("+", (high, _shifted(low)), Machine.I64)
+    return Parts(carried, _masked(low), valid)
+
+
+def parts_of_value(value: Value) -> Parts:
+    wide = convert(value.term, Machine.I64)
+    return Parts(_shifted(wide), _masked(wide), value.valid)
+
+
+def parts_of_constant(number: Literal, meaning: str, kernel: ProgramBuilder) -> Parts:
+    """A constant of a query."""
+    high, low = (computed(part, number, data_type=BIGINT) for part in (_high, _low))
+    first = kernel.parameter(high, Machine.I64, f"{meaning}, above 32 bits")
+    last = kernel.parameter(low, Machine.I64, f"{meaning}, its 32 bits")
+    return Parts(first, last)
+
+
+def _high(number: int) -> int:
+    return _reachable(number) >> LOW_BITS
+
+
+def _low(number: int) -> int:
+    return _reachable(number) & LOW
+
+
+def _reachable(number: int) -> int:
+    """Return a number, or what no sum reaches either for one that none reaches."""
+    return min(max(number, -LARGEST), LARGEST - 1)
+
+
+def compare_parts(name: str, left: Parts, right: Parts) -> Value:
+    if SCALAR[name].bound == "lower":
+        return compare_parts(MIRRORED[name], right, left)
+    same = Apply("==", (left.high, right.high), Machine.BOOL)
+    if SCALAR[name].bound != "upper":
+        lows = Apply("==", (left.low, right.low), Machine.BOOL)
+        term: Term = Apply("&", (same, lows), Machine.BOOL)
+        term = negated(term) if name == "ne" else term
+    else:
+        lows = Apply("<" if name == "lt" else "<=", (left.low, right.low), Machine.BOOL)
+        below = Apply("<", (left.high, right.high), Machine.BOOL)
+        term = Apply("|", (below, Apply("&", (same, lows), Machine.BOOL)), Machine.BOOL)
+    valid = true_and([v for v in (left.valid, right.valid) if v is not None])
+    return truth(term, valid)
+
+
+def _shifted(term: Term) -> Term:
+    return Apply(">>", (term, Number(LOW_BITS, Machine.I64)), Machine.I64)
+
+
+def _masked(term: Term) -> Term:
+    return Apply("&", (term, Number(LOW, Machine.I64)), Machine.I64)

@@ -14,9 +14,9 @@ from ....plan.expr import Call
 from ...text_limits import MAX_BYTES, check_bytes, check_characters
 from .. import table as tables
 from ..string_bytes import is_ascii
-from .graphemes import graphemes
 from .kernels_logic import aligned
 from .kernels_texts import over_text
+from .values.grapheme_parts import graphemes
 from .vectors import Array, Kernel, Vector, both_valid, from_text, null_constant
 
 MAX_CODE_POINT = 0x10FFFF

@@ -1,4 +1,7 @@
-"""A compiled Python function over the rows of a chunk; Python itself computes those for which the compiled one fails."""
+"""A compiled Python function over the rows of a chunk; Python itself computes those for which the compiled one fails.
+
+What a Python function gave, in the type that it is declared to give.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ import pyarrow as pa
 
 from .....codegen.udf.function_text import bounds, register_kind
 from .....codegen.udf.row_kernel import row_kernel
-from .....errors import OutOfRange
-from .....plan.udf.python_function import PythonCall
+from .....errors import ExecutionError, FuselineError, OutOfRange
+from .....plan.arrow.arrow_types import from_arrow
+from .....plan.types import DataType, to_arrow
+from .....plan.udf.python_function import PythonCall, PythonFunction
 from ... import table as tables
 from ...handwritten_kernels import kept_in
-from ..vectors import Array, Vector, dtype_of
+from ..kernels_casts import cast
+from ..vectors import Array, Vector, dtype_of, null_constant
 from .row_calls import arrow_values, beyond, each
-from .typed_results import typed
 
 RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
 _TAKEN = {**RESULTS, "single": np.float64}
@@ -69,3 +74,32 @@ def _within(value: object, call: PythonCall) -> int:
     if not isinstance(value, int) or not low <= value <= high:
         raise beyond(call.function, value)
     return value
+
+
+NULLS = (
+    'The Python function "{}" gave a NULL for arguments of which none is NULL: '
+    'give null_handling="special", with which it gets the rows of NULL arguments too.'
+)
+
+
+def typed(answer: pa.Array, function: PythonFunction) -> Vector:
+    """Return what a function gave in the type that it is declared to give, cast as SQL casts."""
+    if answer.null_count and not (function.takes_nulls or function.null_on_error):
+        raise ExecutionError(NULLS.format(function.name))
+    try:
+        return _cast(answer, function.result)
+    except (FuselineError, pa.ArrowException) as error:
+        what = error.message if isinstance(error, FuselineError) else str(error)
+        kind = OutOfRange if isinstance(error, OutOfRange) else ExecutionError
+        raise kind(
+            f'The Python function "{function.name}" gave what {function.result} does not hold: {what}'
+        ) from error
+
+
+def _cast(answer: pa.Array, target: DataType) -> Vector:
+    if answer.type == to_arrow(target):
+        return Vector.from_arrow(tables.to_physical(answer, target), target)
+    if pa.types.is_null(answer.type):
+        return null_constant(target)
+    source = from_arrow(answer.type)
+    return cast(Vector.from_arrow(tables.to_physical(answer, source), source), target, False)

@@ -16,9 +16,8 @@ from .....plan.udf.python_aggregate import PythonFold
 from ... import table as tables
 from ...handwritten_kernels import kept_in
 from ..vectors import Array, Mask, Vector, both_valid, dtype_of
-from .compiled_calls import RESULTS, register
+from .compiled_calls import RESULTS, register, typed
 from .row_calls import arrow_values, raised, turn
-from .typed_results import typed
 
 
 def folded(fold: PythonFold, lists: Sequence[Vector], num_rows: int) -> Vector:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.operators.cpu.scan.repeated_texts import with_dictionary
+from fuseline.operators.cpu.scan.encoded import with_dictionary
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
 
