@@ -14,8 +14,7 @@ from fuseline.sql.grammar.ranks import SIGNS, unknown_operator
 from .machine import GrammarMachine
 from .mistakes import MisreadKeys, mistake
 from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, GrammarRules
-from .rules import RULES
-from .words import sentence
+from .rules import RULES, sentence
 
 _KINDS = dict.fromkeys((kind for kind in TokenType if kind.name.endswith("STRING")), STRING) | {
     TokenType.IDENTIFIER: QUOTED,
