@@ -41,8 +41,11 @@ LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it be
 SHORT = 16  # characters of a piece of text that may have few values
 
 
-def through_table(expr: Expr, kernel: ProgramBuilder) -> Value | None:
-    """Return `expr` as a table lookup; None unless it reads exactly one column, which has few codes."""
+def through_table(expr: Expr, kernel: ProgramBuilder, ranks: bool = False) -> Value | None:
+    """Return `expr` as a table lookup; None unless it reads exactly one column, which has few codes.
+
+    `ranks`: floats as places among the different ones, which are the `values` of what is returned.
+    """
     read = columns_of(expr)
     if len(read) != 1:
         return None
@@ -52,7 +55,7 @@ def through_table(expr: Expr, kernel: ProgramBuilder) -> Value | None:
         return None
     assert source.codes is not None
     nullable = kernel.validity(source) is not None
-    make = partial(_table, source=source, nullable=nullable, fold=kernel.source.fold)
+    make = partial(_table, source=source, nullable=nullable, fold=kernel.source.fold, ranks=ranks)
     return _value(computed_over(make, expr, expr.type), source, kernel)
 
 
@@ -142,7 +145,7 @@ class _Table:
 _ARRAY, _VALID, _FORM = map(attrgetter, ("array", "valid", "form"))
 
 
-def _table(expr: Expr, source: Input, nullable: bool, fold: Fold) -> _Table:
+def _table(expr: Expr, source: Input, nullable: bool, fold: Fold, ranks: bool = False) -> _Table:
     if source.values is not None and len(source.values) == source.codes:
         known = tested_text(expr, source.values)
         if known is not None:
@@ -156,6 +159,8 @@ def _table(expr: Expr, source: Input, nullable: bool, fold: Fold) -> _Table:
     if not nullable:
         result = result.slice(0, source.codes)  # without what NULL gives
     array, machine, interval, values, valid = _columns(expr, result)
+    if ranks:
+        array, machine, interval, values = _ranks(array)
     step = 1 if interval is None or values is not None else _step(array, interval)
     return _Table(array, valid, (machine, interval, step, values))
 
@@ -190,6 +195,16 @@ def _value(table: Literal, source: Input, kernel: ProgramBuilder) -> Value:
         valid = computed(_VALID, table, data_type=BOOLEAN)
         ok = Lookup(kernel.table(valid, Machine.BOOL), index, Machine.BOOL)
     return Value(term, ok, interval, values, step=step)
+
+
+def _ranks(floats: Array) -> tuple[Array, Machine, IntegerRange, pa.Array]:
+    """Number floats by the order of SQL, in which NaN is one value and the largest, and 0.0 is -0.0."""
+    import numpy as np
+    import pyarrow as pa
+
+    values, ranks = np.unique(floats + floats.dtype.type(0), return_inverse=True)
+    interval = IntegerRange(0, max(len(values) - 1, 0))
+    return ranks.astype(np.int32), Machine.I32, interval, pa.array(values)
 
 
 def _step(array: Array, interval: IntegerRange) -> int:
@@ -236,32 +251,6 @@ def _columns(expr: Expr, result: pa.Array) -> _Columns:
         raise NotFusable(f"a value of {expr.type} needs more than 64 bits")
     machine = Machine.I32 if interval.fits_i32 else Machine.I64
     return array.astype(machine.value), machine, interval, values, valid
-
-
-def in_one_dictionary(left: Value, right: Value, kernel: ProgramBuilder) -> tuple[Value, Value]:
-    """Return strings of two dictionaries by their codes in one that has the values of both."""
-    if left.values is right.values:
-        return left, right
-    if left.values is None or right.values is None:
-        raise NotFusable("a comparison of strings without a dictionary")
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    both = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
-    merged = pc.unique(both).sort()
-    return _recoded(left, merged, kernel), _recoded(right, merged, kernel)
-
-
-def _recoded(value: Value, merged: pa.Array, kernel: ProgramBuilder) -> Value:
-    import numpy as np
-    import pyarrow.compute as pc
-
-    codes = np.append(pc.index_in(value.values, value_set=merged), 0).astype(np.int32)
-    index = value.term
-    if value.valid is not None:
-        index = Select(value.valid, index, Number(len(codes) - 1, index.type), index.type)
-    term = Lookup(kernel.table(codes, Machine.I32), index, Machine.I32)
-    return Value(term, value.valid, IntegerRange(0, max(len(merged) - 1, 0)), merged)
 
 
 def _shown(expr: Expr) -> str:

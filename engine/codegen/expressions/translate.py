@@ -7,7 +7,7 @@ values beforehand and becomes a table (`lookup`): LIKE, substring, EXTRACT, cast
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
@@ -35,7 +35,8 @@ from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
 from .constants import compared_constant, literal, whole_constant
-from .lookup import beforehand, has_table, in_one_dictionary, through_table
+from .lookup import beforehand, has_table, through_table
+from .one_dictionary import in_one_dictionary, results_in_one_dictionary
 from .whole_numbers import quotient, remainder
 
 MOST_TESTS = 16  # of a list of values, one after the other
@@ -84,6 +85,8 @@ def _computed(expr: Expr, kernel: ProgramBuilder) -> Value | None:
             if not given or any(columns_of(a) for a in args if a not in given):
                 return None  # parts of an INTERVAL, say
             return COMPUTED[name](expr, [translate(a, kernel) for a in given], kernel)
+        case Case():
+            return _case(expr, kernel, results_in_one_dictionary(expr, kernel, translate))
         case Cast(operand) if _counts_fewer(operand.type, expr.type):
             return counted_anew(expr, translate(operand, kernel), kernel)
     return None
@@ -276,12 +279,15 @@ def _choose(condition: Term, yes: Value, no: Value) -> Value:
     return Value(term, valid, interval, yes.values)
 
 
-def _case(expr: Case, kernel: ProgramBuilder) -> Value | None:
-    if not expr.type.fits_register:
+def _case(expr: Case, kernel: ProgramBuilder, texts: Sequence[Value] = ()) -> Value | None:
+    """Translate a CASE; where it gives text, `texts` are its results and what it gives else."""
+    if not expr.type.fits_register and not texts:
         return None
-    result = translate(expr.default, kernel)
-    for condition, then in reversed(list(zip(expr.conditions, expr.results, strict=True))):
-        result = _choose(translate(condition, kernel).term, translate(then, kernel), result)
+    result = texts[-1] if texts else translate(expr.default, kernel)
+    for place in reversed(range(len(expr.conditions))):
+        condition = translate(expr.conditions[place], kernel).term
+        then = texts[place] if texts else translate(expr.results[place], kernel)
+        result = _choose(condition, then, result)
     return result
 
 

@@ -191,6 +191,8 @@ class _Elements:
         term: Term = Apply("+", (part, Number(key.low, Machine.I64)), Machine.I64)
         if key.column.type.kind is Kind.BOOLEAN:
             return truth(Apply("!=", (term, Number(0, Machine.I64)), Machine.BOOL), valid)
+        if key.column.type.is_float:  # a whole number
+            return Value(convert(term, machine_of_float(key.column.type)), valid)
         high = key.low + (last - key.nullable) * key.step
         return Value(term, valid, IntegerRange(key.low, high), step=key.step)
 

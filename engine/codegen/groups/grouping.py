@@ -18,6 +18,7 @@ from ..expressions.translate import translate
 from ..loop import Apply, Machine, Number, Select, Term
 from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
+from .double_keys import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,16 +101,19 @@ def grouping_of(
     limit: int,
     rows: int,
     hash_limit: int,
+    doubles: bool = False,
 ) -> Grouping:
     """Number the groups by the product of the keys' intervals; raises `NotFusable` where that is too large.
 
-    `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
+    `doubles`: floats that have numbers may be keys.  `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
     """
     found: list[tuple[GroupKey, Value, IntegerRange]] = []
     domain = 1
     for place, expr in reversed(list(enumerate([*values, *distinct]))):
         column = keys[place] if place < len(keys) else Column(-1, str(expr), expr.type)
-        value = translate(expr, kernel)
+        value = (
+            numbered(expr, kernel) if expr.type.is_float and doubles else translate(expr, kernel)
+        )
         interval = IntegerRange(0, 1) if value.term.type is Machine.BOOL else value.interval
         if interval is None:
             raise NotFusable(f'the group key "{column.name}" is a {column.type}')

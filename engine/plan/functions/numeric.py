@@ -56,13 +56,15 @@ NUMERIC = (
         "abs", unary(_is_number), "abs(number)", ("@",), total=True, bounds=absolute
     ),  # same type; smallest integer: OutOfRange
     # FLOAT, DOUBLE: same type.  DECIMAL(p,s) -> DECIMAL(p,0).  Integers arrive cast to DOUBLE.
-    FunctionRow("ceil", whole, "ceil(number)", ("ceiling",), bounds=each_end(math.ceil)),
-    FunctionRow("floor", whole, "floor(number)", bounds=each_end(math.floor)),
+    FunctionRow(
+        "ceil", whole, "ceil(number)", ("ceiling",), bounds=each_end(math.ceil), whole="alone"
+    ),
+    FunctionRow("floor", whole, "floor(number)", bounds=each_end(math.floor), whole="alone"),
     # round(x) or round(x, digits INTEGER).  DECIMAL(p,s) needs a Literal for digits d and gives DECIMAL(p, max(0, d)), or
     # its own type when d >= s; half away from zero.  Integers keep their type (d < 0 rounds to tens).
-    FunctionRow("round", rounding, "round(number[, INTEGER])", bounds=rounded),
+    FunctionRow("round", rounding, "round(number[, INTEGER])", bounds=rounded, whole="alone"),
     FunctionRow(
-        "trunc", rounding, "trunc(number[, INTEGER])", bounds=rounded
+        "trunc", rounding, "trunc(number[, INTEGER])", bounds=rounded, whole="alone"
     ),  # as round, toward zero
     # Half to even, with as many digits as `round` leaves
     FunctionRow(
@@ -80,13 +82,13 @@ NUMERIC = (
         "sign", unary(_is_number, TINYINT), "sign(number)", bounds=within(-1, 1)
     ),  # -1, 0, 1; NaN gives 0
     # IEEE arithmetic throughout, as in DuckDB 2.0: sqrt(-1) is NaN, ln(0) -inf, sin(inf) NaN; no errors.
-    _of_doubles("sqrt", numpy="sqrt", libcudf="SQRT", math="sqrt"),
+    _of_doubles("sqrt", numpy="sqrt", libcudf="SQRT", math="sqrt", bounds=each_end(math.sqrt)),
     # numpy's cbrt is correctly rounded for more arguments than DuckDB's pow(x, 1/3), off by one unit in the last place.
     _of_doubles("cbrt", numpy="cbrt", libcudf="CBRT"),
-    _of_doubles("exp", numpy="exp", libcudf="EXP", math="exp"),
-    _of_doubles("ln", numpy="log", libcudf="LOG", math="log"),
-    _of_doubles("log10", "log", numpy="log10", math="log10"),
-    _of_doubles("log2", numpy="log2", math="log2"),
+    _of_doubles("exp", numpy="exp", libcudf="EXP", math="exp", bounds=each_end(math.exp)),
+    _of_doubles("ln", numpy="log", libcudf="LOG", math="log", bounds=each_end(math.log)),
+    _of_doubles("log10", "log", numpy="log10", math="log10", bounds=each_end(math.log10)),
+    _of_doubles("log2", numpy="log2", math="log2", bounds=each_end(math.log2)),
     _of_doubles("power", "pow", "**", "^", count=2, numpy="power", libcudf="POW", math="pow"),
     *(
         _of_doubles(name, numpy=numpy, libcudf=numpy.upper(), math=name)

@@ -97,12 +97,25 @@ ARITHMETIC = (
         total=True,
         of_lists="list_concat",
         bounds=corners(lambda x, y: x + y),
+        whole="of whole",
     ),
-    operator("sub", addition, "number - number", total=True, bounds=corners(lambda x, y: x - y)),
+    operator(
+        "sub",
+        addition,
+        "number - number",
+        total=True,
+        bounds=corners(lambda x, y: x - y),
+        whole="of whole",
+    ),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.
     operator(
-        "mul", multiplication, "number * number", total=True, bounds=corners(lambda x, y: x * y)
+        "mul",
+        multiplication,
+        "number * number",
+        total=True,
+        bounds=corners(lambda x, y: x * y),
+        whole="of whole",
     ),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
     operator("div", division, "number / number", total=True, bounds=quotient(whole=False)),

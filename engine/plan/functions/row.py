@@ -39,7 +39,9 @@ class FunctionRow:
     numpy: str = ""
     libcudf: str = ""  # of its unary or binary operators
     math: str = ""  # of Python's, which kernels have for both targets
-    bounds: BoundsOf | None = None  # of its values, for estimates
+    bounds: BoundsOf | None = None  # of its values, where those of its arguments are known
+    # Its values are whole numbers though their type may have others: of any argument alone, or of arguments that are
+    whole: OneOf["", "alone", "of whole"] = ""
     of_lists: str = ""  # the function that its name is for lists
     of_bits: str = ""  # and for BIT
     takes_lists: bool = False  # and arrays as lists

@@ -1,4 +1,4 @@
-"""Between which numbers a function's values lie, if its arguments' do: interval arithmetic, for estimates alone.
+"""Between which numbers a function's values lie, if its arguments' do: interval arithmetic, of moments for estimates alone.
 
 Dates and other moments count as seconds; where nothing follows, a rule returns None.
 """

@@ -34,7 +34,7 @@ from ..rewrite import Observer, Rule, apply_rules, unobserved
 from .aggregate_unions import aggregate_unions
 from .arrange_probes import arrange_probes
 from .full_joins import halves
-from .group_keys import is_held
+from .group_keys import is_held, numbers_floats
 from .pipeline_shape import Body, has_joins, is_link, leaves, outside, untested, with_used
 from .reduce_builds import reduce_builds
 from .two_phase_aggregation import aggregate_in_two_phases
@@ -110,6 +110,8 @@ class Fusion:
         """Whether a kernel should end in the rows of a chain, or in this aggregate over them."""
         leaf, aggregate = leaf_of(chain), node is not chain
         if aggregate and outside(node) is not None:
+            return False
+        if isinstance(node, HashAggregate) and not numbers_floats(node, chain, body.estimates):
             return False
         if not has_joins(chain):
             if isinstance(leaf, Stored):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...plan.all_values import never_raises
+from ...plan.all_values import is_whole, never_raises
 from ...plan.device_costs import costs_of
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.join_kinds import JoinKind
@@ -18,7 +18,7 @@ from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import expected
 from ..estimates.relation_estimate import RelationEstimate
 from ..rewrite import pass_on
-from .pipeline_shape import leaves, table_rows
+from .pipeline_shape import computed, leaves, table_rows
 from .probe_order import domain
 
 HASHED_GROUPS = 2.0**63  # numbers that a hash table in a kernel tells apart
@@ -46,6 +46,32 @@ def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, has
     if arguments:  # whose combinations with the keys are no keys of a hash table
         return numbers <= costs.group_limit
     return numbers <= (HASHED_GROUPS if hashed else direct)
+
+
+def numbers_floats(node: HashAggregate, chain: Physical, estimates: ChainEstimates) -> bool:
+    """Whether kernels have numbers for all floats among the keys, of which `outside` says that they may have some."""
+    floats = [expr for key in node.keys if key.type.is_float and (expr := computed(node, key))]
+    if not floats:
+        return True
+    assert isinstance(chain, ComputeColumns)
+    known = estimates.relation(chain.input)
+    return all(_has_table(expr, known) or _is_whole(expr, known) for expr in floats)
+
+
+def _has_table(expr: Expr, known: RelationEstimate) -> bool:
+    read = columns_of(expr)
+    return len(read) == 1 and all(
+        c.type.fits_register
+        and not c.type.is_float
+        and domain(expected_column(known, c)) <= MOST_LOOKED_UP
+        for c in read
+    )
+
+
+def _is_whole(expr: Expr, known: RelationEstimate) -> bool:
+    return (
+        expr.type.kind is Kind.DOUBLE and is_whole(expr) and expected(expr, known).low is not None
+    )
 
 
 def has_no_numbers(chain: Physical, column: Column) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from ...plan.expr import AggregateCall, Call, ColumnRef, Expr, columns_of, conjunction
+from ...plan.all_values import is_whole
+from ...plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk, walk_once
@@ -25,7 +26,7 @@ from ...plan.physical import (
     Physical,
     Stored,
 )
-from ...plan.types import BOOLEAN, DataType, Kind
+from ...plan.types import BOOLEAN, Kind
 from ...plan.udf.python_aggregate import runs_apart
 from ..estimates.chain_estimate import ChainEstimates
 
@@ -152,7 +153,7 @@ def outside(node: Physical) -> str | None:
         case NestedLoopJoin():
             return "a join without an equality compares all rows with all rows"
         case HashAggregate(keys=keys, aggregates=aggregates):
-            unfit = next((c for c in keys if not _has_number(c.type)), None)
+            unfit = next((c for c in keys if not _has_number(node, c)), None)
             if unfit is not None:
                 return f'the group key "{unfit.name}" is a {unfit.type}'
             calls = (_unfolded(call) for _, call in aggregates)
@@ -160,9 +161,21 @@ def outside(node: Physical) -> str | None:
     return None
 
 
-def _has_number(key: DataType) -> bool:
-    """Whether values of this type can be numbered from their bounds."""
-    return not key.is_float and key.kind is not Kind.INTERVAL
+def _has_number(node: HashAggregate, key: Column) -> bool:
+    """Whether values of a key may be numbered from their bounds, or from those of the one column that they are computed of."""
+    if not key.type.is_float:
+        return key.type.kind is not Kind.INTERVAL
+    expr = computed(node, key)
+    return (
+        expr is not None and node.device == "cpu" and (is_whole(expr) or len(columns_of(expr)) == 1)
+    )
+
+
+def computed(node: HashAggregate, key: Column) -> Expr | None:
+    """Return what an aggregate's input computes for a key, None of what it only passes on."""
+    items = dict(node.input.items) if isinstance(node.input, ComputeColumns) else {}
+    expr = items.get(key)
+    return None if isinstance(expr, ColumnRef) else expr
 
 
 def _unfolded(call: AggregateCall) -> str | None:

@@ -195,7 +195,8 @@ def _stages(
     if groups is not None and any(leaves.in_order(leaf, key) for key in groups.keys):
         share, largest = ROWS_A_GROUP_IN_ORDER, LARGEST_IN_ORDER
     limit = max(costs.group_limit, min(leaves.rows(leaf) // share, largest))
-    return stages(steps, leaves, Limits(limit, hash_limit=_hash_limit(steps, leaves, context)))
+    hash_limit = _hash_limit(steps, leaves, context)
+    return stages(steps, leaves, Limits(limit, hash_limit, double_keys=True))
 
 
 def _hash_limit(steps: PipelineSteps, leaves: Leaves, context: Context) -> int:
