@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from typing import TYPE_CHECKING
-from uuid import UUID
-
-import pyarrow as pa
 
 from .answers import Answer, done
-from .errors import ExecutionError, InvalidQuery, UnknownName, Unsupported, nearest
-from .plan.casts import cast
+from .errors import ExecutionError, InvalidQuery, UnknownName, nearest
 from .plan.changes.catalog_objects import is_left
 from .plan.changes.session_objects import UserType
 from .plan.coercion import enum_of
-from .plan.composed.nested_values import list_value, struct_pack
-from .plan.expr import Expr, Interval, Literal, Value
-from .plan.infer import call
+from .plan.composed.nested_literals import as_told, constant_told
+from .plan.expr import ColumnRef, new_column
+from .plan.logical import Project
 from .plan.statements import (
     CreateMacro,
     CreateSecret,
@@ -29,13 +23,10 @@ from .plan.statements import (
     SessionStatement,
     SetVariable,
 )
-from .plan.types import VARCHAR, DataType, Kind, list_of
 
 if TYPE_CHECKING:
     from .catalog import Catalog
     from .connection import Connection
-
-_PLAIN = (bool, int, float, Decimal, str, bytes, date, datetime)
 
 
 def run_session_statement(connection: Connection, statement: SessionStatement) -> Answer:
@@ -54,10 +45,13 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
             catalog.change_session(lambda s: s.variables.pop(name.lower(), None))
         case SetVariable(name=name, query=query):
             assert query is not None
-            rows = connection.run(query.plan).to_arrow()
+            column = query.plan.columns[0]
+            told = as_told(ColumnRef(column))
+            plan = Project(query.plan, ((new_column(column.name, told.type), told),))
+            rows = connection.run(plan).to_arrow()
             if rows.num_rows != 1:
                 raise ExecutionError(f"SET VARIABLE takes one row, and there are {rows.num_rows}.")
-            found = _constant(rows.column(0)[0].as_py(), query.plan.columns[0].type)
+            found = constant_told(rows.column(0)[0].as_py(), column.type)
             catalog.change_session(lambda s: s.variables.update({name.lower(): found}))
         case CreateMacro(macro=macro):
             known = catalog.macro(macro.name)
@@ -107,39 +101,3 @@ def _create_type(connection: Connection, statement: CreateType) -> None:
         texts = connection.run(made.plan).to_arrow().column(0).drop_null().to_pylist()
         made = UserType(name, enum_of(texts))
     catalog.put_named(UserType(catalog.new_name([made.name]), made.type))
-
-
-def _constant(value: object, data_type: DataType) -> Expr:
-    """Return a value of an answer as a constant of queries."""
-    if isinstance(value, list) and data_type.kind is Kind.MAP:
-        parts = zip(*value, strict=True) if value else ((), ())
-        kinds = data_type.children[0].children
-        lists = [_constant(list(p), list_of(k)) for p, k in zip(parts, kinds, strict=True)]
-        return cast(call("map_of_lists", lists), data_type)
-    if isinstance(value, list) and data_type.kind is Kind.LIST:
-        inside = [_constant(element, data_type.children[0]) for element in value]
-        return cast(list_value(inside, None), data_type)
-    if isinstance(value, dict) and data_type.kind is Kind.STRUCT:
-        fields = zip(value.values(), data_type.children, strict=True)
-        return cast(struct_pack(data_type.names, [_constant(*f) for f in fields], None), data_type)
-    if isinstance(value, time):
-        return cast(Literal(str(value), VARCHAR), data_type)
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    return _literal(value, data_type)
-
-
-def _literal(value: object, data_type: DataType) -> Literal:
-    known: Value
-    if isinstance(value, pa.MonthDayNano):
-        months, days, nanoseconds = value
-        known = Interval(months, days, nanoseconds // 1000)
-    elif data_type.is_enum and isinstance(value, str):
-        known = data_type.names.index(value)
-    elif isinstance(value, UUID):
-        known = value.bytes
-    elif value is None or isinstance(value, _PLAIN):
-        known = value
-    else:
-        raise Unsupported(f"A variable of the type {data_type} is not supported.")
-    return Literal(known, data_type)

@@ -22,8 +22,8 @@ from fuseline.plan.temporal import statement_time, zones
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
 from .binding.binding_catalog import BindingCatalog, CallerVariables
+from .binding.constants.parameters import Parameters
 from .binding.named_queries import NamedQueries
-from .binding.parameters import Parameters
 from .binding.scope import Scope, Session
 from .binding.udf.bind_python import is_function
 from .names.reader import quoted

@@ -85,7 +85,6 @@ LISTS = {
     "sql/binding/bind_expr.py": 1,  # what SQL writes in its own way
     "sql/binding/bind_expr_call.py": 2,
     "sql/binding/bind_expr_subquery.py": 2,
-    "sql/binding/bind_literal.py": 1,
     "sql/names/operator_names.py": 1,
 }
 

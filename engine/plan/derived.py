@@ -24,6 +24,7 @@ from .composed.nested_values import (
     named_aggregate,
     struct_pack,
 )
+from .composed.units_by_row import by_unit
 from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
 from .expr import Call, Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
@@ -183,6 +184,22 @@ def _text(expr: Expr, what: str) -> str:
     raise InvalidQuery(f"{what} has to be a constant string.", expr.span)
 
 
+def _is_text(expr: Expr) -> bool:
+    """Whether an expression is a text that each row may have another one of."""
+    return expr.type == VARCHAR and not isinstance(expr, Literal)
+
+
+# Each spelling of a part of a moment, and of a unit, to the name of it
+_PARTS_ALONE = ("era", "julian")
+_SPELLED_PARTS = {**PARTS, **{name: name for name in ("yearweek", *_PARTS_ALONE, *OFFSETS)}}
+_DAYS = ("dayofweek", "dayofyear", "isodow")
+_SPELLED_UNITS = {
+    spelling: "day" if part in _DAYS else part
+    for spelling, part in PARTS.items()
+    if part in UNITS or part in _DAYS
+}
+
+
 def _parts(names: Sequence[Expr], moment: Expr, span: Span | None) -> Expr:
     """date_part(['year', 'day'], x) -> {'year': year(x), 'day': day(x)}, NULL where x is."""
     if not names:
@@ -200,18 +217,25 @@ def _part(args: Sequence[Expr], span: Span | None) -> Expr:
     names = listed_constants(args[0])
     if names is not None:
         return _parts(names, args[1], span)
+    if _is_text(args[0]):
+        found = by_unit(_SPELLED_PARTS, args[0], lambda n: _as_double([n, args[1]], span), span)
+        return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
     name = _text(args[0], "The part of date_part").lower()
     if name == "yearweek":
         found = _yearweek(args[1:], span)
         return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
     if name in OFFSETS:
         return ZONED_FUNCTIONS[name][0](args[1:], span)
-    known = name if name == "julian" else PARTS.get(name)
+    known = name if name in _PARTS_ALONE else PARTS.get(name)
     if known is None:
-        hint = nearest(name, [*PARTS, "yearweek"])
+        hint = nearest(name, _SPELLED_PARTS)
         raise UnknownName(f'Dates have no part "{name}".{hint}', args[0].span or span)
-    found = infer.call(known, args[1:], span)
+    found = function(known, args[1:], span)
     return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
+
+
+def _as_double(args: Sequence[Expr], span: Span | None) -> Expr:
+    return infer.cast(_part(args, span), DOUBLE)
 
 
 def _yearweek(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -226,10 +250,13 @@ def _with_unit(name: str) -> tuple[Build, int, int, str]:
     """A function whose first argument is a unit, in the spelling of `UNITS`."""
 
     def build(args: Sequence[Expr], span: Span | None) -> Expr:
+        if _is_text(args[0]):
+            return by_unit(_SPELLED_UNITS, args[0], lambda n: build([n, *args[1:]], span), span)
+        if is_null_constant(args[0]):
+            return Literal(None, build([Literal("day", VARCHAR), *args[1:]], span).type, span)
         written = _text(args[0], f"The unit of {name}").lower()
-        unit = PARTS.get(written, "")
-        unit = "day" if unit in ("dayofweek", "dayofyear", "isodow") else unit
-        if unit not in UNITS:
+        unit = _SPELLED_UNITS.get(written)
+        if unit is None:
             place = args[0].span or span
             raise UnknownName(f'There is no unit "{written}".{nearest(written, UNITS)}', place)
         if {arg.type for arg in args[1:]} in ({TIME}, {TIME, NULL}) and name != "date_trunc":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported
+from fuseline.errors import InvalidQuery, TypeMismatch, UnknownName, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.derived_texts import USERS
 from fuseline.plan.composed.nested_values import joined, row_value
@@ -33,6 +33,7 @@ from .bind_expr_subquery import (
 from .bind_unnest import bind_unnest
 from .bind_window import bind_over
 from .columns_chosen import bound_column
+from .constants.known_values import known
 from .draws import volatile
 from .scope import Scope
 
@@ -194,7 +195,9 @@ def _escape(node: exp.Expr, scope: Scope) -> Expr:
     like = matched.children[0] if negated else matched
     if not isinstance(like, Call) or like.function not in ("like", "ilike"):
         raise Unsupported("ESCAPE is supported after LIKE and ILIKE alone.", span_of(node))
-    character = bind(node.expression, scope)
+    character = known(bind(node.expression, scope), scope)
+    if isinstance(character, Literal) and character.value is None:
+        return Literal(None, BOOLEAN, span_of(node))
     if not isinstance(character, Literal) or not isinstance(character.value, str):
         raise InvalidQuery("The ESCAPE character has to be a constant string.", character.span)
     if len(character.value) > 1:
@@ -229,26 +232,15 @@ def _case(node: exp.Expr, scope: Scope) -> Expr:
 
 
 def _part(node: exp.Expr, scope: Scope) -> Expr:
-    """EXTRACT(year FROM x), date_trunc, date_diff: the unit is a bare word or a string."""
-    name, unit_key, keys = function_names.WITH_UNIT[type(node)]
-    unit = node.args.get(unit_key)
-    place = call_span(node, scope)
-    if not isinstance(unit, exp.Var | exp.Literal):
-        assert unit is not None
-        word = bind(unit, scope)
-    elif isinstance(node, exp.Extract) or _is_quoted(place, scope):
-        use(unit)
-        word = Literal(unit.name.lower(), VARCHAR, span_of(unit))
-    else:
-        # sqlglot reads a column as a unit: date_trunc(s, x) would count seconds.
-        raise InvalidQuery(f"The unit of {name} has to be a constant string.", place)
-    return derived.function(name, [word, *(bind(node.args[key], scope) for key in keys)], place)
-
-
-def _is_quoted(call: Span | None, scope: Scope) -> bool:
-    """Whether the first argument of a call starts with a quote."""
-    text = "" if call is None else scope.session.text[call.start :]
-    return text.partition("(")[2].lstrip().startswith(("'", "$"))
+    """EXTRACT(year FROM x): the part is a bare word or a string."""
+    part = node.this
+    use(part)
+    if not isinstance(part, exp.Var | exp.Literal):
+        raise InvalidQuery("EXTRACT takes a part, as in EXTRACT(year FROM x).", span_of(part))
+    word = Literal(part.name.lower(), VARCHAR, span_of(part))
+    return derived.function(
+        "date_part", [word, bind(node.expression, scope)], call_span(node, scope)
+    )
 
 
 def _from_number(node: exp.Expr, scope: Scope) -> Expr:
@@ -345,7 +337,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.TryCast: _cast(safe=True),
     exp.Case: _case,
     exp.UnixToTime: _from_number,
-    **dict.fromkeys(function_names.WITH_UNIT, _part),
+    exp.Extract: _part,
     exp.In: bind_in,
     exp.Exists: bind_exists,
     exp.Subquery: bind_scalar_subquery,

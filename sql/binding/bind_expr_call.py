@@ -32,6 +32,7 @@ from ..parsing.unread import use
 from . import function_names
 from .bind_expr_subquery import bind_sorted
 from .bind_lambda import bind_lambda_call, has_lambda
+from .constants.known_values import known, known_value, with_known
 from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
 from .relations.told_values import current_setting, version
@@ -77,7 +78,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
             return _of_named_values(name, nodes, node, scope)
         if has_lambda(name, nodes):
             return bind_lambda_call(name, nodes, call_span(node, scope), scope)
-        return derived.function(name, [scope.bind(n) for n in nodes], call_span(node, scope))
+        args = with_known(name, [scope.bind(n) for n in nodes], scope)
+        return derived.function(name, args, call_span(node, scope))
     place = call_span(node, scope)
     if isinstance(node, exp.Func):
         name = _written_name(place, scope) or type(node).sql_names()[0].lower()
@@ -100,11 +102,12 @@ def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope
 def _variable(node: exp.Expr, scope: Scope) -> Expr:
     """Return the value of getvariable('name'), NULL where there is none."""
     nodes = node.expressions
-    name = scope.bind(nodes[0]) if len(nodes) == 1 else None
-    if not isinstance(name, Literal) or not isinstance(name.value, str):
+    what = "The name of a variable"
+    name = known_value(scope.bind(nodes[0]), what, scope) if len(nodes) == 1 else None
+    if not isinstance(name, str):
         raise InvalidQuery("getvariable takes the name of a variable as a string.", span_of(node))
     variables = scope.session.catalog.session.variables
-    found = variables.get(name.value.lower(), Literal(None, NULL))
+    found = variables.get(name.lower(), Literal(None, NULL))
     assert isinstance(found, Literal | Call | Cast), "constants, and what they are put together by"
     return dataclasses.replace(found, span=span_of(node))
 
@@ -246,6 +249,8 @@ def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> E
     name, nodes = found or (clauses.call.name, list(clauses.call.expressions))
     nodes, distinct, order = without_clauses(nodes)
     args = [inner.bind(n) for n in _without_star(name, nodes, distinct, place)]
+    if len(args) > 1 or clauses.within is not None:  # fractions, separators, numbers of values
+        args = [known(arg, inner) for arg in args]
     keys = tuple(bind_sort_key(item, inner) for item in (order.expressions if order else ()))
     if name in _QUANTILES and any(key.descending for key in keys):
         raise Unsupported(

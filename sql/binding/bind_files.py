@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from fuseline.errors import FuselineError, InvalidQuery
-from fuseline.plan.composed.nested_values import listed_constants
 from fuseline.plan.files.read_options import (
     READ_OPTIONS,
     SAID_BY_NAME,
@@ -19,7 +18,7 @@ from fuseline.plan.logical import CatalogTable
 
 from ..parsing.pieces import span_of
 from ..parsing.unread import use
-from .bind_literal import plain_constant
+from .constants.known_values import known_or_listed
 from .scope import Scope
 
 
@@ -91,11 +90,8 @@ def option_value(node: exp.Expr, scope: Scope) -> object:
         case exp.Column(this=exp.Identifier() as name) if len(node.parts) == 1:
             use(node, name)
             return name.name
-    bound = scope.inside("an option").bind(node)
-    listed = listed_constants(bound)  # of a variable
-    if listed is not None:
-        return [plain_constant(element, "An option") for element in listed]
-    return plain_constant(bound, "An option")
+    inside = scope.inside("an option")
+    return known_or_listed(inside.bind(node), "An option", inside)
 
 
 def _entry(item: exp.Expr, scope: Scope) -> tuple[str, object]:

@@ -1,33 +1,27 @@
-"""Constants of the SQL text: numbers, strings, intervals, parameters; and values that must be known while planning: LIMIT, bounds of
-range(), options of read_parquet, settings.
-"""
+"""Constants of the SQL text: numbers, strings, intervals, parameters."""
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from fuseline.errors import (
     ConversionError,
-    InvalidQuery,
-    OutOfRange,
     ParseError,
     Span,
-    TypeMismatch,
     UnknownName,
-    Unsupported,
     nearest,
 )
 from fuseline.plan import infer
-from fuseline.plan.expr import Call, Cast, Expr, Interval, Literal, Value
+from fuseline.plan.expr import Expr, Interval, Literal, Value
 from fuseline.plan.functions.dates import PARTS, UNITS
 from fuseline.plan.literals import number
 from fuseline.plan.shapes.guards import computed
 from fuseline.plan.text.interval_reading import interval, parse_interval, spread
 from fuseline.plan.text.number_text import NoSuchValue
-from fuseline.plan.types import BIGINT, BIT, BLOB, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
+from fuseline.plan.types import BIGINT, BIT, BLOB, BOOLEAN, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.text_shape import SlotNode
 from fuseline.sql.parsing.unread import use
@@ -168,60 +162,3 @@ def _computed_interval(node: exp.Expr, unit: exp.Expr | None, scope: Scope) -> E
     if name not in ("second", "millisecond") and not value.type.is_integer:
         value = infer.cast(infer.call("trunc", [value], place), BIGINT, span=place)
     return infer.call(function, [value], place)
-
-
-def plain_constant(expr: Expr, what: str) -> Value:
-    """Return the value of a literal, a cast literal or integer arithmetic over them; `what` begins the error."""
-    match expr:
-        case Literal(value=value):
-            return value
-        case Cast(operand=operand):
-            return plain_constant(operand, what)
-        case Call(function=function, args=args):
-            values = [plain_constant(arg, what) for arg in args]
-            numbers = [v for v in values if isinstance(v, int | Decimal)]
-            if None in values:
-                return None
-            if len(numbers) == len(values):
-                result = _arithmetic(function, numbers)
-                if result is not None:
-                    return result
-    raise Unsupported(f"{what} must be a constant.", expr.span)
-
-
-def _arithmetic(function: str, numbers: list[int | Decimal]) -> int | Decimal | None:
-    match function, numbers:
-        case "neg", [x]:
-            return DIGITS.minus(x) if isinstance(x, Decimal) else -x
-        case "add" | "sub" | "mul", [x, y] if isinstance(x, int) and isinstance(y, int):
-            return {"add": x + y, "sub": x - y, "mul": x * y}[function]
-        case "add", [x, y]:
-            return DIGITS.add(x, y)
-        case "sub", [x, y]:
-            return DIGITS.subtract(x, y)
-        case "mul", [x, y]:
-            return DIGITS.multiply(x, y)
-    return None
-
-
-def integer_constant(expr: Expr, what: str) -> int | None:
-    """Return the BIGINT that `expr` is, rounded as a cast rounds; None for NULL."""
-    value = plain_constant(expr, what)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise TypeMismatch(f"{what} must be an integer, not {expr.type}.", expr.span)
-    if isinstance(value, Decimal) and not expr.type.is_float:
-        value = int(value.to_integral_value(ROUND_HALF_UP))
-    low, high = BIGINT.integer_range
-    if not low <= value <= high:  # nor is NaN
-        raise OutOfRange(f"{what} must be a BIGINT, and {value} is none.", expr.span)
-    return round(value)
-
-
-def row_count(expr: Expr, what: str) -> int | None:
-    """Return the number of rows that LIMIT or OFFSET names; None for NULL."""
-    count = integer_constant(expr, what)
-    if count is not None and count < 0:
-        raise InvalidQuery(f"{what} cannot be negative.", expr.span)
-    return count

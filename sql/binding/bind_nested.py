@@ -18,6 +18,7 @@ from ..parsing.unread import use
 from .bind_expr_call import call_span
 from .bind_expr_subquery import bind_array
 from .bind_lambda import bind_comprehension
+from .constants.known_values import with_known
 from .scope import Scope
 
 
@@ -67,7 +68,7 @@ def _bracket(node: exp.Expr, scope: Scope) -> Expr:
         raise InvalidQuery("A subscript is one place or one slice.", place)
     (inside,) = node.expressions
     if not isinstance(inside, exp.Slice):
-        return element([value, scope.bind(inside)], place)
+        return element(with_known("struct_extract", [value, scope.bind(inside)], scope), place)
     use(inside)
     begin, end, step = (inside.args.get(key) for key in ("this", "expression", "step"))
     bounds = [
@@ -119,7 +120,7 @@ def _arrow(name: str) -> Callable[[exp.Expr, Scope], Expr]:
 
     def handler(node: exp.Expr, scope: Scope) -> Expr:
         sides = [scope.bind(node.this), scope.bind(node.expression)]
-        return at_path(name, sides, span_of(node))
+        return at_path(name, with_known(name, sides, scope), span_of(node))
 
     return handler
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,16 +12,16 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, SortKey, new_column
-from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort, Values
-from fuseline.plan.types import BIGINT, DOUBLE, DataType
+from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort
+from fuseline.plan.types import BIGINT, DOUBLE, VARCHAR, DataType
 from fuseline.plan.window.window_call import WHOLE, WindowCall
 from fuseline.plan.window.window_node import Window
-from fuseline.sql.binding.bind_literal import plain_constant, row_count
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_expr_subquery import bind_sorted
 from .columns_chosen import bound_column
+from .constants.known_values import answered, known, known_count, known_value
 from .scope import Scope
 from .select_list import expressions_of
 
@@ -63,12 +62,12 @@ def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
 
 def _rows(node: exp.Expr, scope: Scope) -> int | None:
     """Return the number of rows that LIMIT or OFFSET asks for; None for NULL."""
-    return row_count(_constant(scope.bind(node), BIGINT, scope), scope.clause)
+    return known_count(_now(node, BIGINT, scope), scope.clause, scope)
 
 
 def _share(node: exp.Expr, scope: Scope) -> float | None:
     """Return the part of the rows that LIMIT asks for in percent; None for NULL."""
-    value = plain_constant(_constant(scope.bind(node), DOUBLE, scope), "LIMIT")
+    value = known_value(_now(node, DOUBLE, scope), "LIMIT", scope)
     if value is None:
         return None
     assert isinstance(value, int | float | Decimal)
@@ -77,16 +76,14 @@ def _share(node: exp.Expr, scope: Scope) -> float | None:
     return float(value) / 100
 
 
-def _constant(expr: Expr, target: DataType, scope: Scope) -> Expr:
-    """Return an expression that is no constant as the one that it is now, by running it."""
-    with suppress(Unsupported):
-        plain_constant(expr, scope.clause)
-        return expr
+def _now(node: exp.Expr, target: DataType, scope: Scope) -> Expr:
+    """Return the value of LIMIT, a subquery's too, which is run now."""
+    bound = scope.bind(node)
+    found = known(infer.cast(bound, target) if bound.type == VARCHAR else bound, scope)
+    if isinstance(found, Literal):
+        return found
     scope.session.passing.append(scope.clause)
-    value = infer.cast(expr, target)
-    plan = Project(Values((), ((),)), ((new_column("value", target), value),))
-    found = scope.session.catalog.rows(plan).column(0)[0].as_py()
-    return Literal(found, target, expr.span)
+    return answered(infer.cast(found, target), scope)
 
 
 def bind_order(

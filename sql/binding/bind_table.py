@@ -26,7 +26,6 @@ from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Scan
 from fuseline.plan.types import DataType
-from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
@@ -34,10 +33,11 @@ from ..parsing.unread import use, use_all
 from .bind_files import file_function, file_of_path
 from .bind_unnest import bind_unnested
 from .columns_chosen import copied
+from .constants.known_values import known_value
+from .constants.parameters import Parameters
 from .draws.volatile import sampled
 from .macros import expanded, macro_of
 from .named_queries import RECURRING, BoundQuery, named_plan
-from .parameters import Parameters
 from .relations.about_tables import bind_about
 from .relations.bind_entries import bind_entries
 from .relations.bind_made_rows import MADE_ROWS, bind_made_rows
@@ -377,7 +377,7 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
 def _argument(made: TableFunction, name: str, function: exp.Expr, around: Scope) -> list[str]:
     """Return the text in the parentheses of a table function, if it takes one."""
     scope = around.inside("a table function")
-    given = [plain_constant(scope.bind(a), made.argument) for a in function.expressions]
+    given = [known_value(scope.bind(a), made.argument, scope) for a in function.expressions]
     if not made.argument:
         if given:
             raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))

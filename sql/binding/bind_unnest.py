@@ -23,7 +23,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_expr_call import call_span
-from .bind_literal import plain_constant
+from .constants.known_values import known_value
 from .scope import Relation, Scope, Source
 
 NAME = "unnest"
@@ -69,7 +69,7 @@ def _depth(node: exp.Expr, scope: Scope) -> int:
             )
         use(option, option.this)
         name = option.this.name.lower()
-        given = plain_constant(scope.bind(option.expression), f"{name} of unnest()")
+        given = known_value(scope.bind(option.expression), f"{name} of unnest()", scope)
         if name == "recursive" and isinstance(given, bool):
             depth = MOST_LEVELS if given else depth
         elif name == "max_depth" and isinstance(given, int) and given > 0:

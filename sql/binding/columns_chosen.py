@@ -22,7 +22,7 @@ from fuseline.plan.types import BIGINT, INTEGER, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import tree_of, use, use_all
-from .bind_literal import plain_constant
+from .constants.known_values import known_value
 from .scope import Relation, Scope, Session, refusal
 
 _PATTERNS = (exp.Like, exp.ILike, exp.Glob, exp.SimilarTo)
@@ -134,7 +134,7 @@ def chosen(node: exp.Columns, visible: Sequence[ChosenColumn], scope: Scope) -> 
             node,
         )
     if element_type(value.type) is not None and isinstance(what, exp.Array):
-        return _by_names(value, visible, node)
+        return _by_names(value, visible, node, scope)
     raise TypeMismatch(
         "COLUMNS() takes *, a regular expression, a list of names or a lambda.", span_of(node)
     )
@@ -150,9 +150,11 @@ def _refuse_types(scope: Scope, node: exp.Expr) -> None:
             )
 
 
-def _by_names(value: Expr, visible: Sequence[ChosenColumn], node: exp.Expr) -> list[ChosenColumn]:
+def _by_names(
+    value: Expr, visible: Sequence[ChosenColumn], node: exp.Expr, scope: Scope
+) -> list[ChosenColumn]:
     assert isinstance(value, Call)
-    names = [plain_constant(item, "A name in COLUMNS()") for item in value.args]
+    names = [known_value(item, "A name in COLUMNS()", scope) for item in value.args]
     if not names:
         raise InvalidQuery("The list in COLUMNS() has no names.", span_of(node))
     wanted: set[str] = set()

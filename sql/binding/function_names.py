@@ -132,14 +132,6 @@ MOMENTS: dict[type[exp.Expr], str] = {
     exp.Localtime: "current_localtime",
 }
 
-# Class -> unit and the rest; the unit is a bare word in sqlglot's tree.
-WITH_UNIT: dict[type[exp.Expr], tuple[str, str, tuple[str, ...]]] = {
-    exp.Extract: ("date_part", "this", ("expression",)),
-    exp.TimestampTrunc: ("date_trunc", "unit", ("this",)),
-    exp.DateTrunc: ("date_trunc", "unit", ("this",)),
-    exp.DateDiff: ("date_diff", "unit", ("expression", "this")),
-}
-
 # Classes whose SQL names are not those of the table.
 AGGREGATES: Classes = {
     exp.LogicalAnd: ("bool_and", ("this",)),

@@ -39,8 +39,8 @@ from ..parsing.text_shape import TextSlots
 from ..parsing.unread import Tree, use
 from ..parsing.written_items import Written
 from .binding_catalog import BindingCatalog, CallerVariables
+from .constants.parameters import Parameters
 from .named_queries import BoundQuery, NamedQueries
-from .parameters import Parameters
 from .udf.drawing_calls import find_draw
 
 

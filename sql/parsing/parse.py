@@ -34,7 +34,7 @@ from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 from fuseline.sql.parsing.written_items import written_as
-from fuseline.sql.parsing.wrong_calls import wrong_arguments
+from fuseline.sql.parsing.wrong_calls import parse_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -53,6 +53,10 @@ _BINARY: dict[str, type[exp.Expr]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div, "//": exp.IntDiv, "%": exp.Mod,
     "^": exp.Pow, "**": exp.Pow,
 }  # fmt: skip
+_BY_OWN_NAMES = (
+    *("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET"),
+    *("DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"),
+)
 _RANKED = (TokenType.CARET_AT, TokenType.DAMP, TokenType.AT_GT, TokenType.LT_AT)
 _TOKENIZER = DuckDB.Tokenizer
 _SIGNS = frozenset(
@@ -90,12 +94,10 @@ class Parser(DuckDBParser):
         kind: parse for kind, parse in DuckDBParser.RANGE_PARSERS.items() if kind not in _RANKED
     }
 
-    FUNCTIONS: ClassVar = {  # those of lists, bytes and JSON as calls by their own names, with the arguments that are written
+    FUNCTIONS: ClassVar = {  # those of lists, bytes, JSON and units of time as calls by their own names, with the arguments that are written
         name: make
         for name, make in {**DuckDBParser.FUNCTIONS, **DRAWN_CALLS}.items()
-        if not is_of_lists(name)
-        and name not in ("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET")
-        and not name.startswith("JSON")
+        if not is_of_lists(name) and name not in _BY_OWN_NAMES and not name.startswith("JSON")
     }
     FUNCTION_PARSERS: ClassVar = {
         name: parse
@@ -230,6 +232,11 @@ class Parser(DuckDBParser):
         query = self.expression(exp.Subquery(this=pivot))
         return self._parse_query_modifiers(self._parse_set_operations(query)) or query
 
+    def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
+        if not self._match(TokenType.ESCAPE):
+            return this
+        return self.expression(exp.Escape(this=this, expression=self._parse_bitwise()))
+
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
         if self._curr.token_type is TokenType.L_PAREN and self._has_aliases():  # of PIVOT's values
             values = self._parse_wrapped_csv(self._parse_expression)
@@ -327,7 +334,7 @@ def parse(piece: Piece) -> Tree:
     try:
         trees = parser.parse(tokens, piece.sql)
     except sqlglot.errors.ParseError as error:
-        wrong = _parse_error(error, tokens, piece) if misread is None else misread.error
+        wrong = parse_error(error, tokens, piece) if misread is None else misread.error
         raise wrong from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # sqlglot builds some calls without a look at their arguments
@@ -379,19 +386,3 @@ def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:
     message = f"Syntax error {'at the end of the statement' if at_end else where}{expected}."
     error = ParseError(" ".join(filter(None, [message, found.mistake])), place)
     return Misread(error, found.certain)
-
-
-def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: Piece) -> ParseError:
-    """Return the error of a text that DuckDB's grammar takes and sqlglot's parser does not."""
-    details = error.errors[0] if error.errors else {}
-    line, column = details.get("line"), details.get("col")
-    token = next((t for t in tokens if (t.line, t.col) == (line, column)), None)
-    if token is None:
-        return ParseError("This syntax is not supported.", Span(piece.start, piece.end))
-    span = Span(piece.start + token.start, piece.start + token.end + 1)
-    given = wrong_arguments(str(details.get("description", "")), tokens[: tokens.index(token) + 1])
-    if given is not None:
-        name, said = given
-        return ParseError(f"{name.text}() {said}.", Span(piece.start + name.start, span.end))
-    shown = piece.text[span.start : span.end]
-    return ParseError(f'The syntax at or near "{shown}" is not supported.', span)

@@ -79,7 +79,6 @@ _IDLE: dict[type[exp.Expr], str] = {
     exp.Concat: "safe coalesce",
     exp.ConcatWs: "safe coalesce",
     exp.Count: "big_int",
-    exp.DateDiff: "date_part_boundary",
     exp.Drop: "cascade restrict",
     exp.Greatest: "ignore_nulls",
     exp.Least: "ignore_nulls",

@@ -1,11 +1,16 @@
-"""What sqlglot's parser says of a call that has the wrong number of arguments."""
+"""What sqlglot's parser says of a text that DuckDB's grammar takes: of a call with the wrong number of arguments, or of syntax."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+import sqlglot.errors
 from sqlglot import Token, TokenType
+
+from fuseline.errors import ParseError, Span
+
+from .pieces import Piece
 
 _NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
@@ -30,3 +35,19 @@ def wrong_arguments(description: str, tokens: Sequence[Token]) -> tuple[Token, s
     if description.startswith("Required") and tokens[-2].token_type is TokenType.L_PAREN:
         return name, "needs arguments"
     return None
+
+
+def parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: Piece) -> ParseError:
+    """Return the error of a text that DuckDB's grammar takes and sqlglot's parser does not."""
+    details = error.errors[0] if error.errors else {}
+    line, column = details.get("line"), details.get("col")
+    token = next((t for t in tokens if (t.line, t.col) == (line, column)), None)
+    if token is None:
+        return ParseError("This syntax is not supported.", Span(piece.start, piece.end))
+    span = Span(piece.start + token.start, piece.start + token.end + 1)
+    given = wrong_arguments(str(details.get("description", "")), tokens[: tokens.index(token) + 1])
+    if given is not None:
+        name, said = given
+        return ParseError(f"{name.text}() {said}.", Span(piece.start + name.start, span.end))
+    shown = piece.text[span.start : span.end]
+    return ParseError(f'The syntax at or near "{shown}" is not supported.', span)

@@ -13,10 +13,13 @@ from fuseline.errors import (
     ParseError,
     Span,
     UnknownName,
+    Unsupported,
     ViewText,
     nearest,
 )
 from fuseline.plan.changes.session_objects import StoredText
+from fuseline.plan.expr import Expr, Subquery
+from fuseline.plan.node import walk
 from fuseline.plan.statements import (
     Deallocate,
     Prepare,
@@ -25,8 +28,8 @@ from fuseline.plan.statements import (
     Statement,
 )
 
-from ..binding.bind_literal import plain_constant
-from ..binding.parameters import Parameters
+from ..binding.constants.known_values import known
+from ..binding.constants.parameters import Parameters
 from ..binding.scope import Scope
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece, span_of
@@ -121,14 +124,19 @@ def _values(
     for item in items:
         if isinstance(item, exp.PropertyEQ | exp.Kwarg):
             use(item.this)
-            by_name[item.this.name] = plain_constant(
-                inside.bind(item.expression), "A value of EXECUTE"
-            )
+            by_name[item.this.name] = _constant(item.expression, inside)
         else:
-            by_place.append(plain_constant(inside.bind(item), "A value of EXECUTE"))
+            by_place.append(_constant(item, inside))
     if by_place and by_name:
         raise InvalidQuery("EXECUTE takes values by place or by name.", span_of(node))
     return by_name or by_place
+
+
+def _constant(node: exp.Expr, scope: Scope) -> Expr:
+    found = known(scope.bind(node), scope)
+    if found.reads or any(isinstance(part, Subquery) for part in walk(found)):
+        raise Unsupported("A value of EXECUTE must be a constant.", span_of(node))
+    return found
 
 
 def deallocate(piece: Piece, _: Scope) -> Statement:

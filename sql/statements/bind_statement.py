@@ -21,7 +21,7 @@ from fuseline.plan.statements import (
     Statement,
     Transaction,
 )
-from fuseline.sql.binding.bind_literal import plain_constant
+from fuseline.sql.binding.constants.known_values import known_value
 
 from ..binding.relations.about_tables import SHOWN, bind_text, summarized
 from ..binding.relations.told_values import setting_shown
@@ -295,7 +295,7 @@ def _setting_value(piece: Piece, scope: Scope) -> object:
     if re.fullmatch(r"[A-Za-z_]\w*", piece.sql):
         return {"true": True, "false": False, "null": None}.get(piece.sql.lower(), piece.sql)
     node = scope.session.parse(piece)
-    return plain_constant(scope.inside("SET").bind(node), "The value of a setting")
+    return known_value(scope.inside("SET").bind(node), "The value of a setting", scope)
 
 
 def _reset(piece: Piece, scope: Scope) -> Statement:

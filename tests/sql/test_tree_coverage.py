@@ -67,7 +67,6 @@ CANNOT_MATTER: dict[Pair, str] = {
     ("ConcatWs", "coalesce"): _NULLS_AS_DUCKDB,
     ("ConcatWs", "safe"): _ALWAYS,
     ("Count", "big_int"): _ALWAYS,
-    ("DateDiff", "date_part_boundary"): _ALWAYS,
     ("Drop", "cascade"): "nothing depends on a table: views are kept, as in DuckDB",
     ("Drop", "restrict"): "nothing depends on a table",
     ("Fetch", "direction"): "FIRST and NEXT are one in SQL",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ...errors import InvalidQuery, OutOfRange
 from ..expr import Call, Cast, Expr, Literal
@@ -30,10 +30,31 @@ _OPTIONS = {
     "regexp_extract_all": 3,
     "string_split_regex": 2,
 }
+# SQL name -> the arguments that are looked at while a query is bound, where they are constants
+_MOST = 10_000
+_KNOWN = {
+    **{name: range(first, _MOST) for name, first in _FIRST.items()},
+    "strftime": range(_MOST),  # of which the format may come first
+    **dict.fromkeys(("round", "round_even", "roundbankers", "trunc", "ceil", "floor"), range(1, 2)),
+    **dict.fromkeys(("date_trunc", "datetrunc", "date_part", "datepart"), range(1)),
+    **dict.fromkeys(("date_diff", "datediff", "date_sub", "datesub"), range(1)),
+    **dict.fromkeys(("list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"), range(1, _MOST)),
+    **dict.fromkeys(("struct_extract", "struct_extract_at", "array_extract", "list_extract", "list_element"), range(1, 2)),
+    **dict.fromkeys(("json_transform", "from_json", "json_transform_strict", "from_json_strict"), range(1, 2)),
+    **dict.fromkeys(("json_extract", "json_extract_string", "json_extract_path", "json_extract_path_text"), range(1, 2)),
+    "array_length": range(1, 2),
+    "current_schemas": range(1),
+    "decimal_division": range(2, 3),
+}  # fmt: skip
 REGULAR_EXPRESSIONS = frozenset(_OPTIONS)
 _GROUP = 2  # of regexp_extract
 LARGEST_GROUP = 9
 _NO_GROUP = -1
+
+
+def places_of_constants(name: str) -> Container[int]:
+    """Return the places of those arguments of a scalar function that have to be constants, or decide about its type if they are."""
+    return _KNOWN.get(name.lower(), ())
 
 
 def checked(call: Call) -> Call:

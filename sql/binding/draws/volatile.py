@@ -32,7 +32,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ...parsing.drawn_calls import RandomUuid, TimedUuid
 from ...parsing.unread import use
-from ..bind_literal import plain_constant
+from ..constants.known_values import known_value
 from ..scope import Scope
 from ..udf.drawing_calls import find_draw
 
@@ -92,7 +92,7 @@ def bind_setseed(node: exp.Expr, scope: Scope) -> Expr:
     place = span_of(node)
     if len(node.expressions) != 1:
         raise InvalidQuery("setseed() takes a number from -1 to 1.", place)
-    value = plain_constant(scope.bind(node.expressions[0]), "The seed of setseed()")
+    value = known_value(scope.bind(node.expressions[0]), "The seed of setseed()", scope)
     if not isinstance(value, int | float | Decimal) or not -1 <= value <= 1:
         raise InvalidQuery("setseed() takes a number from -1 to 1.", place)
     scope.session.catalog.session.seeds = Random(float(value))

@@ -9,13 +9,14 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, Span
 from fuseline.plan import infer
-from fuseline.plan.expr import Expr, Literal, columns_of, new_column
-from fuseline.plan.logical import Logical, Project, Range, Values
+from fuseline.plan.expr import Expr, columns_of, new_column
+from fuseline.plan.logical import Logical, Project, Range
 from fuseline.plan.types import BIGINT, VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
 from ...parsing.pieces import first_word, split
 from ...parsing.unread import use
+from ..constants.known_values import known_or_listed, known_value
 from ..scope import Scope
 from .about_tables import bind_text
 
@@ -91,7 +92,7 @@ def _repeat_row(
 def _rows(
     items: Sequence[tuple[str, Expr]], count: Expr, place: Span | None, scope: Scope
 ) -> Logical:
-    number = _constant(infer.cast(count, BIGINT), scope)
+    number = known_value(infer.cast(count, BIGINT), "The number of rows", scope)
     if not isinstance(number, int) or number < 0:
         raise InvalidQuery("The number of rows is 0 or more.", count.span or place)
     each = Range(new_column("row", BIGINT), 0, number, 1)
@@ -100,24 +101,15 @@ def _rows(
 
 def _shown(value: Expr, scope: Scope) -> str:
     """Return the text of a constant."""
-    found = _constant(infer.cast(value, VARCHAR), scope)
+    found = known_value(infer.cast(value, VARCHAR), "A value", scope)
     return "NULL" if found is None else str(found)
-
-
-def _constant(value: Expr, scope: Scope) -> object:
-    """Return the value of an expression without columns, which is computed before the query is planned."""
-    if isinstance(value, Literal):
-        return value.value
-    one = Project(Values((), ((),)), ((new_column("value", value.type), value),))
-    found: object = scope.session.catalog.rows(one).column(0)[0].as_py()
-    return found
 
 
 def _query(
     values: Sequence[Expr], options: dict[str, Expr], place: Span | None, scope: Scope
 ) -> Logical:
     """query('SELECT ...'): the rows of a text."""
-    text = _constant(values[0], scope) if len(values) == 1 else None
+    text = known_value(values[0], "The query", scope) if len(values) == 1 else None
     if not isinstance(text, str) or options:
         raise InvalidQuery("query() takes the text of one query.", place)
     pieces = list(split(text))
@@ -132,7 +124,7 @@ def _query_table(
     values: Sequence[Expr], options: dict[str, Expr], place: Span | None, scope: Scope
 ) -> Logical:
     """query_table('t') and query_table(['t', 'u'][, by_name]): the rows of tables, one behind the other."""
-    given = [_constant(value, scope) for value in values]
+    given = [known_or_listed(value, "The name of a table", scope) for value in values]
     names = [given[0]] if given and isinstance(given[0], str) else given[0] if given else None
     by_name = given[1] if len(given) == 2 else False
     if not isinstance(names, list) or not names or options or not isinstance(by_name, bool):

@@ -18,12 +18,12 @@ from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.functions import aggregate_name
 from fuseline.plan.logical import Logical, Project
 from fuseline.plan.types import VARCHAR, Kind
-from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import span_of
 
 from ...names import result_name
 from ...parsing.unread import use, use_all
 from ..columns_chosen import copied
+from ..constants.known_values import known_value
 from ..scope import Scope
 
 MOST_COLUMNS = (
@@ -205,7 +205,7 @@ def _constant(node: exp.Expr) -> exp.Expr:
 
 
 def _shown(value: exp.Expr, scope: Scope) -> str:
-    found = plain_constant(scope.inside("PIVOT").bind(_as_text(value)), "A value of PIVOT")
+    found = known_value(scope.inside("PIVOT").bind(_as_text(value)), "A value of PIVOT", scope)
     text = str(found).lower() if isinstance(found, bool) else str(found)
     return "NULL" if found is None else _name(text)
 

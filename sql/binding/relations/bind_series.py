@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, Unsupported
+from fuseline.errors import InvalidQuery, Span
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, Expr, Interval, Literal, new_column
 from fuseline.plan.functions.lists import element_type
@@ -15,7 +15,7 @@ from fuseline.plan.logical import Logical, Range, Unnest, Values
 from fuseline.plan.types import BIGINT, Kind
 from fuseline.sql.parsing.pieces import span_of
 
-from ..bind_literal import integer_constant, plain_constant
+from ..constants.known_values import known, known_integer
 from ..scope import Relation, Scope, Source
 
 Named = Callable[[Logical, Sequence[tuple[str, Column]], exp.Expr, str], Source]
@@ -31,11 +31,11 @@ def bind_series(
     name = "range" if function.args.get("is_end_exclusive") else "generate_series"
     scope = around.inside("a table function")
     written = [function.args.get(key) for key in ("start", "end", "step")]
-    given = [scope.bind(value) for value in written if value is not None]
+    given = [known(scope.bind(value), scope) for value in written if value is not None]
     counts = not any(value.type.kind in _MOMENTS for value in given)
-    if counts and all(_is_constant(value) for value in given):
+    if counts and all(isinstance(value, Literal) for value in given):
         made = new_column(node.alias or name, BIGINT)
-        plan: Logical = _numbers(function, given, made, name)
+        plan: Logical = _numbers(function, given, made, name, scope)
     else:
         if written[0] is not None and span_of(written[0]) is None:
             given = given[1:]  # the start that sqlglot adds
@@ -59,18 +59,10 @@ _MOMENTS = frozenset(
 )
 
 
-def _is_constant(value: Expr) -> bool:
-    try:
-        plain_constant(value, "A bound")
-    except Unsupported:
-        return False
-    return True
-
-
 def _numbers(
-    function: exp.GenerateSeries, given: Sequence[Expr], made: Column, name: str
+    function: exp.GenerateSeries, given: Sequence[Expr], made: Column, name: str, scope: Scope
 ) -> Logical:
-    bounds = [integer_constant(value, "A bound of range()") for value in given]
+    bounds = [known_integer(value, "A bound of range()", scope) for value in given]
     start, stop, step = 0, 0, 1
     if None not in bounds:  # NULL gives no rows
         known = [b for b in bounds if b is not None]

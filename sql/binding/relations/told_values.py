@@ -12,6 +12,7 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import NULL, VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
+from ..constants.known_values import known
 from ..scope import Scope
 from .about_tables import bind_text
 
@@ -24,7 +25,8 @@ def version(node: exp.Expr, scope: Scope) -> Expr:
 
 def current_setting(node: exp.Expr, place: Span | None, scope: Scope) -> Expr:
     """Return the value of a setting in the type that it has; the plan is not kept."""
-    asked = scope.bind(node.expressions[0]) if len(node.expressions) == 1 else None
+    (written, *more) = node.expressions or [None]
+    asked = None if written is None or more else known(scope.bind(written), scope)
     if not isinstance(asked, Literal) or not isinstance(asked.value, str):
         raise InvalidQuery(
             "current_setting() takes the name of a setting as a constant text.", place

@@ -18,6 +18,7 @@ from fuseline.plan.types import BIGINT, BOOLEAN
 from fuseline.plan.udf.python_function import python_call
 from fuseline.sql.parsing.pieces import span_of
 
+from ..constants.known_values import known
 from ..draws.volatile import row_number
 from ..scope import Scope
 
@@ -35,7 +36,7 @@ def bind_sequence_call(name: str, node: exp.Expr, place: Span | None, scope: Sco
             else "the name of a sequence"
         )
         raise InvalidQuery(f"{name}() takes {takes}.", place)
-    asked = scope.bind(nodes[0])
+    asked = known(scope.bind(nodes[0]), scope)
     if isinstance(asked, Literal) and asked.value is None:
         return Literal(None, BIGINT, place)
     if not isinstance(asked, Literal) or not isinstance(asked.value, str):

@@ -34,6 +34,8 @@ class Parameters:
         if self.rows is None:
             value = self.value(key, span)
             slot = None if self.slots is None else self.slots.parameter(key, span)
+            if isinstance(value, Expr):  # of EXECUTE
+                return value
             return constant(value, span) if slot is None else slot
         self.value(key, span)
         if self._read is None:
