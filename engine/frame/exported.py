@@ -19,8 +19,10 @@ def exported(table: pa.Table) -> pa.Table:
     """Return a result with the columns that others read."""
     import pyarrow as pa
 
-    kinds = table.schema.types
-    if not [t for t in kinds if t.num_fields or isinstance(t, pa.BaseExtensionType)]:
+    for kind in table.schema.types:
+        if kind.num_fields or isinstance(kind, pa.BaseExtensionType):
+            break
+    else:
         return table
     schema = exported_schema(table.schema)
     columns = [

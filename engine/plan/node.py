@@ -109,7 +109,7 @@ class RelationNode(Node):
 
     __slots__ = ()
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         """What it makes or passes on, in order."""
         made: tuple[Column, ...] | None = getattr(self, "made", None)

@@ -86,7 +86,7 @@ class RangeScan(Physical):
     stop: int
     step: int
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         return (self.made,)
 
@@ -108,7 +108,7 @@ class FilterRows(Physical):
     predicate: Expr
     keep: tuple[Column, ...] | None = None
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         return self.input.columns if self.keep is None else self.keep
 
@@ -361,6 +361,6 @@ class Pipeline(Physical):
     def body(self) -> Physical:
         return self.steps.body
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         return self.steps.body.columns

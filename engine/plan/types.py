@@ -6,14 +6,15 @@ A `DataType` is a value: two are equal when kind, precision and scale are.  Back
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from enum import Enum, auto
-from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ..errors import TypeMismatch
+from .node import Once
 from .text.quoted_name import quoted_field
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ MOST_OF_ARRAY = 100_000
 INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class DataType:
     """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone.
 
@@ -90,6 +91,17 @@ class DataType:
                 f"a decimal has 1 to {MAX_DECIMAL_DIGITS} digits and a scale between 0 and that."
             )
 
+    @Once
+    def _hash(self) -> int:
+        return hash((self.kind, self.precision, self.scale, self.name, self.children, self.names))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: hashes differ from process to process."""
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
     def __str__(self) -> str:
         if self.is_enum:
             return "ENUM({})".format(
@@ -113,56 +125,56 @@ class DataType:
     def __repr__(self) -> str:
         return str(self)
 
-    @property
+    @Once
     def is_integer(self) -> bool:
         return self.kind in INTEGER_BITS and not self.is_enum
 
-    @property
+    @Once
     def is_enum(self) -> bool:
         return self.name == "ENUM"
 
-    @property
+    @Once
     def is_tuple(self) -> bool:
         return self.name == "TUPLE"
 
-    @property
+    @Once
     def codes(self) -> DataType:
         """Return the integers that the values of an ENUM are."""
         return DataType(self.kind)
 
-    @property
+    @Once
     def is_signed_integer(self) -> bool:
         return self.kind in SIGNED_INTEGERS
 
-    @property
+    @Once
     def is_decimal(self) -> bool:
         """Whether values are unscaled integers of so many digits: DECIMAL and HUGEINT."""
         return self.kind is Kind.DECIMAL
 
-    @property
+    @Once
     def is_whole(self) -> bool:
         """Whether SQL counts the type among the integers: HUGEINT too."""
         return self.is_integer or self.name == "HUGEINT"
 
-    @property
+    @Once
     def is_float(self) -> bool:
         return self.kind in (Kind.FLOAT, Kind.DOUBLE)
 
-    @property
+    @Once
     def is_numeric(self) -> bool:
         return self.is_integer or self.is_decimal or self.is_float
 
-    @property
+    @Once
     def is_nested(self) -> bool:
         """Whether a value is made of other values: LIST, STRUCT and MAP."""
         return bool(self.children)
 
-    @property
+    @Once
     def is_array(self) -> bool:
         """Whether a value is a list of a fixed length."""
         return self.kind is Kind.LIST and self.precision > 0
 
-    @property
+    @Once
     def is_ranked(self) -> bool:
         """Whether operators see nothing of a value but its rank among others: LIST, STRUCT, BLOB and UUID, which Arrow's arrays hold."""
         return self.is_nested or self.kind in (Kind.BLOB, Kind.UUID)
@@ -171,35 +183,40 @@ class DataType:
         """Whether values are of a kind, or have some of it inside."""
         return self.kind is kind or any(child.holds(kind) for child in self.children)
 
-    @property
+    @Once
     def holds_tuple(self) -> bool:
         return self.is_tuple or any(child.holds_tuple for child in self.children)
 
-    @property
+    @Once
     def varies_in_width(self) -> bool:
         """Whether only an Arrow array holds values of the type, and no array of numbers."""
         return self.kind is Kind.VARCHAR or self.is_ranked
 
-    @property
+    @Once
     def is_temporal(self) -> bool:
         return self.kind is Kind.DATE or self.is_ticks
 
-    @property
+    @Once
     def is_ticks(self) -> bool:
         """Whether a value is a count in 64 bits: of microseconds since midnight, or of a unit of time since 1970."""
         return self.kind in TICKS
 
-    @property
+    @Once
     def fits_register(self) -> bool:
         """Whether a kernel can compute with a value: not with text, which it compares by codes, nor with an INTERVAL or what has a rank alone."""
         return not self.varies_in_width and self.kind not in (Kind.INTERVAL, Kind.NULL)
 
-    @property
+    @Once
     def is_wide_decimal(self) -> bool:
         """A decimal whose unscaled value needs 128 bits."""
         return self.is_decimal and self.precision > INT64_DECIMAL_DIGITS
 
-    @property
+    @Once
+    def arrow(self) -> pa.DataType:
+        """The Arrow type in which results leave the engine."""
+        return _arrow_type(self)
+
+    @Once
     def integer_range(self) -> tuple[int, int]:
         """Smallest and largest value of an integer type, or unscaled value of a decimal one."""
         if self.is_decimal:
@@ -307,9 +324,11 @@ def map_of(key: DataType, value: DataType) -> DataType:
     return DataType(Kind.MAP, children=(struct_of((("key", key), ("value", value))),))
 
 
-@cache
-def to_arrow(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type in which results of `data_type` leave the engine."""
+# A function in C: each column of each answer is asked for it
+to_arrow: Callable[[DataType], pa.DataType] = attrgetter("arrow")
+
+
+def _arrow_type(data_type: DataType) -> pa.DataType:
     import pyarrow as pa
 
     if data_type.is_decimal:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -74,6 +75,8 @@ __all__ = [
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 
 name = "cpu"
+num_rows: Callable[[Table], int] = attrgetter("num_rows")
+num_bytes: Callable[[Table], int] = attrgetter("nbytes")
 exchanged = None  # rows go to other workers by the host, where they are
 
 OPERATORS: dict[type[p.Physical], Operator] = {
@@ -111,7 +114,7 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     if not columns:
         # Arrow counts rows by columns; the count of a table without them is kept by `select`.
         return pa.table({"": pa.nulls(table.num_rows)}).select([])
-    arrays = [_logical(table[c], c) for c in columns]
+    arrays = [_logical(table.arrays[c.id], c) for c in columns]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -135,14 +138,6 @@ def operate(node: p.Physical, inputs: Sequence[pa.Table], context: Context) -> p
     return to_arrow(OPERATORS[type(node)](node, given, context), node.columns)
 
 
-def num_rows(table: Table) -> int:
-    return table.num_rows
-
-
-def num_bytes(table: Table) -> int:
-    return table.nbytes
-
-
 # Which runs the bodies that no kernel holds by these operators
 OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes), Attempt)
 
@@ -153,7 +148,8 @@ def synchronize() -> None:
 
 def _logical(array: pa.Array, column: Column) -> pa.Array | pa.ChunkedArray:
     """One array, or as many chunks as the 32-bit offsets of `string` need."""
-    ends = text_ends(array, STRING_LIMIT)
+    is_long = isinstance(array, pa.LargeStringArray | pa.DictionaryArray)
+    ends = text_ends(array, STRING_LIMIT) if is_long else None
     if ends is None:
         return to_logical(array, column.type)
     starts = [0, *ends[:-1]]

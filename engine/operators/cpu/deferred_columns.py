@@ -69,6 +69,6 @@ class DeferredColumns(Mapping[int, pa.Array]):
 
 
 def _bytes(sample: pa.Array, length: int) -> int:
-    if pa.types.is_dictionary(sample.type):
+    if isinstance(sample, pa.DictionaryArray):
         return int(sample.dictionary.nbytes) + length * sample.type.index_type.bit_width // 8
     return int(sample.nbytes) * length // max(1, len(sample))

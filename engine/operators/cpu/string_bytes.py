@@ -30,7 +30,7 @@ def is_ascii(array: pa.Array) -> bool:
     if not len(array):
         return True
     _, offsets, text = array.buffers()
-    large = pa.types.is_large_string(array.type)
+    large = isinstance(array, pa.LargeStringArray)
     ends = np.frombuffer(offsets, np.int64 if large else np.int32)[array.offset :][: len(array) + 1]
     content = np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]]
     return not len(content) or int(content.max()) < FIRST_NOT_ASCII

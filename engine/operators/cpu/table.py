@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 
 from ...errors import OutOfRange
 from ...plan.expr import Column
+from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
@@ -32,7 +34,9 @@ Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 MIN_REPEATS = 8  # of a string, for rows to have codes of it
+NBYTES = attrgetter("nbytes")
 FEW_TEXTS = 1 << 9  # strings that are copied as fast as their codes
+UNCHECKED = pc.TakeOptions(boundscheck=False)
 STRING_LIMIT = (1 << 31) - 1  # bytes that the int32 offsets of `string` can address
 
 
@@ -50,16 +54,17 @@ class Table:
     def __getitem__(self, column: Column) -> pa.Array:
         return self.arrays[column.id]
 
-    @cached_property
+    @Once
     def nbytes(self) -> int:
         """The bytes of all columns; Arrow takes 2 us to count those of one."""
         return self.size(self.arrays)
 
     def size(self, column_ids: Iterable[int]) -> int:
         """The bytes of some columns, about, where they are not gathered yet."""
-        if isinstance(self.arrays, DeferredColumns):
-            return self.arrays.size(column_ids)
-        return sum(self.arrays[i].nbytes for i in column_ids)
+        arrays = self.arrays
+        if type(arrays) is DeferredColumns:  # a class of `abc`, whose check is a function of Python
+            return arrays.size(column_ids)
+        return sum(map(NBYTES, map(arrays.__getitem__, column_ids)))
 
 
 def physical_type(data_type: DataType) -> pa.DataType:
@@ -75,10 +80,10 @@ def physical_type(data_type: DataType) -> pa.DataType:
 
 def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
     """Return an Arrow column of any representation of `data_type` in its physical form."""
-    array = combine(array)
+    if isinstance(array, pa.ChunkedArray):
+        array = combine(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    t = pa.types
     if data_type.kind is Kind.VARCHAR:
         return _physical_strings(array)
     if data_type.is_enum:
@@ -91,7 +96,7 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
         return array
     if data_type.is_decimal:
         wide = pa.decimal128(38, data_type.scale)
-        if not t.is_decimal128(array.type) or array.type.scale != data_type.scale:
+        if not isinstance(array, pa.Decimal128Array) or array.type.scale != data_type.scale:
             array = array.cast(wide)
         if data_type.is_wide_decimal:
             return array if array.type == wide else _relabel(array, wide)
@@ -101,7 +106,7 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
     expected = physical_type(data_type)
     if array.type == expected:
         return array
-    if t.is_timestamp(array.type) and array.type.tz is not None:
+    if isinstance(array, pa.TimestampArray) and array.type.tz is not None:
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     # A timestamp finer than a microsecond loses digits here, as it does in DuckDB's TIMESTAMP.
     return array.cast(expected, safe=not data_type.is_temporal)
@@ -111,7 +116,7 @@ def _enum_codes(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return the places of values, of a dictionary or of texts, among the names of an ENUM."""
     expected = physical_type(data_type)
     names = pa.array(data_type.names, pa.string())
-    if pa.types.is_dictionary(array.type):
+    if isinstance(array, pa.DictionaryArray):
         own = array.dictionary.cast(names.type)
         if not own.equals(names):
             return pc.index_in(own, names).take(array.indices).cast(expected)
@@ -138,7 +143,8 @@ def as_element(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return a physical array in the exact Arrow type in which results of `data_type` leave the engine."""
     expected = to_arrow(data_type)
-    array = decode(array)
+    if isinstance(array, pa.DictionaryArray):
+        array = decode(array)
     if data_type.is_nested and (array.type != expected or data_type.holds(Kind.INTERVAL)):
         return nested_arrays.changed(array, data_type, expected, to_logical)
     if data_type.kind is Kind.INTERVAL:
@@ -152,7 +158,7 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
     if data_type.kind is Kind.UUID:
         return pa.ExtensionArray.from_storage(expected, array.cast(expected.storage_type))
     if data_type.is_decimal:
-        if pa.types.is_decimal(array.type):
+        if isinstance(array, pa.Decimal128Array):
             _check_precision(array, data_type)
             return _relabel(array, expected)
         return _widen(array, expected)
@@ -172,7 +178,7 @@ def combine(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def decode(array: pa.Array) -> pa.Array:
     """Return a dictionary array as its plain values, anything else as it is."""
-    if not pa.types.is_dictionary(array.type):
+    if not isinstance(array, pa.DictionaryArray):
         return array
     return _pick(array.dictionary, array.indices)
 
@@ -182,7 +188,7 @@ def from_numpy(
 ) -> pa.Array:
     """Return fixed-width `values`, NULL where not `valid`, without a copy of the values where the layout allows."""
     arrow = arrow or pa.from_numpy_dtype(values.dtype)
-    if pa.types.is_boolean(arrow):
+    if arrow.bit_width == 1:
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
     else:
         width = arrow.bit_width // 8
@@ -201,17 +207,16 @@ def to_numpy(array: pa.Array) -> Array:
 
     Dates are int32 days, timestamps int64 microseconds, booleans bool, dictionary arrays their codes.
     """
-    t = array.type
-    if pa.types.is_dictionary(t):
+    if isinstance(array, pa.DictionaryArray):
         return to_numpy(array.indices)
-    if pa.types.is_boolean(t):
+    if isinstance(array, pa.BooleanArray):
         return bits_of(array.buffers()[1], array.offset, len(array))
-    if pa.types.is_date32(t):
+    if isinstance(array, pa.Date32Array):
         dtype: npt.DTypeLike = np.int32
-    elif pa.types.is_timestamp(t) or pa.types.is_duration(t) or pa.types.is_time64(t):
+    elif isinstance(array, pa.TimestampArray | pa.DurationArray | pa.Time64Array):
         dtype = np.int64
     else:
-        dtype = t.to_pandas_dtype()
+        dtype = array.type.to_pandas_dtype()
     return values_of(array, dtype)
 
 
@@ -227,9 +232,9 @@ def decimal_limbs(array: pa.Array) -> npt.NDArray[np.int64]:
 
 def validity(array: pa.Array) -> Mask | None:
     """Return where an array is not NULL, or None when it has no NULL; a NULL dictionary value counts."""
-    if pa.types.is_null(array.type):
+    if isinstance(array, pa.NullArray):
         return np.zeros(len(array), bool)
-    if pa.types.is_dictionary(array.type):
+    if isinstance(array, pa.DictionaryArray):
         valid = validity(array.indices)
         entries = validity(array.dictionary)
         if entries is None or not len(entries):
@@ -244,7 +249,7 @@ def validity(array: pa.Array) -> Mask | None:
 
 def take_array(array: pa.Array, indices: Indices) -> pa.Array:
     """Return the rows at `indices`; -1 gives NULL."""
-    if len(indices) and int(indices.min()) < 0:
+    if len(indices) and np.minimum.reduce(indices) < 0:
         picks = from_numpy(indices, indices >= 0, pa.int64())
     else:
         picks = from_numpy(indices)
@@ -254,7 +259,7 @@ def take_array(array: pa.Array, indices: Indices) -> pa.Array:
 def take(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
     """Return the rows at `indices` (all valid) of `columns`, by default of all."""
     picks = from_numpy(indices)
-    if not isinstance(table.arrays, DeferredColumns):
+    if type(table.arrays) is not DeferredColumns:
         return _picked(table, picks, columns)
     ids = list(table.arrays) if columns is None else [c.id for c in columns]
     there, picked = table.arrays.picked(ids, indices)
@@ -263,7 +268,7 @@ def take(table: Table, indices: Indices, columns: Iterable[Column] | None = None
 
 def fetch(table: Table, columns: Iterable[Column]) -> None:
     """Gather some columns of a table, where they are late, and no others."""
-    if isinstance(table.arrays, DeferredColumns):
+    if type(table.arrays) is DeferredColumns:
         table.arrays.fetch([c.id for c in columns])
 
 
@@ -280,7 +285,7 @@ def filter(
 ) -> Table:
     """Return the rows that a boolean mask, or an array of ascending row numbers, selects."""
     is_mask = selected.dtype == np.bool_
-    indices = np.flatnonzero(selected) if is_mask else selected.astype(np.int64, copy=False)
+    indices = selected.nonzero()[0] if is_mask else selected.astype(np.int64, copy=False)
     if len(indices) == table.num_rows:
         return Table(_chosen(table, columns), table.num_rows)
     return take(table, indices, columns)
@@ -300,17 +305,17 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     types = {a.type for a in arrays}
     if len(types) > 1:
         arrays = [decode(a) for a in arrays]
-        wide = any(pa.types.is_large_string(a.type) for a in arrays)
+        wide = any(isinstance(a, pa.LargeStringArray) for a in arrays)
         target = pa.large_string() if wide else next(a.type for a in arrays)
         arrays = [a if a.type == target else a.cast(target) for a in arrays]
     first = arrays[0]
-    if pa.types.is_dictionary(first.type):
+    if isinstance(first, pa.DictionaryArray):
         if not all(
             a.dictionary is first.dictionary or a.dictionary.equals(first.dictionary)
             for a in arrays
         ):
             arrays = pa.chunked_array(arrays).unify_dictionaries().chunks
-    elif pa.types.is_string(first.type) and sum(string_bytes(a) for a in arrays) > STRING_LIMIT:
+    elif isinstance(first, pa.StringArray) and sum(string_bytes(a) for a in arrays) > STRING_LIMIT:
         arrays = [a.cast(pa.large_string()) for a in arrays]
     return pa.concat_arrays(arrays)
 
@@ -321,7 +326,7 @@ def _chosen(table: Table, columns: Iterable[Column] | None) -> Mapping[int, pa.A
 
 def _picked(table: Table, picks: pa.Array, columns: Iterable[Column] | None) -> Table:
     chosen = _chosen(table, columns)
-    picked = each(lambda array: _pick(array, picks), list(chosen.values()), len(picks))
+    picked = each(partial(_pick, picks=picks), list(chosen.values()), len(picks))
     return Table(dict(zip(chosen, picked, strict=True)), len(picks))
 
 
@@ -331,31 +336,33 @@ def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
     Of few strings that come many times, as those of a small table in a join, the result is a dictionary: what follows numbers them by
     their codes.
     """
-    texts = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    texts = isinstance(array, pa.StringArray | pa.LargeStringArray)
     if texts and len(picks) >= MIN_REPEATS * max(len(array), FEW_TEXTS) and not array.null_count:
         return pa.DictionaryArray.from_arrays(picks.cast(pa.int32()), array)
-    may_pass = pa.types.is_string(array.type) and string_bytes(array) * len(picks) > STRING_LIMIT
+    is_short = isinstance(array, pa.StringArray)
+    may_pass = is_short and array.nbytes * len(picks) > STRING_LIMIT
     if may_pass and picked_bytes(array, picks) > STRING_LIMIT:
         array = array.cast(pa.large_string())
-    return pc.take(array, picks, boundscheck=False)
+    return pc.call_function("take", [array, picks], UNCHECKED)
 
 
 def _physical_strings(array: pa.Array) -> pa.Array:
-    t = pa.types
-    if t.is_dictionary(array.type):
+    if isinstance(array, pa.StringArray | pa.LargeStringArray):
+        return array
+    if isinstance(array, pa.DictionaryArray):
         values = array.dictionary
-        if t.is_binary(values.type):
+        if isinstance(values, pa.BinaryArray):
             values = values.view(pa.string())
-        elif t.is_string_view(values.type):
+        elif isinstance(values, pa.StringViewArray):
             values = values.cast(pa.string())
         indices = array.indices.cast(pa.int32())
         if values.null_count:
             return pa.DictionaryArray.from_arrays(indices, values).dictionary_decode()
         return pa.DictionaryArray.from_arrays(indices, values)
-    if t.is_binary(array.type):  # of a file that says no more of its text, which is checked after
+    if isinstance(
+        array, pa.BinaryArray
+    ):  # of a file that says no more of its text, which is checked after
         return array.view(pa.string())
-    if t.is_string(array.type) or t.is_large_string(array.type):
-        return array
     return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())
 
 
@@ -366,7 +373,7 @@ def _relabel(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 def _widen(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     """Unscaled int64 values as a decimal128 column."""
-    low = to_numpy(array)
+    low = values_of(array, np.int64)
     limbs = np.empty((len(low), 2), np.int64)
     limbs[:, 0] = low
     np.right_shift(low, 63, out=limbs[:, 1])

@@ -210,7 +210,7 @@ def _strings(
     array: pa.Array, data_type: DataType, threads: int, again: bool = False
 ) -> EncodedColumn | None:
     """Return codes of sorted values; of many, too, where these come `again` and the column is kept."""
-    if not pa.types.is_dictionary(array.type):
+    if not isinstance(array, pa.DictionaryArray):
         coded = _with_few_values(array, threads)
         if coded is None and again:
             coded = _with_repeated_values(array)

@@ -152,15 +152,13 @@ class Narrow(Encoding):
         if self.width == 8 and arrow_type.bit_width == 64:
             return codes.view(arrow_type)
         # What lies under NULLs becomes the base
-        wide = pa.types.is_decimal128(arrow_type)
+        wide = arrow_type.bit_width == 128
         item = 8 if wide else max(1, arrow_type.bit_width // 8)
         raw = values_of(codes, UNSIGNED[self.width])
         values = np.empty(len(raw), UNSIGNED[item])
         # Right modulo the type's size, whatever the signs
-        base, step = (
-            np.array(part % 2 ** (8 * item), np.uint64).astype(values.dtype)
-            for part in (self.base, self.step)
-        )
+        size = 1 << 8 * item
+        base, step = values.dtype.type(self.base % size), values.dtype.type(self.step % size)
 
         def of_block(rows: slice) -> None:
             block = values[rows]
@@ -176,7 +174,7 @@ class Narrow(Encoding):
             data = np.empty((len(values), 2), np.int64)
             data[:, 0] = values.view(np.int64)
             data[:, 1] = data[:, 0] >> 63
-        elif pa.types.is_boolean(arrow_type):
+        elif arrow_type.bit_width == 1:
             data = np.packbits(values, bitorder="little")
         buffers = [_bitmap(codes), pa.py_buffer(data)]
         return pa.Array.from_buffers(arrow_type, len(codes), buffers, codes.null_count)

@@ -82,7 +82,7 @@ class _Maker:
 
     def _is_small_dictionary(self, column: Column) -> bool:
         array = self.table.arrays[column.id]
-        return pa.types.is_dictionary(array.type) and len(array.dictionary) <= len(array)
+        return isinstance(array, pa.DictionaryArray) and len(array.dictionary) <= len(array)
 
     def _computed(self, expr: Expr, columns: set[Column]) -> Expr | None:
         """The value over the column's dictionary, or without a column; None when some entry raises.

@@ -125,7 +125,7 @@ def _renumbered(sides: _Sides) -> _Sides:
 def _digits(build: pa.Array, probe: pa.Array, null_equal: bool) -> list[tuple[Digit, Digit]]:
     build_valid, probe_valid = validity(build), validity(probe)
     nulls = null_equal and not (build_valid is None and probe_valid is None)
-    if pa.types.is_null(build.type) or pa.types.is_null(probe.type):
+    if isinstance(build, pa.NullArray) or isinstance(probe, pa.NullArray):
         ours, theirs = [np.zeros(len(build), np.int64)], [np.zeros(len(probe), np.int64)]
     elif is_ranked(build.type):
         ranks = value_ranks(concat_arrays([build, probe]))
@@ -156,10 +156,10 @@ def _integer_digits(
 
 def _string_digits(build: pa.Array, probe: pa.Array, nulls: bool) -> tuple[Digit, Digit]:
     image, values = dictionary_image(build)
-    if pa.types.is_dictionary(probe.type) and len(probe.dictionary) > 2 * len(probe):
+    if isinstance(probe, pa.DictionaryArray) and len(probe.dictionary) > 2 * len(probe):
         probe = decode(probe)
     valid = validity(probe)
-    coded = pa.types.is_dictionary(probe.type)
+    coded = isinstance(probe, pa.DictionaryArray)
     entries = probe.dictionary if coded else probe
     numbers = places(entries, values)
     if coded:

@@ -36,13 +36,14 @@ CODES_A_ROW = 4  # arrays of keys or row numbers that grouping and sorting have 
 
 def row_bytes(table: Table, columns: Iterable[Column]) -> float:
     """Return how many bytes a row of some columns takes."""
-    size = table.size(c.id for c in columns if c.id in table.arrays)
+    arrays = table.arrays
+    size = table.size([c.id for c in columns if c.id in arrays])
     return size / max(1, table.num_rows)
 
 
 def decoded_bytes(array: pa.Array) -> float:
     """Return how many bytes an array takes, a dictionary's about when it is decoded."""
-    if not pa.types.is_dictionary(array.type):
+    if not isinstance(array, pa.DictionaryArray):
         return float(array.nbytes)
     entries = array.dictionary
     return len(array) * entries.nbytes / max(1, len(entries))
@@ -54,7 +55,7 @@ def arrow_bytes(table: Table, columns: Iterable[Column]) -> int:
 
 
 def _logical_bytes(array: pa.Array, data_type: DataType) -> float:
-    if pa.types.is_dictionary(array.type):
+    if isinstance(array, pa.DictionaryArray):
         return decoded_bytes(array)
     if data_type.is_wide_decimal:
         return 0
@@ -62,7 +63,7 @@ def _logical_bytes(array: pa.Array, data_type: DataType) -> float:
     if array.type == expected and not data_type.holds(Kind.INTERVAL):
         return 0
     is_map = data_type.kind is Kind.MAP and array.type == to_arrow(list_of(data_type.children[0]))
-    if is_map or pa.types.is_large_string(array.type):  # of which the offsets alone are made anew
+    if is_map or isinstance(array, pa.LargeStringArray):  # of which the offsets alone are made anew
         return 4.0 * (len(array) + 1)
     if data_type.is_nested:
         return 2.0 * array.nbytes
@@ -220,13 +221,12 @@ def text_ends(array: pa.Array, most: int) -> list[int] | None:
 
 def _bytes_until(array: pa.Array, most: int) -> npt.NDArray[np.int64] | None:
     """Return the bytes of text up to the end of each row; None where all together are few."""
-    t = array.type
-    if pa.types.is_large_string(t):
+    if isinstance(array, pa.LargeStringArray):
         if array.nbytes <= most:
             return None
         ends: Array = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
         return np.asarray(ends[1:] - ends[0])
-    if not pa.types.is_dictionary(t) or not len(array.dictionary):
+    if not isinstance(array, pa.DictionaryArray) or not len(array.dictionary):
         return None
     lengths = pc.fill_null(pc.binary_length(array.dictionary), 0)
     if (pc.max(lengths).as_py() or 0) * len(array) <= most:

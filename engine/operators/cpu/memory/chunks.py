@@ -27,6 +27,9 @@ def each_chunk(work: Callable[[int, int], T], rows: int, context: Context | None
 
 def each(work: Callable[[A], T], items: list[A], rows: int) -> list[T]:
     """Return the results of `work` for each item; with one thread when so few `rows` are not worth more."""
+    if rows * len(items) < CHUNK_ROWS:  # less than a moment
+        stopping.check()
+        return list(map(work, items))
     return list(_each(work, items, 1 if rows < CHUNK_ROWS else None))
 
 

@@ -41,6 +41,7 @@ GROUP_SLOTS = 8  # a row; more would take more memory than hashing, and as long
 DETERMINED_ROWS = 8  # with more rows a group, a key that follows from the others is unlikely
 SIGN_BIT = np.int64(-(1 << 63))
 DAY_MICROS = 86_400_000_000
+FLOATS = (pa.HalfFloatArray, pa.FloatArray, pa.DoubleArray)
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,13 @@ class Image:
 
 
 def is_string(array: pa.Array) -> bool:
-    t = array.type
-    if pa.types.is_dictionary(t):
-        t = t.value_type
-    return bool(pa.types.is_string(t) or pa.types.is_large_string(t))
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary
+    return isinstance(array, pa.StringArray | pa.LargeStringArray)
 
 
 def is_plain_string(array: pa.Array) -> bool:
-    return is_string(array) and not pa.types.is_dictionary(array.type)
+    return isinstance(array, pa.StringArray | pa.LargeStringArray)
 
 
 def images(array: pa.Array) -> list[Image]:
@@ -72,7 +72,7 @@ def images(array: pa.Array) -> list[Image]:
 
 def dictionary_image(array: pa.Array) -> tuple[Image, pa.Array]:
     """Return codes of strings (equality only) and the distinct values that they number."""
-    if pa.types.is_dictionary(array.type) and len(array.dictionary) <= 2 * len(array):
+    if isinstance(array, pa.DictionaryArray) and len(array.dictionary) <= 2 * len(array):
         array = _distinct_dictionary(array)
     else:
         array = decode(array)
@@ -98,7 +98,7 @@ def ranked_image(array: pa.Array) -> Image:
     if is_plain_string(array) and mostly_distinct(array):
         return _places_in_order(array)
     codes, values = dictionary_image(array)
-    if not len(values) or (pa.types.is_dictionary(array.type) and ascend(values)):
+    if not len(values) or (isinstance(array, pa.DictionaryArray) and ascend(values)):
         return codes
     ranks = np.empty(len(values), np.int64)
     ranks[sorted_rows(values)] = np.arange(len(values))
@@ -163,7 +163,7 @@ def group_numbers(arrays: Sequence[pa.Array]) -> Numbers:
 def _numbers_of(array: pa.Array) -> list[Image]:
     """Return the images of an array that is compared with no other one."""
     valid = validity(array)
-    if pa.types.is_floating(array.type) and (whole := whole_doubles(to_numpy(array), valid)):
+    if isinstance(array, FLOATS) and (whole := whole_doubles(to_numpy(array), valid)):
         return [Image(whole.values, valid, whole.low, whole.high)]
     return images(array)
 
@@ -231,24 +231,21 @@ def slots(rows: int) -> int:
 
 def image_values(array: pa.Array) -> list[Ints]:
     """Return the values of `images` without their bounds; small integers keep their own width."""
-    t, types = array.type, pa.types
-    if is_ranked(t):
-        return [value_ranks(array)]
-    if types.is_null(t):
+    if isinstance(array, pa.NumericArray | pa.BooleanArray):
+        values = to_numpy(array)
+        if isinstance(array, FLOATS):
+            return [float_image(values)]
+        return [values.view(np.int64) ^ SIGN_BIT] if isinstance(array, pa.UInt64Array) else [values]
+    if isinstance(array, pa.NullArray):
         return [np.zeros(len(array), np.int64)]
-    if types.is_decimal(t):
+    if isinstance(array, pa.Decimal128Array):
         low, high = decimal_limbs(array).T
         if bool((high == low >> 63).all()):
             return [np.ascontiguousarray(low)]
         return wide_decimal_values(array)
-    if types.is_interval(t):
+    if isinstance(array, pa.MonthDayNanoIntervalArray):
         return _interval_values(array)
-    values = to_numpy(array)
-    if types.is_floating(t):
-        return [float_image(values)]
-    if types.is_uint64(t):
-        return [values.view(np.int64) ^ SIGN_BIT]
-    return [values]
+    return [value_ranks(array)] if is_ranked(array.type) else [to_numpy(array)]
 
 
 def wide_decimal_values(array: pa.Array) -> list[Ints]:
@@ -328,4 +325,4 @@ def _measured(values: Ints, valid: Mask | None) -> Image:
     seen = values if valid is None else values[valid]
     if not len(seen):
         return Image(values, valid, 0, -1)
-    return Image(values, valid, int(seen.min()), int(seen.max()))
+    return Image(values, valid, int(np.minimum.reduce(seen)), int(np.maximum.reduce(seen)))

@@ -193,7 +193,7 @@ class _Bytes:
     @classmethod
     def of(cls, strings: pa.Array) -> _Bytes:
         _, offsets, text = strings.buffers()
-        dtype = np.int64 if pa.types.is_large_string(strings.type) else np.int32
+        dtype = np.int64 if isinstance(strings, pa.LargeStringArray) else np.int32
         ends = np.frombuffer(offsets, dtype)[strings.offset : strings.offset + len(strings) + 1]
         content = np.frombuffer(text or b"", np.uint8)
         if len(content) < WORD_BYTES:
