@@ -32,11 +32,15 @@ def finished(folded: Folded, arrays: Sequence[Array]) -> tuple[Array, Array | No
 
 def evaluate(term: Term, given: Mapping[str, Array]) -> Any:
     """Return what a term over variables of these arrays is; integers beyond 64 bits are Python's."""
-    if isinstance(term, Name):
-        return given[term.text]
-    if isinstance(term, Number):
-        return term.value
-    operands = [evaluate(part, given) for part in term.parts]
+    match term:
+        case Name(text):
+            return given[text]
+        case Number():
+            return term.value
+    # Most operands are names: without a call for each of them
+    operands = [
+        given[part.text] if isinstance(part, Name) else evaluate(part, given) for part in term.parts
+    ]
     match term:
         case Convert(_, Machine.WIDE):
             return operands[0]  # which become Python's integers where an operator needs them
@@ -74,7 +78,9 @@ def _largest(values: Array | int) -> int | None:
         return abs(values)
     if values.dtype != np.int64:
         return None
-    return max(int(values.max()), -int(values.min())) if len(values) else 0
+    if not len(values):
+        return 0
+    return max(int(np.maximum.reduce(values)), -int(np.minimum.reduce(values)))
 
 
 def _mean(low: Array, *others: Array) -> Array:
@@ -114,6 +120,7 @@ LIMITS: dict[str, tuple[int, Callable[[int, int], int]]] = {
 }
 DECIMAL_LIMIT = 10**38
 INT64 = pa.int64()
+ALL = np.logical_and.reduce  # in C, which the method `all` is not
 HIGH = 63  # bits to shift by for the upper half of a DECIMAL128
 
 
@@ -145,26 +152,15 @@ class Registers:
         return arrow_array(self.values, self.valid, self.type, self.strings)
 
 
-def result_columns(
-    made: Program, arrays: Sequence[Array], numbers: Array | None = None
-) -> tuple[dict[Column, pa.Array], int]:
-    """Return the columns of an aggregate as Arrow arrays, and their length; the rest is as for `result_registers`."""
-    results, rows = result_registers(made, arrays, numbers)
-    return {
-        column: found.array() if isinstance(found, Registers) else found
-        for column, found in results.items()
-    }, rows
-
-
 def result_registers(
     made: Program, arrays: Sequence[Array], numbers: Array | None = None
-) -> tuple[dict[Column, Registers | pa.Array], int]:
+) -> tuple[list[tuple[Column, Registers | pa.Array]], int]:
     """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
 
     `numbers` are the group numbers where the arrays hold only groups that rows fell into; else other groups are left out.
     Raises `OutOfRange` for a sum beyond 38 digits.
     """
-    results: dict[Column, Registers | pa.Array] = {}
+    results: list[tuple[Column, Registers | pa.Array]] = []
     grouping = made.grouping
     counts: dict[int, Array] = {}
     slots: Array | None = None
@@ -179,11 +175,12 @@ def result_registers(
             slots, arrays, counts = _met(grouping, arrays, numbers, counts)
         for key in grouping.keys:
             assert slots is not None
-            results[key.column] = _key_values(key, slots, grouping)
+            results.append((key.column, _key_values(key, slots, grouping)))
     for i, folded in enumerate(made.folded):
         given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
         values, valid = finished(folded, given)
-        results[folded.column] = _kept(values, valid, folded.column.type, folded.values)
+        column = folded.column
+        results.append((column, _kept(values, valid, column.type, folded.values)))
     return results, 1 if slots is None else len(slots)
 
 
@@ -193,7 +190,7 @@ def _met(
     """Return the numbers of the groups that rows fell into, and their elements of the accumulators."""
     if numbers is not None:
         return numbers, arrays, counts
-    kept = np.flatnonzero(arrays[grouping.rows] > 0)
+    (kept,) = (arrays[grouping.rows] > 0).nonzero()
     return kept, [array[kept] for array in arrays], {i: c[kept] for i, c in counts.items()}
 
 
@@ -245,7 +242,7 @@ def _kept(
     """Keep values as in registers, but for Python's integers, whose size is to be looked at now."""
     if values.dtype == object:
         return arrow_array(values, valid, data_type, strings)
-    if valid is not None and valid.all():
+    if valid is not None and ALL(valid):
         valid = None
     return Registers(values, valid, data_type, strings)
 
@@ -269,7 +266,7 @@ def arrow_array(
 ) -> pa.Array:
     """Return register values (unscaled decimals, day numbers, codes of `dictionary`) as an array of `data_type`."""
     values = np.asarray(values)
-    mask = None if valid is None or valid.all() else ~np.asarray(valid)
+    mask = None if valid is None or ALL(valid) else ~np.asarray(valid)
     if mask is not None and not data_type.is_float:
         values = np.where(mask, 0, values)  # what lies under a NULL may be no value of the type
     if dictionary is not None:

@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....codegen.groups.results import result_columns, rows_of_groups
-from ....codegen.program import LateColumn, Program
-from ....plan.expr import ColumnRef, columns_of
+from ....codegen.groups.results import Registers, result_registers, rows_of_groups
+from ....codegen.program import LateColumn, Program, once
+from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.pipeline_steps import Chain
+from ....plan.types import DataType
 from ...context import Context
 from ..deferred_columns import DeferredColumns, Rows
 from ..functions.expressions import evaluate_all
-from ..table import Indices, Table, filter, take, to_physical
+from ..table import Indices, Table, filter, from_numpy, take, to_physical
 from .pipeline_inputs import Leaves
 
 # Rows from which on columns come after an order that keeps few: a thousand rows with two texts of 79,000 take 9.1 ms of CPU time instead
 # of 14.8, a hundred orders with two texts of 330,000 take 6.8 instead of 19.7 (SF1, two busy cores, hot)
 LATE_ROWS = 1 << 12
+INT64 = pa.int64()
 
 
 def finished(made: Program, outcome: Any, leaves: Leaves, context: Context, cut: bool) -> Table:
@@ -29,12 +31,21 @@ def finished(made: Program, outcome: Any, leaves: Leaves, context: Context, cut:
     if made.rows_out:
         found = dict(zip(made.rows_out, outcome, strict=True))
         return Gathered(made, found, len(outcome[0]), leaves, context).table({}, cut)
-    results, length = result_columns(made, outcome.arrays, outcome.numbers)
-    table = Table({c.id: to_physical(array, c.type) for c, array in results.items()}, length)
+    results, length = result_registers(made, outcome.arrays, outcome.numbers)
+    table = Table({c.id: _physical(values, c.type) for c, values in results}, length)
     if not made.late:
         return table
     rows = rows_of_groups(made, outcome.arrays, outcome.numbers)
     return Gathered(made, rows, length, leaves, context).table(table.arrays, cut)
+
+
+def _physical(values: Registers | pa.Array, data_type: DataType) -> pa.Array:
+    """Return a column of groups as operators have it: in registers decimals are unscaled integers, too."""
+    if isinstance(values, Registers):
+        if data_type.is_decimal and not data_type.is_wide_decimal:
+            return from_numpy(values.values, values.valid, INT64)
+        values = values.array()
+    return to_physical(values, data_type) if data_type.is_decimal else values
 
 
 @dataclass(frozen=True)
@@ -67,21 +78,38 @@ class Gathered:
 
     def values(self, late: Sequence[LateColumn], picked: Rows | None = None) -> dict[int, pa.Array]:
         """Return late columns at all rows, or at some."""
-        read = {c for each in late for c in columns_of(each.expr)}
-        arrays = {}
-        for number, at in self.rows.items():
-            relation = self.made.relations[number]
-            columns = {own: alias for own, alias in relation.aliases.items() if alias in read}
-            if columns:
+        arrays: dict[int, pa.Array] = {}
+        reads = _late_reads(self.made) if late is self.made.late else _reads(self.made, late)
+        for number, columns, aliases in reads:
+            at = self.rows.get(number)
+            if at is not None:
                 rows = at if picked is None else at[picked]
                 rows = rows.astype(np.int64, copy=False)
-                gathered = self.leaves.gathered(relation.leaf, list(columns), rows)
-                for alias, array in zip(columns.values(), gathered, strict=True):
-                    arrays[alias.id] = array
+                gathered = self.leaves.gathered(self.made.relations[number].leaf, columns, rows)
+                arrays.update(zip(aliases, gathered, strict=True))
         length = self.length if picked is None else len(picked)
         given = Table(arrays, length)
         values = evaluate_all([each.expr for each in late], given, self.context.threads)
         return {each.column.id: v for each, v in zip(late, values, strict=True)}
+
+
+Reads = list[tuple[int, list[Column], list[int]]]
+
+
+def _reads(made: Program, late: Sequence[LateColumn]) -> Reads:
+    """Return the relations that late columns read: number, columns there, and the ids that these have in the expressions."""
+    read = {c for each in late for c in columns_of(each.expr)}
+    found: Reads = []
+    for number, relation in enumerate(made.relations):
+        columns = {own: alias for own, alias in relation.aliases.items() if alias in read}
+        if columns:
+            found.append((number, list(columns), [alias.id for alias in columns.values()]))
+    return found
+
+
+@once
+def _late_reads(made: Program) -> Reads:
+    return _reads(made, made.late)
 
 
 def selected_rows(chain: Chain, chosen: Indices, leaves: Leaves, cut: bool) -> Table:

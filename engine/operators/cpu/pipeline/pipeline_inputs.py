@@ -154,7 +154,7 @@ class Leaves:
     @property
     def loading(self) -> float:
         """The seconds in which columns were brought into the cache."""
-        return sum(scan.loading for scan in self._scans.values())
+        return sum([scan.loading for scan in self._scans.values()]) if self._scans else 0.0
 
     def rows(self, leaf: p.Physical) -> int:
         """Return how many rows a leaf has, or at most has where those are stored."""
@@ -308,21 +308,23 @@ class Leaves:
 
         What is there encoded is gathered as codes, so that only the values that are picked are decoded.
         """
-        encoded: dict[Column, EncodedColumn] = {}
+        encoded: list[EncodedColumn | None] = [None] * len(columns)
         if not isinstance(leaf, p.Stored | p.ValuesScan):
-            scan = self._scan(leaf)
-            encoded = {c: e for c in columns if (e := scan.held(c)) is not None}
-        others = [c for c in columns if c not in encoded]
-        plain = dict(zip(others, self.plain(leaf, others), strict=True)) if others else {}
+            encoded = self._scan(leaf).held(columns)
+        found: list[EncodedColumn | pa.Array] = [*encoded]
+        if None in encoded:
+            others = [c for c, held in zip(columns, encoded, strict=True) if held is None]
+            plain = iter(self.plain(leaf, others))
+            found = [next(plain) if held is None else held for held in encoded]
 
-        def pick(column: Column) -> Any:
-            if column in plain:
-                return take_array(plain[column], rows)
-            held = encoded[column]
+        def pick(pair: tuple[Column, EncodedColumn | pa.Array]) -> pa.Array:
+            column, held = pair
+            if not isinstance(held, EncodedColumn):
+                return take_array(held, rows)
             codes = take_array(codes_of(held), rows)
             return held.encoding.decode(codes, physical_type(column.type))
 
-        return each(pick, list(columns), len(rows))
+        return each(pick, list(zip(columns, found, strict=True)), len(rows))
 
     def plain(self, leaf: p.Physical, columns: Sequence[Column]) -> list[pa.Array]:
         """Return columns of the leaf as operators read them, all their rows."""

@@ -13,6 +13,7 @@ import dataclasses
 import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ....plan.expr import Column
 from ....storage.columns.cache import (
     NO_ENCODING,
     TableScan,
+    encoded_key,
     kernel_key,
     part_of,
     plain_key,
@@ -41,6 +43,7 @@ from ..sort.text_order import numbered, sorted_rows
 from ..table import from_numpy, validity
 from .scan import DEVICE, read_columns
 
+ID = attrgetter("id")
 # Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
 Encoded = tuple[dict[str, EncodedColumn], list[str]]
 
@@ -56,6 +59,7 @@ class EncodedScan:
         self, scan: TableScan, found: dict[str, EncodedColumn], refused: set[str], context: Context
     ) -> None:
         self.scan, self._found, self._refused, self._context = scan, found, refused, context
+        self._sources = dict(zip(map(ID, scan.made), scan.sources, strict=True))
         self.loading = 0.0
 
     @property
@@ -64,36 +68,34 @@ class EncodedScan:
 
     def __getitem__(self, column: Column) -> EncodedColumn:
         """Return a column; raises `NotFusable` for one that has no encoding."""
-        source = self.source(column)
+        source = self._sources[column.id]
         if not self._is_known(source):
-            self._look_for(column, source)
+            self._look_for([source])
             if not self._is_known(source):
                 self.load([(column, source)])
         if source in self._refused:
             raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
         return self._found[source]
 
-    def held(self, column: Column) -> EncodedColumn | None:
-        """Return a column if it is encoded already."""
-        source = self.source(column)
-        if not self._is_known(source):
-            self._look_for(column, source)
-        return self._found.get(source)
+    def held(self, columns: Collection[Column]) -> list[EncodedColumn | None]:
+        """Return columns, those that are encoded already."""
+        sources = [self._sources[column.id] for column in columns]
+        missing = [s for s in sources if s not in self._found and s not in self._refused]
+        if missing:
+            self._look_for(missing)
+        return [*map(self._found.get, sources)]
 
     def _is_known(self, source: str) -> bool:
         return source in self._found or source in self._refused
 
-    def _look_for(self, column: Column, source: str) -> None:
-        found, refused = _cached(part_of(self.scan, [(column, source)]), self._context)
+    def _look_for(self, sources: Sequence[str]) -> None:
+        found, refused = _cached(self.scan, sources, self._context)
         self._found |= found
         self._refused |= refused
 
     def plain(self, columns: Collection[Column]) -> TableScan:
         """Return the scan of some columns as they are, of the same rows as the encoded ones."""
         return part_of(self.scan, [pair for pair in _pairs(self.scan) if pair[0] in columns])
-
-    def source(self, column: Column) -> str:
-        return self.scan.sources[self.scan.made.index(column)]
 
     def load(self, missing: Sequence[tuple[Column, str]]) -> None:
         """Bring columns into the cache."""
@@ -113,11 +115,11 @@ def encoded_scan(scan: TableScan, wanted: Collection[Column], context: Context) 
     of all rows then.
     """
     first = part_of(scan, [(c, s) for c, s in _pairs(scan) if c in wanted])
-    found, refused = _cached(first, context)
+    found, refused = _cached(first, first.sources, context)
     count = len(set(first.sources))
     if isinstance(scan, p.ParquetScan) and row_groups(scan) and len(found) + len(refused) < count:
         every = dataclasses.replace(scan, selection=None)
-        whole, none = _cached(part_of(every, _pairs(first)), context)
+        whole, none = _cached(every, first.sources, context)
         if len(whole) + len(none) == count:
             scan, found, refused = every, whole, none
     made = EncodedScan(scan, found, refused, context)
@@ -127,7 +129,7 @@ def encoded_scan(scan: TableScan, wanted: Collection[Column], context: Context) 
 
 def encode_columns(scan: TableScan, context: Context) -> None:
     """Bring all columns of a scan into the cache: encoded, and as they are where they have no encoding."""
-    found, refused = _cached(scan, context)
+    found, refused = _cached(scan, scan.sources, context)
     plain = {s for s in refused if context.cache.get(plain_key(scan, s, DEVICE)) is not None}
     missing = [pair for pair in _pairs(scan) if pair[1] not in found and pair[1] not in plain]
     for _ in _encode(scan, missing, context):
@@ -188,13 +190,16 @@ def row_count(scan: TableScan) -> int:
     return sum(table.group_rows[part.file][group] for part in parts for group in part.groups)
 
 
-def _cached(scan: TableScan, context: Context) -> tuple[dict[str, EncodedColumn], set[str]]:
-    """Return the columns of a scan that the cache has encoded, and those of which it knows that they have no encoding."""
-    lift(scan, scan.sources, DEVICE, context)
+def _cached(
+    scan: TableScan, sources: Sequence[str], context: Context
+) -> tuple[dict[str, EncodedColumn], set[str]]:
+    """Return columns of a scan that the cache has encoded, and those of which it knows that they have no encoding."""
+    lift(scan, sources, DEVICE, context)
     found: dict[str, EncodedColumn] = {}
     refused = set()
-    for source in dict.fromkeys(scan.sources):
-        held = context.cache.get(kernel_key(scan, source, DEVICE))
+    identity, rows = scan.table.identity, row_groups(scan)
+    for source in dict.fromkeys(sources):
+        held = context.cache.get(encoded_key(identity, rows, source, DEVICE))
         if held is NO_ENCODING:
             refused.add(source)
         elif held is not None:

@@ -175,7 +175,8 @@ def _result(
     arrays = sink.accumulators(words)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         return MANY
-    return on_host(*result_registers(main, arrays))
+    results, length = result_registers(main, arrays)
+    return on_host(dict(results), length)
 
 
 def _ascending(rows: plc.Column) -> plc.Column:
