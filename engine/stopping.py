@@ -236,7 +236,7 @@ def current() -> Stop | None:
 def check() -> None:
     """Raise when what this thread works for is to end."""
     stop = _of_thread.stop
-    if stop is not None:
+    if stop is not None and (stop.asked or stop.limit is not None):
         stop.check()
 
 
@@ -244,7 +244,8 @@ def advance(count: int) -> None:
     """Note that so many rows of a stage are done, and raise when what this thread works for is to end."""
     stop = _of_thread.stop
     if stop is not None:
-        stop.check()
+        if stop.asked or stop.limit is not None:
+            stop.check()
         if stop.progress is not None:
             stop.progress.advance(count)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from math import prod
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 from ..plan.expr import AggregateCall, Column, Expr
 from ..plan.physical import Physical
@@ -104,7 +103,7 @@ class Program:
     functions: tuple[DeviceFunction, ...] = ()  # in Python, compiled
     kept_keys: tuple[KeptKey, ...] = ()  # by which a target may leave out rows before it loads them
 
-    @property
+    @cached_property
     def selects(self) -> bool:
         """Whether it says of each row whether it is in."""
         return not (self.rows_out or self.accumulators or self.index is not None)
@@ -150,13 +149,14 @@ class Program:
 
 def once(make: Callable[[Program], Found]) -> Callable[[Program], Found]:
     """Have a function of a program look at each program once, however many ask: the answer is kept as long as the program is."""
-    found: WeakKeyDictionary[Program, tuple[Found]] = WeakKeyDictionary()
+    name = f"{make.__module__}.{make.__qualname__}"
 
     @wraps(make)
     def remembered(program: Program) -> Found:
-        known = found.get(program)
-        if known is None:
-            known = found[program] = (make(program),)
-        return known[0]
+        kept = program.__dict__
+        if name not in kept:
+            kept[name] = make(program)
+        found: Found = kept[name]
+        return found
 
     return remembered

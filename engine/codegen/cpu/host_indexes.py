@@ -31,7 +31,8 @@ def build(
     """
     index = program.index
     assert index is not None
-    memory.update({b.name: _allocated(b) for b in index.buffers})
+    for buffer in index.buffers:
+        memory[buffer.name] = _allocated(buffer)
     threads = 1 if deterministic else threads
     outcome = run(kernel, program, columns, rows, threads, memory=memory, kept=kept)
     state = np.concatenate(outcome.arrays)

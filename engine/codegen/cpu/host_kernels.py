@@ -161,8 +161,9 @@ def _function(file: KernelFile, has_loops: bool) -> HostFunction:
 
 def _arguments(program: Program, columns: Sequence[np.ndarray], memory: Memory) -> list[Argument]:
     """What a kernel takes between its range of rows and its results."""
-    buffers = [memory[b.name] for b in program.buffers]
-    return [*columns, *buffers, *program.constants]
+    if not program.buffers:
+        return [*columns, *program.constants]
+    return [*columns, *[memory[buffer.name] for buffer in program.buffers], *program.constants]
 
 
 def run(
@@ -187,7 +188,7 @@ def run(
     hashed = program.grouping is not None and program.grouping.hashed
     if kept is not None:
         over = kept.only(over, hashed)
-    ranges = list(pairwise(_row_bounds(rows, threads, deterministic, kept)))
+    ranges = ranges_of(rows, threads, kept, deterministic)
     directory = kernel.file.directory
     if hashed:
         return _run_hashed(over, program, ranges, directory, ask)
@@ -334,20 +335,20 @@ def _run_hashed(
     return Outcome(arrays, any(one.doubt for one in found), numbers)
 
 
-def ranges_of(rows: int, threads: int, kept: KeptRows | None = None) -> list[tuple[int, int]]:
+def ranges_of(
+    rows: int, threads: int, kept: KeptRows | None = None, deterministic: bool = False
+) -> list[tuple[int, int]]:
     """Return the ranges that make up all rows, or those that are kept, one for each thread that they are worth."""
-    return list(pairwise(_row_bounds(rows, threads, False, kept)))
+    if kept is None and rows < ROWS_A_RANGE:
+        return [(0, rows)]
+    if kept is not None:
+        return list(pairwise(kept.bounds(_bounds(kept.count, threads, deterministic))))
+    return list(pairwise(_bounds(rows, threads, deterministic)))
 
 
 def each_range(work: Callable[[tuple[int, int]], Result], rows: int, threads: int) -> list[Result]:
     """Do work for ranges that make up all rows, on threads; return what came of each."""
     return _each(work, ranges_of(rows, threads))
-
-
-def _row_bounds(rows: int, threads: int, deterministic: bool, kept: KeptRows | None) -> list[int]:
-    if kept is None:
-        return _bounds(rows, threads, deterministic)
-    return kept.bounds(_bounds(kept.count, threads, deterministic))
 
 
 def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
@@ -368,7 +369,15 @@ def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
 def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:
     """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
     integers, floats, wide = _identities(program)
-    return _filled(*integers, groups, wide), _filled(*floats, groups, wide)
+    filled: list[np.ndarray] = []
+    for identities, any_set in (integers, floats):
+        shape = (groups, len(identities)) if wide else (len(identities), groups)
+        made = np.zeros(shape, identities.dtype)  # memory that is not touched costs nothing
+        rows = made.T if wide else made
+        if any_set:
+            rows[:] = identities[:, None]
+        filled.append(rows)
+    return filled[0], filled[1]
 
 
 Identities = tuple[np.ndarray, bool]  # of accumulators, and whether any is not 0
@@ -382,12 +391,3 @@ def _identities(program: Program) -> tuple[Identities, Identities, bool]:
     wide = emit_cpu.is_wide(program)
     starts = np.array(integers, np.int64), np.array(floats, np.float64)
     return (starts[0], any(integers)), (starts[1], any(floats)), wide
-
-
-def _filled(identities: np.ndarray, any_set: bool, groups: int, wide: bool) -> np.ndarray:
-    shape = (groups, len(identities)) if wide else (len(identities), groups)
-    made = np.zeros(shape, identities.dtype)  # memory that is not touched costs nothing
-    filled = made.T if wide else made
-    if any_set:
-        filled[:] = identities[:, None]
-    return filled

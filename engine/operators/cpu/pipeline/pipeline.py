@@ -19,7 +19,7 @@ from ....codegen.cpu.kept_rows import KeptRows, kept_rows, zones_with
 from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.listing import operations
 from ....codegen.loop import Machine, Number
-from ....codegen.program import Program
+from ....codegen.program import Program, once
 from ....codegen.ranges import I64_MAX
 from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
@@ -92,6 +92,7 @@ class PreparedPipeline:
     kernels: Kernels
     codes: Future[tuple[None, Origin]]
     receipt: PipelineReceipt
+    are_loaded: bool = False
 
 
 class Attempt:
@@ -115,7 +116,8 @@ class Attempt:
         known = kernels.known
         self._leaves = leaves = self._leaves_of(known.wanted)
         if leaves.find(known):
-            return leaves.fits(known.other_uses, known.other_rows)
+            others, rows = known.other_uses, known.other_rows
+            return not (others or rows) or leaves.fits(others, rows)
         if not leaves.fits(known.uses, known.rows):
             return False
         kernels.known = leaves.renewed(known)
@@ -136,8 +138,10 @@ class Attempt:
         return PreparedPipeline(known, kernels, codes, receipt)
 
     def load(self, kernels: PreparedPipeline) -> None:
-        for function in kernels.kernels.functions:
-            function.load()
+        if not kernels.are_loaded:
+            for function in kernels.kernels.functions:
+                function.load()
+            kernels.are_loaded = True
 
     def launch(self, kernels: PreparedPipeline) -> Done[Table] | Retry | Void:
         node, leaves, context = self._node, self._leaves, self._context
@@ -287,11 +291,17 @@ def _rows_with_keys(
 
 def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
     """The most rows of a group, where sums may not be exact for so many; counts always are."""
-    counts = (Number(1, Machine.I64), Number(0, Machine.I64))
-    sums = (a for a in made.accumulators if a.fold == "add" and a.machine is Machine.I64)
-    if made.counted is None or not made.repeats or all(a.term in counts for a in sums):
+    if made.counted is None or not made.repeats or not _sums(made):
         return 0
     return int(outcome.arrays[made.counted].max(initial=0))
+
+
+@once
+def _sums(made: Program) -> bool:
+    """Whether an accumulator sums integers, other than a count."""
+    counts = (Number(1, Machine.I64), Number(0, Machine.I64))
+    sums = (a for a in made.accumulators if a.fold == "add" and a.machine is Machine.I64)
+    return not all(a.term in counts for a in sums)
 
 
 def _main(
