@@ -8,6 +8,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from .sql import NamedPiece, TextShape, TextSlots
 
 Parameters = Sequence[object] | Mapping[str, object] | None
+IS_CURRENT = methodcaller("is_current")
 KEPT_PLANS = 512
 KEPT_VARIANTS = 8  # plans of one shape
 
@@ -64,7 +67,7 @@ class CachedPlan:
 
     def stale_tables(self) -> list[ParquetTable]:
         """Return the tables whose files have changed since they were opened."""
-        return [t for t in self.files if not t.is_current()]
+        return list(filterfalse(IS_CURRENT, self.files))
 
     def replace_tables(self, replacements: Mapping[CatalogTable, ParquetTable]) -> None:
         """Read other tables from now on; columns keep their ids, and the query is planned anew."""
@@ -193,7 +196,7 @@ class PlanCache:
         """
         if not isinstance(text, str):
             raise TypeMismatch(f"SQL is given as a str, not as {type(text).__name__}.")
-        found = self._find((text, _parameters_key(params)))
+        found = self._find(text if params is None else (text, _parameters_key(params)))
         if found is not None or not self._serves_shapes:
             return found, None
         from .sql import text_shape
@@ -203,7 +206,8 @@ class PlanCache:
 
     def keep_text(self, text: str, params: Parameters, prepared: CachedPlan, version: int) -> None:
         """Keep what was bound with `version` of the catalog, unless that has changed since."""
-        self._keep((text, _parameters_key(params)), prepared, version)
+        key = text if params is None else (text, _parameters_key(params))
+        self._keep(key, prepared, version)
 
     def _find_shape(
         self, shape: TextShape, params: Parameters, settings: Settings
@@ -285,10 +289,8 @@ class PlanCache:
             self._version, self._day = self._catalog.version, day
 
 
-def _parameters_key(params: Parameters) -> Hashable:
+def _parameters_key(params: Mapping[str, object] | Sequence[object]) -> Hashable:
     """Return a key that differs whenever the bound plan could: 1, 1.0, TRUE and '1' are four."""
-    if params is None:
-        return None
     if isinstance(params, Mapping):
         return tuple((name, type(v), _value_key(v)) for name, v in params.items())
     listed = hasattr(params, "__len__") and hasattr(params, "__getitem__")

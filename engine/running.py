@@ -137,7 +137,8 @@ class QueryRunner:
         return retried_deeply(partial(self._run, prepared, work))
 
     def _run(self, prepared: CachedPlan, work: Callable[[Stop], T]) -> T:
-        self.catalog.check_transaction()
+        if self.catalog.failed:
+            self.catalog.check_transaction()
         outer = current()
         try:
             if outer is not None and outer in self._running:  # stopped together with what asks

@@ -128,7 +128,7 @@ def _run_node(node: Physical, run: Run) -> None:
     counted = run.context.host_values
     before = dict(counted) if counted else NOTHING
     start = time.perf_counter()
-    children = run.chains.inputs(node)
+    children = run.chains.inputs(node) if run.chains.ends else node.children
     try:
         table = _run_within_memory(node, children, run)
         if run.options.timed:
@@ -160,7 +160,9 @@ def _run_within_memory(node: Physical, inputs: tuple[Physical, ...], run: Run) -
     if run.held.spilled and isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
     try:
-        return _run_operator_or_chain(node, inputs, run)
+        if run.chains.ends:
+            return _run_operator_or_chain(node, inputs, run)
+        return _run_operator(node, inputs, run.held.tables, run)
     except MemoryError:
         if not isinstance(node, HashJoin) and not run.held.waiting(node.device, inputs):
             raise
@@ -175,17 +177,17 @@ def _run_within_memory(node: Physical, inputs: tuple[Physical, ...], run: Run) -
 def _run_operator_or_chain(
     node: Physical, children: tuple[Physical, ...], run: Run
 ) -> BackendTable:
-    tables = run.held.tables
-    inputs = tuple([tables[id(child)] for child in children])
-    if run.chains.ends:
-        if (chain := run.chains.streamed.get(id(node))) is not None:
-            return _run_in_chunks(node, chain, run)
-        if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
-            return _pull_first_rows(node, chain, run)
-    return _run_operator(node, inputs, run)
+    if (chain := run.chains.streamed.get(id(node))) is not None:
+        return _run_in_chunks(node, chain, run)
+    if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
+        return _pull_first_rows(node, chain, run)
+    return _run_operator(node, children, run.held.tables, run)
 
 
-def _run_operator(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
+def _run_operator(
+    node: Physical, children: tuple[Physical, ...], tables: Mapping[int, BackendTable], run: Run
+) -> BackendTable:
+    inputs = tuple(map(tables.__getitem__, map(id, children)))
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is not None:
         return operator(node, inputs, run.context)
@@ -223,7 +225,8 @@ def _pull_first_rows(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable
 def _run_below(node: Physical, tables: dict[int, BackendTable], run: Run) -> BackendTable:
     """Run what is below a limit as if it were not there; `tables` are those that are complete."""
     if id(node) not in tables:
-        inputs = tuple(_run_below(child, tables, run) for child in node.children)
+        for child in node.children:
+            _run_below(child, tables, run)
         run.context.check()
-        tables[id(node)] = _run_operator(node, inputs, run)
+        tables[id(node)] = _run_operator(node, node.children, tables, run)
     return tables[id(node)]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryBudget", "ask_for_answer", "host_memory", "out_of_memory", "readable"]
 
 
+LITTLE = 1 << 16  # bytes that no host lacks, for which nobody is asked without a limit
 LARGE = 1 << 28  # bytes that are asked for without a limit, from which the host is asked too
 
 
@@ -53,7 +54,8 @@ class MemoryBudget:
 
     def ask(self, node: Physical, nbytes: int) -> None:
         """Raise `MemoryError` when a node must not take so many bytes; without a limit, when the host has not so many."""
-        self.ask_on(node.device, nbytes)
+        if self.limit is not None or nbytes >= LITTLE:
+            self.ask_on(node.device, nbytes)
 
     def ask_on(self, device: Device, nbytes: int) -> None:
         """Do so for bytes of a device."""

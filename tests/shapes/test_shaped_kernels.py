@@ -163,7 +163,7 @@ def test_kernels_that_run_while_a_text_is_planned(
     assert_same_as_duckdb(query, TABLES, connection=connection)
 
 
-MOST = 2.1  # times the calls of a repeated text; where kernels are generated anew it is 6 to 10
+MOST = 3_500  # calls more than for the repeated texts; where kernels are generated anew it is 13,000 and more
 
 
 def test_new_constants_take_few_calls(tpch_tables: dict[str, Path]) -> None:
@@ -178,4 +178,4 @@ def test_new_constants_take_few_calls(tpch_tables: dict[str, Path]) -> None:
                 taken = calls_of(run)
                 if stream == 2:
                     new, again = new + taken, again + calls_of(run)
-    assert new < MOST * again
+    assert new < again + MOST, (new, again)

@@ -112,16 +112,16 @@ class ColumnCache:
 
     def still_there(self, device: str, known: Sequence[tuple[CacheKey, ref[T]]]) -> list[T] | None:
         """Return the very values that keys of a device had, which are marked as read, as by `get`; None where one is gone."""
-        values = [value for _, kept in known if (value := kept()) is not None]
-        if len(values) < len(known):
-            return None
+        values = []
         with self._lock:
             entries = self._entries.setdefault(device, OrderedDict())
-            for (key, _), value in zip(known, values, strict=True):
-                if key not in entries or (entry := entries[key]).value is not value:
+            for key, kept in known:
+                value = kept()
+                if value is None or key not in entries or entries[key].value is not value:
                     return None
                 entries.move_to_end(key)
-                entry.hits += 1
+                entries[key].hits += 1
+                values.append(value)
         return values
 
     def holds(self, key: CacheKey) -> bool:
