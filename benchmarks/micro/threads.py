@@ -4,6 +4,10 @@
 
 Each thread asks all 22 queries in an order of its own, over and over.  Answers are compared with those of one thread: rows as sets, numbers
 to nine digits.  The waiting of Q6 is measured alone, and beside seven threads that ask Q9, Q18 and Q21.
+
+With `--lock` each query is asked beside a thread that only counts, in Python.  That thread runs whenever nobody else holds the
+interpreter's lock, so the time in which it does not is that in which the query holds the lock: threads together answer no more queries
+than there are such times in a second.  How often the query sleeps meanwhile says how often it gives the lock away and has to wait for it.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import resource
 import statistics
+import sys
 import threading
 import time
 from pathlib import Path
@@ -24,6 +30,9 @@ from benchmarks import tpch
 from benchmarks.data import tpch_tables
 
 ROUNDS = 4  # before anything is timed
+SWITCH_SECONDS = (
+    2e-5  # for which the counting thread keeps the lock from a query that wants it back
+)
 LONG = ("q09", "q18", "q21")
 SHORT = "q06"
 
@@ -91,6 +100,49 @@ def settled(connection: fuseline.Connection, texts: dict[str, str]) -> dict[str,
     return answers
 
 
+def lock_use(
+    connection: fuseline.Connection, texts: dict[str, str], seconds: float
+) -> dict[str, tuple[float, float]]:
+    """Return for each query the seconds that it holds the interpreter's lock, and how often it waits, the lock or the device for it."""
+    done, counted = threading.Event(), [0.0]
+
+    def count() -> None:
+        while not done.is_set():
+            counted[0] = time.thread_time()
+
+    def waits() -> int:
+        return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+    found = {}
+    before = sys.getswitchinterval()
+    counting = threading.Thread(target=count)
+    counting.start()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        for name, text in texts.items():
+            queries, waited = 0, waits()
+            start, free = time.perf_counter(), counted[0]
+            while time.perf_counter() - start < seconds / len(texts):
+                connection.sql(text).to_arrow()
+                queries += 1
+            held = time.perf_counter() - start - (counted[0] - free)
+            found[name] = held / queries, (waits() - waited) / queries
+    finally:
+        sys.setswitchinterval(before)
+        done.set()
+        counting.join()
+    return found
+
+
+def print_lock_use(found: dict[str, tuple[float, float]]) -> None:
+    for name, (held, waits) in found.items():
+        print(f"{name}: {held * 1e6:7.0f} us with the lock, {waits:5.1f} waits")
+    held, waits = (statistics.fmean(values) for values in zip(*found.values(), strict=True))
+    print(
+        f"mean: {held * 1e6:6.0f} us with the lock, {waits:5.1f} waits: at most {1 / held:.0f} queries a second"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -100,6 +152,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the folder of the tables")
     parser.add_argument("--threads", default="1,4,16", help="counts with commas between")
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument(
+        "--lock", action="store_true", help="measure how long queries hold the lock"
+    )
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     texts = tpch.queries(given.sf)
@@ -108,6 +163,9 @@ def main() -> None:
         connection.read_parquet(path, name)
     answers = settled(connection, texts)
     report: dict[str, Any] = {"threads": {}}
+    if given.lock:
+        report["lock"] = used = lock_use(connection, texts, given.seconds)
+        print_lock_use(used)
     wrong = []
     for count in map(int, given.threads.split(",")):
         asked = Asked(connection, texts, answers)
