@@ -279,7 +279,7 @@ TOPICS = {
     "planner": ("goldens", "random_queries"),
     "sql": ("arguments", "compiled_parser", "ctes", "errors", "expression_values", "group_by", "joins", "mutations", "order_limit",
             "plans", "result_names", "select", "set_operations", "subqueries", "tree_coverage", "tree_grafts", "views"),
-    "storage": ("mutated_files", "opening", "parts"),
+    "storage": ("mutated_files", "mutated_own_files", "opening", "parts"),
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
+from ..storage.private_files import open_plain
 from .durable_files import append, cut, refused, sync_folder, write_new
 
 FORMAT, VERSION = "fuseline database", 1
@@ -39,7 +40,7 @@ class LogSegment:
 
         Raises `FileError` for a damaged line or another version, and `FileNotFoundError` where another segment has replaced it.
         """
-        with self.path.open("rb") as file:
+        with open_plain(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < self.end:
                 raise FileNotFoundError(self.path)

@@ -128,10 +128,9 @@ class FolderDatabase:
                     carry_out(changes, objects, self.place)
             except FileNotFoundError:  # another segment has taken its place
                 continue
-            except PermissionError as error:
-                raise FileError(
-                    f'The catalog "{path}" cannot be read: {error.strerror}.'
-                ) from error
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise FileError(f'The catalog "{path}" cannot be read: {reason}.') from error
             self._publish(objects)
             return log
         raise FileError(f'The catalog of "{self.path}" is replaced all the time: try again.')

@@ -168,7 +168,7 @@ def _comments_of(record: Record) -> Comments:
 
 def _position(change: Record) -> Position:
     last = change["last"]
-    return Position(int(change["following"]), None if last is None else int(last))
+    return Position(_whole(change["following"]), None if last is None else _whole(last))
 
 
 def _key(kind: ObjectKind, schema: str, name: str) -> ObjectKey:
@@ -176,13 +176,20 @@ def _key(kind: ObjectKind, schema: str, name: str) -> ObjectKey:
 
 
 def _tail(change: Record) -> tuple[InlineRows, ...]:
-    return tuple(InlineRows(int(count), str(text)) for count, text in change["rows"])
+    return tuple(InlineRows(_whole(count), str(text)) for count, text in change["rows"])
 
 
 def _file(name: str, size: int, rows: int, checksum: int) -> RowsFile:
     if not NAME.fullmatch(name):
         raise ValueError(name)
-    return RowsFile(name, int(size), int(rows), int(checksum))
+    return RowsFile(name, _whole(size), _whole(rows), _whole(checksum))
+
+
+def _whole(number: object) -> int:
+    """Return a number, of which nothing here is larger than those of 64 bits; raises `ValueError`."""
+    if not isinstance(number, int) or not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(number)
+    return number
 
 
 def _type_record(data_type: DataType) -> Record:

@@ -169,11 +169,12 @@ class InlineRows:
 
     def table(self, fields: Fields) -> pa.Table:
         """Return the rows; raises `FileError` for a text that is not of these columns."""
-        if self._table is None:
-            assert self._text is not None
-            try:
+        try:
+            if self._table is None:
+                assert self._text is not None
                 data = base64.b64decode(self._text, validate=True)
                 self._table = pa.ipc.open_stream(data).read_all()
-            except (ValueError, pa.ArrowException) as error:
-                raise FileError(f"Rows in a catalog cannot be read: {error}.") from error
-        return self._table.rename_columns([name for name, _ in fields]).cast(schema_of(fields))
+                self._table.validate(full=True)  # what Arrow reads it takes at its word
+            return self._table.rename_columns([name for name, _ in fields]).cast(schema_of(fields))
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise FileError(f"Rows in a catalog cannot be read: {error}.") from error

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Literal as OneOf
 
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device
-from ..storage.private_files import make_folder, write_file
+from ..storage.private_files import make_folder, read_file, write_file
 
 FILE = "bandwidth.json"  # device name -> bytes a second, in the kernel cache's directory
 # Seconds of a run that does nothing: launches, threads, the way back of the result
@@ -56,12 +57,14 @@ def measured(directory: Path, name: str, measure: Callable[[], float]) -> float:
 
 def _known(directory: Path, name: str) -> float:
     found = _read(directory / FILE).get(name)
-    return float(found) if isinstance(found, int | float) and found > 0 else 0.0
+    return found if isinstance(found, float) and 0 < found < inf else 0.0
 
 
 def _read(path: Path) -> dict[str, object]:
-    with suppress(OSError, ValueError):
-        stored = json.loads(path.read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, RecursionError):
+        stored = json.loads(
+            read_file(path), parse_int=float
+        )  # which has no number that is too large
         if isinstance(stored, dict):
             return stored
     return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Sequence
@@ -74,6 +75,8 @@ class SpilledFile:
     def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
         """Return the rows of some parts; raises `ExecutionError` where they are not what was written."""
         try:
+            if not stat.S_ISREG(self.path.lstat().st_mode):  # reading a pipe would not end
+                raise ExecutionError(self._refusal("something else is in its place"))
             with pa.OSFile(str(self.path)) as file:
                 wanted = {0, 1, len(self.sections) - 1, *range(first + 1, last + 1)}
                 if not all(self._holds(file, number) for number in wanted):

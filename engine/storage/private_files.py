@@ -13,6 +13,7 @@ from typing import BinaryIO
 MOST_BYTES = 64 << 20  # of a file that is read
 _WRITABLE_BY_OTHERS = 0o022
 _OPEN_TO_OTHERS = 0o077
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class NotPrivate(OSError):
@@ -54,18 +55,22 @@ def open_file(
     path: Path, owners: tuple[int, ...] | None = None, secret: bool = False, touch: bool = False
 ) -> Iterator[BinaryIO]:
     """Open a file of any size as `read_file` does."""
-    # A pipe in its place must not keep this waiting
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotPrivate(f"{path} is no file of ours")
+    with open_plain(path) as file:
         refused = _OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS
-        _check(path, found, owners or (os.geteuid(),), refused)
+        _check(path, os.fstat(file.fileno()), owners or (os.geteuid(),), refused)
         if touch:
             with suppress(OSError):
-                os.utime(handle)
+                os.utime(file.fileno())
         yield file
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file of anybody's that is no link; raises `NotPrivate` for a pipe, which would keep its reader waiting, or a device."""
+    file = os.fdopen(os.open(path, _TO_READ), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotPrivate(f"{path} is no file of ours")
+    return file
 
 
 def _check(path: Path, found: os.stat_result, owners: tuple[int, ...], refused: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -118,3 +119,26 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(folder: Path, tmp_path: P
     path.symlink_to(tmp_path / "elsewhere.parquet")
     with connect(folder) as connection, pytest.raises(FileError, match="damaged"):
         connection.sql("from bad").fetchall()
+
+
+@pytest.mark.parametrize(
+    "replace", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
+)
+def test_what_is_no_file_is_not_read_as_a_catalog(
+    replace: Callable[[Path], object], folder: Path
+) -> None:
+    (log,) = folder.glob("catalog*")
+    log.unlink()
+    replace(log)
+    with pytest.raises(FileError, match=f"{re.escape(str(log))}.*cannot be read"):
+        connect(folder)
+
+
+def test_counts_in_a_log_have_64_bits(folder: Path) -> None:
+    (log,) = folder.glob("catalog*")
+    texts = [line.partition(b" ")[2] for line in log.read_bytes().splitlines()]
+    larger = [re.sub(rb'"rows":\[\[1,', b'"rows":[[%d,' % 10**25, text) for text in texts]
+    assert larger != texts
+    log.write_bytes(b"".join(b"%08x %s\n" % (commit_log.zlib.crc32(t), t) for t in larger))
+    with pytest.raises(FileError, match="a change that cannot be read"):
+        connect(folder)

@@ -296,11 +296,12 @@ def main(seed: int, first: int, count: int, by_reference: bool) -> None:
                 found: list[str] = list(_tried(references(path)))
             else:
                 found = list(outcomes(path, "always" if number % 40 == 0 else "never"))
-            # Not ru_maxrss, which begins with the memory of the process that started this one
-            peak = (
-                int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
-            )
-            print(f"{number} {json.dumps([found, peak])}", flush=True)
+            print(f"{number} {json.dumps([found, peak_megabytes()])}", flush=True)
+
+
+def peak_megabytes() -> int:
+    """Return the most memory of this process so far: not ru_maxrss, which begins with that of the process that started this one."""
+    return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
 
 
 if __name__ == "__main__":

@@ -33,22 +33,23 @@ class Found:
     peak: int = 0
 
 
-def read_all(seed: int, first: int, count: int, *how: str) -> Found:
+def read_all(
+    seed: int, first: int, count: int, *how: str, program: str = "tests.storage.mutated_files"
+) -> Found:
     """Read files in processes: behind one that ends or hangs comes another."""
     found, following, end = Found(), first, first + count
     while following < end:
-        reached = _read_some(found, seed, following, end - following, *how)
+        numbers = map(str, (seed, following, end - following))
+        reached = _read_some(found, following, [program, *numbers, *how])
         if reached < end:
             found.crashed.append(reached)
         following = reached + 1
     return found
 
 
-def _read_some(found: Found, seed: int, first: int, count: int, *how: str) -> int:
+def _read_some(found: Found, first: int, program: list[str]) -> int:
     """Return the number of the file at which a process ended, or the one behind the last."""
-    command = [
-        sys.executable, "-m", "tests.storage.mutated_files", *map(str, (seed, first, count)), *how,
-    ]  # fmt: skip
+    command = [sys.executable, "-m", *program]
     lines: queue.Queue[str | None] = queue.Queue()
     with subprocess.Popen(
         command,

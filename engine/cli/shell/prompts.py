@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
-    from prompt_toolkit.history import FileHistory, History
+    from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     from .run_answers import ShellState
@@ -54,14 +55,16 @@ def make_private(path: Path) -> bool:
     """Make a file that only its user may read, or take the right from others; False where that cannot be."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         try:
-            os.fchmod(handle, 0o600)
+            is_file = stat.S_ISREG(os.fstat(handle).st_mode)  # of a pipe no reader sees the end
+            if is_file:
+                os.fchmod(handle, 0o600)
+            return is_file
         finally:
             os.close(handle)
     except OSError:
         return False
-    return True
 
 
 class PlainPrompt:
@@ -72,7 +75,8 @@ class PlainPrompt:
         with contextlib.suppress(ImportError, OSError):
             import readline
 
-            readline.read_history_file(history)
+            if make_private(history):
+                readline.read_history_file(history)
 
     def read(self, state: ShellState, continued: bool) -> str:
         try:
@@ -100,9 +104,12 @@ def _forget_last_line() -> None:
         readline.remove_history_item(readline.get_current_history_length() - 1)
 
 
-def _file_history(path: Path) -> FileHistory:
-    """Return a history in a file, which keeps no statement that has what a secret hides."""
-    from prompt_toolkit.history import FileHistory
+def kept_history(path: Path) -> History:
+    """Return a history in a file, if it can be kept there, without statements that have what a secret hides."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    if not make_private(path):
+        return InMemoryHistory()
 
     class WithoutSecrets(FileHistory):
         def store_string(self, string: str) -> None:
@@ -117,14 +124,12 @@ class ToolkitPrompt:
 
     def __init__(self, history: Path) -> None:
         from prompt_toolkit import PromptSession
-        from prompt_toolkit.history import InMemoryHistory
         from prompt_toolkit.lexers import PygmentsLexer
         from pygments.lexers.sql import SqlLexer
 
-        kept: History = _file_history(history) if make_private(history) else InMemoryHistory()
         self._state: ShellState | None = None
         self._session: PromptSession[str] = PromptSession(
-            history=kept,
+            history=kept_history(history),
             lexer=PygmentsLexer(SqlLexer),
             completer=_completer(self),
             complete_while_typing=False,

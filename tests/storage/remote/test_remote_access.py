@@ -272,9 +272,9 @@ def test_globs_are_read_as_by_the_shell(glob, yes, no) -> None:
 
 def test_the_history_of_the_shell_keeps_no_secret(tmp_path) -> None:
     pytest.importorskip("prompt_toolkit", reason="the extra shell is not installed")
-    from fuseline.cli.shell.prompts import _file_history
+    from fuseline.cli.shell.prompts import kept_history
 
-    kept = _file_history(tmp_path / "history")
+    kept = kept_history(tmp_path / "history")
     for text in (
         "select 1",
         "create secret (type s3,\n key_id 'a', secret 'hush')",
