@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from .expr import Value
@@ -13,6 +13,7 @@ class ColumnStatistics:
     """Facts about one column; None means unknown.  `low` and `high` are bounds, not necessarily present values.
 
     `likely_distinct` and `likely_sorted` are no facts: guesses, for estimates alone, the second that values ascend with the rows.
+    So is what `comes_again` finds in some rows: that text will be a dictionary though no dictionary is in the files.
     """
 
     low: Value = None
@@ -22,6 +23,7 @@ class ColumnStatistics:
     unique: bool | None = None
     likely_distinct: int | None = None
     likely_sorted: bool = False
+    comes_again: Callable[[], bool] = field(default=bool, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

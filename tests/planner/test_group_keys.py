@@ -163,3 +163,19 @@ def test_a_distinct_union_is_made_of_distinct_values(
     query = "select n from t union select v % 7 from other union select year(d) from t"
     assert len(keys_of(connection, query)) >= 2
     same(query, tables, connection, backend)
+
+
+def test_text_without_a_dictionary_that_comes_again_is_grouped_by_a_kernel(
+    tmp_path: Path, backend: str
+) -> None:
+    """As item ids of DuckDB's files, of which each has two rows."""
+    ids = [None if n % 97 == 0 else f"item {n * 7919 % 9000}" for n in range(18_000)]
+    draw = np.random.default_rng(5)
+    items, sales = tmp_path / "items.parquet", tmp_path / "sales.parquet"
+    pq.write_table(pa.table({"k": np.arange(18_000), "id": ids}), items, use_dictionary=False)
+    pq.write_table(pa.table({"i": draw.integers(0, 18_000, 50_000), "v": np.arange(50_000)}), sales)
+    query = "SELECT id, sum(v), count(*) FROM sales JOIN items ON i = k GROUP BY id ORDER BY ALL"
+    tables = {"items": items, "sales": sales}
+    with connected(tables, backend, fuse="always") as opened:
+        assert keys_of(opened, query) == [["id"]]
+        same(query, tables, opened, backend)

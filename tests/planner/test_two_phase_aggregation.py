@@ -17,7 +17,7 @@ from fuseline.planner.pipelines.group_keys import SMALL_TABLE
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
 
-KEYS = SMALL_TABLE + 1
+KEYS = 2 * SMALL_TABLE
 
 
 @pytest.fixture(scope="module")

@@ -57,3 +57,34 @@ def test_row_groups_that_follow_one_another(
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet", row_group_size=2)
     found = ParquetTable.open([str(tmp_path / "x.parquet")])
     assert found.statistics().columns["x"].likely_sorted is expected
+
+
+def comes_again(path: Path, values: list[object], **options: object) -> bool:
+    pq.write_table(pa.table({"x": values}), path / "x.parquet", **options)
+    return ParquetTable.open([str(path / "x.parquet")]).statistics().columns["x"].comes_again()
+
+
+IDS = [f"id {n * 7919 % 30_000}" for n in range(60_000)]
+
+
+def test_text_that_comes_again_though_files_have_no_dictionary(tmp_path: Path) -> None:
+    assert comes_again(tmp_path, [*IDS, None], use_dictionary=False)
+    # A dictionary that grew too large
+    assert comes_again(tmp_path, [None, *IDS], dictionary_pagesize_limit=10_000)
+
+
+@pytest.mark.parametrize(
+    "values", [[f"key {n}" for n in range(60_000)], [n // 2 for n in range(60_000)], [], [None]]
+)
+def test_what_does_not_come_again_or_is_no_text(tmp_path: Path, values: list[object]) -> None:
+    assert not comes_again(tmp_path, values, use_dictionary=False)
+
+
+def test_rows_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
+    """The query that reads them tells what is wrong."""
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"x": IDS}), path, use_dictionary=False, compression="zstd")
+    data = bytearray(path.read_bytes())
+    data[100:2000] = bytes(1900)
+    path.write_bytes(data)
+    assert not ParquetTable.open([str(path)]).statistics().columns["x"].comes_again()

@@ -75,15 +75,16 @@ def _is_whole(expr: Expr, known: RelationEstimate) -> bool:
 
 
 def has_no_numbers(chain: Physical, column: Column) -> bool:
-    """Whether a column is strings that a file keeps in no dictionary, as it would if they came again."""
+    """Whether a column is strings of which files keep no dictionary, and whose values do not come again either."""
     if column.type.kind is not Kind.VARCHAR:
         return False
     for leaf in leaves(chain):
         if isinstance(leaf, ParquetScan) and column in leaf.made:
             statistics = leaf.table.statistics()
             known = statistics.columns.get(leaf.sources[leaf.made.index(column)])
-            many = (statistics.rows or 0) > SMALL_TABLE
-            return many and known is not None and not (known.distinct or known.likely_distinct)
+            if known is None or known.distinct or known.likely_distinct:
+                return False
+            return (statistics.rows or 0) > SMALL_TABLE and not known.comes_again()
     return False
 
 

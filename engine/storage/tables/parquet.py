@@ -6,7 +6,7 @@ import itertools
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ from .files import (
 from .footers import is_settled, read_footers
 from .hive import FileConstant
 from .other_types import type_in_file
+from .repeated_text import comes_again
 from .schemas import check_options, check_same, constants_of, exposed_names, schemas_of
 from .sizes import ColumnSizes
 
@@ -308,6 +309,7 @@ class ParquetTable:
             known.nulls,
             likely_distinct=chunks.likely_distinct,
             likely_sorted=chunks.likely_sorted,
+            comes_again=partial(comes_again, self, name),
         )
 
     def chunks(self, name: str) -> ColumnChunks:
