@@ -162,9 +162,8 @@ class Fuseline(Engine):
     def receipts(self) -> dict[str, Any]:
         from fuseline.observe.roofline import bound
 
-        plan = self._frame.plan
-        self._connection.run(plan, timed=True)  # finds the kernels
-        profile = self._connection.run(plan, timed=True).profile
+        self._frame.explain("analyze")  # which waits after each node
+        profile = self._frame.profile
         self._bandwidth |= profile.bandwidth
         pipelines = []
         for node in profile.pipelines:

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .errors import DeviceError, InvalidQuery, Unsupported
+from .operators.context import Context, PlanMemory
 from .plan.expr import ColumnRef
 from .plan.physical import ComputeColumns, Device, MemoryScan, ParquetScan, Physical, Transfer
+from .progress.run_progress import Progress
 from .settings import Settings, set_default
 
 if TYPE_CHECKING:
     from .runtime.run import Backend
+    from .stopping import Stop
     from .storage.column_store.column_store import ColumnStore
     from .storage.columns.cache import ColumnCache
 
@@ -132,3 +135,18 @@ def _each(plan: Physical) -> Iterator[Physical]:
             seen.add(id(node))
             stack.extend(node.children)
             yield node
+
+
+def context_of(settings: Settings, cache: ColumnCache, stop: Stop, memory: PlanMemory) -> Context:
+    """Return what operators get in one run under these settings."""
+    return Context(
+        cache,
+        stop.check,
+        settings.threads,
+        settings.cache_dir,
+        settings.fuse,
+        settings.deterministic,
+        settings.memory_limit,
+        memory,
+        progress=stop.progress or Progress(),
+    )

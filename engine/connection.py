@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .frame.cursor import Cursor
     from .frame.frame import Frame
     from .frame.rowset import Rowset
+    from .observe.profile import PlanOrigin
     from .plan.changes.recursion import Recursion
     from .reading import Reading
     from .storage.tables.access import Access
@@ -257,10 +258,16 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         self._check_open()
         return self._runner.read(plan, key)
 
-    def physical(self, plan: Logical, observer: Observer | None = None) -> Physical:
-        """Return the placed physical plan of a query; `observer` gets each step that changed something."""
+    def physical(self, plan: Logical) -> Physical:
+        """Return the placed physical plan that a query runs by."""
+        return self.planned(plan)[0]
+
+    def planned(
+        self, plan: Logical, key: object = None, observer: Observer | None = None
+    ) -> tuple[Physical, PlanOrigin]:
+        """Return the plan that a query runs by, and whose it is; with `observer` it is planned once more, which gives that each step that changed something."""
         self._check_open()
-        return self._runner.physical(plan, observer)
+        return self._runner.planned(plan, key, observer)
 
     def kept(
         self, name: str, plan: Logical, key: object = None, columns: Sequence[str] = ()
@@ -289,10 +296,6 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
 
     def runs_on(self, runner: object) -> bool:
         return self._runner is runner
-
-    def known_plan(self, text: str) -> CachedPlan | None:
-        """Return the plan that is known of a text, or of another one of its shape."""
-        return self._runner.plans.find(text, None, self.settings)[0]
 
     def interrupt(self) -> None:
         """Stop what other threads run on this connection, or plan or fetch: there it raises `Interrupted`."""

@@ -80,6 +80,12 @@ class FuselineError(Exception):
                 self.span = self._place(text, self.span)
         return self
 
+    def with_whole_text(self, text: str, start: int) -> None:
+        """Show the place in a text, where it is in the part from `start` on that was asked by itself."""
+        span = self.span
+        if span is not None and span.view is None and self.text == redacted(text[start:]):
+            self.span, self.text = Span(span.start + start, span.end + start), redacted(text)
+
     def _place(self, text: str, span: Span) -> Span:
         return balanced(text, span)
 

@@ -8,6 +8,7 @@ from .answers import Answer, Columns, counted, done, table_of
 from .catalog import View
 from .change_tables import Changed, changed, numbered_rows
 from .errors import InvalidQuery, TransactionError, printable
+from .import_ahead import frame_class
 from .plan.changes.catalog_objects import is_left
 from .plan.changes.database_changes import DatabaseStatement
 from .plan.changes.stand_in import filled
@@ -39,6 +40,7 @@ from .storage.tables.memory_table import MemoryTable
 
 if TYPE_CHECKING:
     from .connection import Connection
+    from .plan.logical import Logical
 
 EXPLANATION: Columns = [("explain_key", VARCHAR), ("explain_value", VARCHAR)]
 
@@ -149,18 +151,21 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
 
 
 def _explain(connection: Connection, statement: Explain) -> Answer:
-    from .observe.explain import explain
-
     plan = statement.query.plan
     if statement.existing is not None:
         table = connection.catalog.table(statement.table)
         assert isinstance(table, Changed), "bound"
         rows = numbered_rows(table.on_host(), statement.existing)
         plan = filled(plan, {statement.existing: rows})
-    if statement.analyze:
-        known = connection.known_plan(statement.text)
-        plan = plan if known is None else known.source
-        key, text = "analyzed_plan", explain(connection, plan, "analyze", known)
-    else:
-        key, text = "physical_plan", explain(connection, plan)
-    return Answer(table_of(EXPLANATION, [(key, printable(text))]), is_asked=True)
+    return explanation(connection, plan, statement.analyze)
+
+
+def explanation(connection: Connection, plan: Logical, analyze: bool, key: object = None) -> Answer:
+    """Return the row of EXPLAIN [ANALYZE]; `key` is what the connection knows of the plan."""
+    frame = frame_class()(connection, plan, key)
+    name, text = (
+        ("analyzed_plan", frame.explain("analyze"))
+        if analyze
+        else ("physical_plan", frame.explain())
+    )
+    return Answer(table_of(EXPLANATION, [(name, printable(text))]), is_asked=True)

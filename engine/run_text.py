@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from .deep import deeply_for
-from .errors import FuselineError, InvalidQuery, NotByRows
+from .errors import FuselineError, InvalidQuery, NotByRows, Span
 from .interop.caller_objects import CallerObjects
 from .plan.logical import Logical
 from .plan.statements import Query, Transaction
@@ -34,11 +34,13 @@ def run_text(
     params: Parameters,
     rows: pa.Table | None = None,
     tables: Mapping[str, Logical] | None = None,
+    analyze: bool | None = None,
 ) -> CachedPlan | Answer:
     """Return the last statement's rows, or for a query what is needed to run it.
 
     With `rows` the text is one INSERT ... VALUES that stores a row for each of them, and `params` are the values of the first;
     raises `NotByRows` for others.  `tables` are plans that the text may name, whatever the catalog has.
+    `analyze` is set for what stands behind EXPLAIN: a query is looked up, or bound and kept, as the text alone is, and no statement is carried out.
     """
     if runner.server and not tables:  # frames' rows are here
         return cast("RemoteRunner", runner).answer_text(text, params, rows)
@@ -52,13 +54,45 @@ def run_text(
     if not runner.catalog.failed and not tables:
         answer, shape = runner.plans.find(text, params, runner.settings)
     if not isinstance(answer, CachedPlan) or answer.stale_tables():
+        if analyze is None and (asked := _explained_text(text)) is not None:
+            return _explain(connection, runner, text, asked, params, tables)
         caller = CallerObjects(connection, runner, sys._getframe(1), tables)
         with runner.stoppable() as stop, caller as objects:
-            work = partial(_bind, connection, runner, text, params, stop, None, objects, shape)
+            given = text, params, stop, None, objects, shape, analyze
+            work = partial(_bind, connection, runner, *given)
             answer = deeply_for(text, work)
     if isinstance(answer, CachedPlan):
         answer.spent = time.perf_counter() - start
     return answer
+
+
+def _explained_text(text: str) -> tuple[str, bool] | None:
+    from .sql import explained_text
+
+    return explained_text(text)
+
+
+def _explain(
+    connection: Connection,
+    runner: QueryRunner,
+    text: str,
+    asked: tuple[str, bool],
+    params: Parameters,
+    tables: Mapping[str, Logical] | None,
+) -> CachedPlan | Answer:
+    """Explain what stands behind EXPLAIN in a text by the plan that it would run by."""
+    from .run_statements import explanation
+
+    query, analyze = asked
+    try:
+        found = run_text(connection, runner, query, params, None, tables, analyze)
+        if isinstance(found, CachedPlan):
+            return explanation(connection, found.source, analyze, found)
+        return found
+    except FuselineError as error:
+        runner.catalog.fail()
+        error.with_whole_text(text, len(text) - len(query))
+        raise
 
 
 def _stored(
@@ -86,9 +120,10 @@ def _bind(
     rows: MemoryTable | None = None,
     objects: CallerObjects | None = None,
     shape: TextShape | None = None,
+    analyze: bool | None = None,
 ) -> CachedPlan | Answer:
     from .run_statements import run_statement
-    from .sql import TextSlots, plan_sql
+    from .sql import TextSlots, explained, plan_sql
 
     catalog = runner.catalog
     version = catalog.version
@@ -112,6 +147,8 @@ def _bind(
                 prepared = partial(new_cached_plan, slots, statement.plan, text, version, is_known)
                 answers.append(stop.anywhere(prepared))
             else:
+                if analyze is not None:
+                    statement = explained(statement, analyze, Span(0, len(text)))
                 runner.admit(statement)
                 answers.append(run_statement(connection, statement))
     except NotByRows:  # nothing has run: the statement is about to, once for each row

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, ref
 
 from . import backends
+from .backends import context_of
 from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
-from .operators.context import Context, PlanMemory
+from .operators.context import PlanMemory
 from .plan.logical import CatalogTable, Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from dask import dataframe as dd
 
-    from .observe.profile import Profile
-    from .storage.columns.cache import ColumnCache
+    from .observe.profile import PlanOrigin, Profile
     from .storage.tables.memory_table import MemoryTable
     from .storage.tables.parquet import ParquetTable
 
@@ -188,16 +188,24 @@ class QueryRunner:
     def admit(self, statement: Statement) -> None:
         """Raise for a statement, other than a query, that is not to be carried out: a server's runner refuses some."""
 
-    def physical(self, plan: Logical, observer: Observer | None) -> Physical:
-        """Return the placed physical plan of a query; `observer` gets each step that changed something."""
+    def planned(
+        self, plan: Logical, key: object, observer: Observer | None
+    ) -> tuple[Physical, PlanOrigin]:
+        """Return the plan that a query runs by, made for its runs where there is none, and whose it is.
+
+        With `observer` it is planned once more, to give that each step that changed something.
+        """
+        start = time.perf_counter()
         with self.stoppable():
-            prepared = self._cached_plan(plan, None)
-            self._refresh(prepared, prepared.stale_tables())
-            return retried_deeply(lambda: self._plan(prepared.plan, observer))
+            prepared = self._cached_plan(plan, key)
+            schedule, is_known = retried_deeply(lambda: self._schedule(prepared))
+            if observer is not None:
+                retried_deeply(lambda: self._plan(prepared.plan, observer))
+            return schedule.plan, prepared.take_planning(is_known, start)[2]
 
     def load(self, plan: Logical) -> None:
         """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
-        scan = backends.table_scan(self.physical(plan, None))
+        scan = backends.table_scan(self.planned(plan, None, None)[0])
         if self.settings.fuse == "never":
             self.run(plan, None, timed=False)
             return
@@ -375,21 +383,6 @@ class QueryRunner:
         )
         backends.check_placement(physical, self.backends, self.settings)
         return physical
-
-
-def context_of(settings: Settings, cache: ColumnCache, stop: Stop, memory: PlanMemory) -> Context:
-    """Return what operators get in one run under these settings."""
-    return Context(
-        cache,
-        stop.check,
-        settings.threads,
-        settings.cache_dir,
-        settings.fuse,
-        settings.deterministic,
-        settings.memory_limit,
-        memory,
-        progress=stop.progress or Progress(),
-    )
 
 
 def _observer(debug: int) -> Observer | None:

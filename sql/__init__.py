@@ -28,10 +28,11 @@ from .binding.scope import Scope, Session
 from .binding.udf.bind_python import is_function
 from .names.reader import quoted
 from .parsing.keywords import RESERVED
-from .parsing.pieces import Piece, first_word, split
+from .parsing.pieces import Piece, explained_text, first_word, split
 from .parsing.statement_end import NamedRelation, ends_statement, relations, unfinished
 from .parsing.text_shape import NamedPiece, TextShape, TextSlots, text_shape
 from .parsing.unread import refusal, refuse_unused
+from .statements.bind_explain import explained
 from .statements.bind_statement import bind_statement, starts_query
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ __all__ = [
     "TextShape",
     "TextSlots",
     "ends_statement",
+    "explained",
+    "explained_text",
     "first_word",
     "is_function",
     "plan_sql",

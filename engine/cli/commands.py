@@ -170,7 +170,8 @@ def explain(
         _check_query(query)
         frame = connection.sql(query)
         if any(files.values()):
-            write_profile_files(connection.run(frame.plan, timed=True).profile, query, files)
+            frame.explain("analyze")
+            write_profile_files(frame.profile, query, files)
         else:
             print(frame.explain("analyze" if analyze else stage.value))
 

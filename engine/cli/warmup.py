@@ -6,11 +6,14 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..connection import Connection
-from ..errors import FuselineError, in_text
+from ..errors import FuselineError
 from ..observe.profile import Profile
-from ..plan.statements import Query
+
+if TYPE_CHECKING:
+    from ..sql import Piece
 
 LABEL_WIDTH = 48
 
@@ -47,23 +50,20 @@ def warm_up(connection: Connection, text: str) -> Iterator[Warmed]:
     for piece in split(text):
         label = _label(piece.sql)
         try:
-            yield from _statement(connection, piece.sql, label)
+            yield from _statement(connection, piece, label)
         except FuselineError as error:
             yield Warmed(label, error=error)
 
 
-def _statement(connection: Connection, text: str, label: str) -> Iterator[Warmed]:
-    from ..run_statements import run_statement
-    from ..sql import plan_sql
+def _statement(connection: Connection, piece: Piece, label: str) -> Iterator[Warmed]:
+    from ..sql import starts_query
 
     start = time.perf_counter()
-    for statement in plan_sql(text, connection.catalog):
-        if isinstance(statement, Query):
-            with in_text(text):
-                profile = connection.run(statement.plan).profile
-            yield _warmed(label, profile, time.perf_counter() - start)
-        else:
-            run_statement(connection, statement)
+    # As its users ask for it: a plan of its shape has other kernels than one of its constants alone
+    frame = connection.sql(piece.sql)
+    frame.to_arrow()
+    if starts_query(piece) or frame.profile.pipelines:
+        yield _warmed(label, frame.profile, time.perf_counter() - start)
 
 
 def _warmed(label: str, profile: Profile, seconds: float) -> Warmed:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from ..backends import context_of
 from ..catalog import Catalog
 from ..deep import retried_deeply
 from ..errors import Unsupported
 from ..frame.frame import Frame
-from ..observe.profile import NodeProfile, Profile, WorkerReceipt
+from ..observe.profile import NodeProfile, PlanOrigin, Profile, WorkerReceipt
 from ..operators import cpu
 from ..operators.cpu.table import Table
 from ..operators.run_unfused import Operators, run_operators
@@ -25,7 +26,7 @@ from ..plan.types import to_arrow
 from ..plan.udf.settled_calls import functions_of
 from ..plan_cache import CachedPlan
 from ..reading import Reading
-from ..running import Observer, QueryRunner, context_of
+from ..running import Observer, QueryRunner
 from ..runtime.memory import MemoryBudget
 from ..runtime.run import NOT_RUN, Result
 from ..runtime.stream import stream_of
@@ -174,11 +175,13 @@ class ClusterRunner(QueryRunner):
         super().configure(new)
         self.crew.configure(new)
 
-    def physical(self, plan: Logical, observer: Observer | None) -> Physical:
-        """Return the plan that the first worker runs."""
-        made, crew = super().physical(plan, observer), self.crew
+    def planned(
+        self, plan: Logical, key: object, observer: Observer | None
+    ) -> tuple[Physical, PlanOrigin]:
+        """Return the plan that the first worker runs, and whose it is."""
+        (made, origin), crew = super().planned(plan, key, observer), self.crew
         placement = crew.placement(self.settings)
-        return whole_plan(made, self.settings, placement, FIRST, crew.size).plan
+        return whole_plan(made, self.settings, placement, FIRST, crew.size).plan, origin
 
     def _settle_functions(self, plan: Logical) -> Logical:
         for function in functions_of(plan):

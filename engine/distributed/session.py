@@ -16,14 +16,20 @@ from weakref import WeakValueDictionary, ref
 import pyarrow as pa
 from distributed import get_worker
 
-from ..backends import cache_limits, column_store, device_memory, load_backends, resolve_device
+from ..backends import (
+    cache_limits,
+    column_store,
+    context_of,
+    device_memory,
+    load_backends,
+    resolve_device,
+)
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
 from ..operators.context import Context, PlanMemory
 from ..plan.physical import ConcatRows
 from ..planner import Claim
-from ..running import context_of
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
 from ..runtime.schedule import Schedule, schedule_of

@@ -40,11 +40,9 @@ def explain(
     rules      the tree after each rule that changed it
     optimized  after the last rule
     physical   algorithms, build sides, devices, and the reason where the device is not the GPU
-    analyze    runs the query: the physical plan with time, rows and bytes of each node, and for each pipeline what its kernel
-               read, how fast, against the bandwidth of the device, and what bounds it
-    all        everything but `analyze`
+    all        these, one below the other
 
-    Raises `UnknownName` for another word.
+    `analyze`, which runs the query, is `analyzed`.  Raises `UnknownName` for another word.
     """
     if not isinstance(stage, str) or stage not in get_args(Stage):
         raise UnknownName(
@@ -53,14 +51,14 @@ def explain(
         )
     if stage == "logical":
         return tree(plan)
-    if stage == "analyze":
-        return analyzed(connection.run(plan, key, timed=True).profile)
+    if stage == "physical":
+        physical, origin = connection.planned(plan, key)
+        whose = f"plan: {PLAN_ORIGINS[origin]}"
+        return "\n".join([tree(physical), *function_lines(physical), whose])
     steps: list[tuple[str, Node]] = []
-    physical = connection.physical(plan, lambda name, node: steps.append((name, node)))
+    physical, _ = connection.planned(plan, key, lambda name, node: steps.append((name, node)))
     logical_steps = [(name, node) for name, node in steps if name != "place"]
     match stage:
-        case "physical":
-            return "\n".join([tree(physical), *function_lines(physical)])
         case "optimized":
             return tree(optimized(plan, logical_steps))
         case "rules":

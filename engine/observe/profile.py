@@ -104,9 +104,9 @@ class WorkerReceipt:
 # Whose plan ran: one made for this run, though one of the same shape was known (`guards`) or not, that of this text, or of another one
 PlanOrigin = OneOf["new", "guards", "text", "shape"]
 PLAN_ORIGINS: Mapping[PlanOrigin, str] = {
-    "new": "made for this run",
-    "guards": "made for this run, since a guard of each known plan of its shape fails for its constants",
-    "text": "that of an earlier run of this text",
+    "new": "made for this text",
+    "guards": "made for this text, since a guard of each known plan of its shape fails for its constants",
+    "text": "known of this text",
     "shape": "that of a text with other constants, whose guards hold for these",
 }
 

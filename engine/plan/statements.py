@@ -45,11 +45,10 @@ class Query:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN [ANALYZE] of a query, of which a plan may be known by its `text`; of one that changes rows, over the `table` for which `existing` stands."""
+    """EXPLAIN [ANALYZE] of a query; of one that changes rows, over the `table` for which `existing` stands."""
 
     query: Query
     analyze: bool
-    text: str
     table: str = ""
     existing: StandIn | None = None
 

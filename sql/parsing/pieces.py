@@ -73,6 +73,15 @@ def first_word(piece: Piece) -> str:
     return found.group(1).upper() if found else ""
 
 
+def explained_text(text: str) -> tuple[str, bool] | None:
+    """Return the text behind EXPLAIN, as it would be asked alone, and whether ANALYZE was there; None for a text that is not one EXPLAIN."""
+    if _EXPLAIN.match(text) is None:
+        return None
+    rest, analyze = split_explain(Piece(text, 0, len(text)))
+    asked = rest.sql[1:] if rest.sql[:1].isspace() else rest.sql
+    return (asked, analyze) if len([*split(asked)]) == 1 else None
+
+
 def split_explain(piece: Piece) -> tuple[Piece, bool]:
     """Return what follows EXPLAIN [ANALYZE] or EXPLAIN (ANALYZE, FORMAT text), and whether ANALYZE was there."""
     found = _EXPLAIN.match(piece.sql)

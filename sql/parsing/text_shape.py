@@ -111,7 +111,9 @@ def text_shape(text: str, params: Parameters) -> TextShape | None:
             literals.append(made)
         key.append(token if made is None else made.type)
         places.append((found.start(), end))
-    if end < len(text) or not key or ";" in key[:-1] or str(key[0]).lower() not in _QUERIES:
+    if key[-1:] == [";"]:
+        key.pop()
+    if end < len(text) or not key or ";" in key or str(key[0]).lower() not in _QUERIES:
         return None
     given = _given(params, len(literals))
     if given is None or len(literals) + len(given.literals) > MOST_SLOTS:

@@ -17,14 +17,11 @@ from fuseline.plan.statements import (
     Update,
 )
 
-from ..parsing.pieces import Piece
 
-
-def explained(statement: Statement, analyze: bool, piece: Piece) -> Explain:
+def explained(statement: Statement, analyze: bool, place: Span) -> Explain:
     """Return what explains a statement; raises `Unsupported` where none of its work is a query, and for ANALYZE of what writes."""
-    place, text = Span(piece.start, piece.end), piece.sql.strip()
     if isinstance(statement, Query):
-        return Explain(statement, analyze, text)
+        return Explain(statement, analyze)
     found = _plan(statement)
     if found is None:
         raise Unsupported("EXPLAIN takes a query, or a statement that writes rows of one.", place)
@@ -33,7 +30,7 @@ def explained(statement: Statement, analyze: bool, piece: Piece) -> Explain:
             "EXPLAIN ANALYZE would write: EXPLAIN shows the statement's plan, and EXPLAIN ANALYZE takes the query in it.",
             place,
         )
-    return Explain(Query(found[0]), False, text, *found[1:])
+    return Explain(Query(found[0]), False, *found[1:])
 
 
 def _plan(statement: Statement) -> tuple[Logical, str, StandIn] | tuple[Logical] | None:

@@ -26,7 +26,7 @@ from fuseline.sql.binding.constants.known_values import known_value
 from ..binding.relations.about_tables import SHOWN, bind_text, summarized
 from ..binding.relations.told_values import setting_shown
 from ..binding.scope import Scope
-from ..parsing.pieces import Piece, first_word, split_explain
+from ..parsing.pieces import Piece, first_word, split, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
@@ -106,7 +106,10 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
     word = first_word(piece)
     if word == "EXPLAIN":
         rest, analyze = split_explain(piece)
-        return explained(bind_statement(rest, scope), analyze, rest)
+        place = Span(rest.start, rest.end)
+        if not [*split(rest.sql)]:
+            raise ParseError("EXPLAIN stands before a query, and there is none.", place)
+        return explained(bind_statement(rest, scope), analyze, place)
     if word in _TRANSACTIONS:
         pattern, action = _TRANSACTIONS[word]
         return Transaction(action, bool(_behind(piece, word, pattern).groupdict().get("only")))

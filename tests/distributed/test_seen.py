@@ -11,6 +11,7 @@ import pytest
 
 import fuseline
 from fuseline import errors
+from fuseline.distributed.runner import ClusterRunner
 from tests.compare import assert_same_as_duckdb
 from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES
@@ -84,6 +85,25 @@ def test_each_stage_is_told(opened: Opened) -> None:
     assert len(told) == len(moved) + 1
     assert "MB out" in told[0]
     assert "control and answers" in text
+
+
+def test_explain_shows_the_plan_that_workers_run(opened: Opened, monkeypatch: Any) -> None:
+    plans, plan = [], ClusterRunner._plan
+
+    def planning(self: Any, logical: Any, observer: Any) -> Any:
+        plans.append(logical)
+        return plan(self, logical, observer)
+
+    connection = opened(TABLES)
+    query = "select k, count(*) as c from t where k > 1 group by k order by k"
+    monkeypatch.setattr(ClusterRunner, "_plan", planning)
+    ((_, shown),) = connection.execute(f"explain {query}").fetchall()
+    assert shown.endswith("plan: made for this text")
+    connection.execute(query).fetchall()
+    ((_, ran),) = connection.execute(f"explain analyze {query}").fetchall()
+    assert "plan: known of this text" in ran
+    assert connection.sql(query).explain().splitlines()[:-1] == shown.splitlines()[:-1]
+    assert len(plans) == 1
 
 
 def test_dask_is_told_of_queries(client: Any, opened: Opened) -> None:

@@ -184,7 +184,8 @@ def test_a_condition_on_groups_keeps_the_expected_groups_of_the_aggregate(
 
 def test_the_operators_of_an_input_stand_below_it(connection: fuseline.Connection) -> None:
     query = "select count(*) from other where k in (select k from t group by k having sum(v) > 3)"
-    lines = connection.sql(query).explain().splitlines()
+    *lines, whose = connection.sql(query).explain().splitlines()
+    assert whose == "plan: made for this text"
     assert [line.split("  [")[0].strip() for line in lines if "cpu:" not in line] == [
         "Pipeline",
         "MemoryScan  other  k#1",

@@ -191,8 +191,8 @@ def test_explain_analyze_says_whose_plan_ran(connection: Any) -> None:
         ((_, shown),) = connection.sql(f"explain analyze {text.format(*values)}").fetchall()
         said.append(next(line for line in shown.split("\n") if line.startswith("plan: ")))
         connection.sql(text.format(*values)).to_arrow()
-    assert said[0] == "plan: made for this run"
-    assert said[1] == "plan: that of an earlier run of this text"
+    assert said[0] == "plan: made for this text"
+    assert said[1] == "plan: known of this text"
     assert said[2] == "plan: that of a text with other constants, whose guards hold for these"
 
 

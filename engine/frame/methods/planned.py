@@ -120,9 +120,9 @@ class Planned:
             plan = Project(plan, tuple((c, ColumnRef(c)) for c in self._plan.columns))
         return self.with_plan(plan)
 
-    def _run(self) -> Result:
+    def _run(self, timed: bool = False) -> Result:
         try:
-            result = self._connection.run(self._plan, self._key)
+            result = self._connection.run(self._plan, self._key, timed)
         except FuselineError as error:
             error.with_text(self._text)
             raise

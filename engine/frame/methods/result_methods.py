@@ -185,9 +185,14 @@ class ResultMethods(RelationalMethods):
         print_table(self._preview(rows), self._types, rows)
 
     def explain(self, stage: Stage = "physical") -> str:
-        """Return the plan at a stage: logical, rules, optimized, physical, analyze or all."""
-        from ...observe.explain import explain
+        """Return the plan at a stage: logical, rules, optimized, physical, analyze or all.
 
+        `analyze` runs the query and waits after each node; `profile` has what it did as data.
+        """
+        from ...observe.explain import analyzed, explain
+
+        if stage == "analyze":
+            return analyzed(self._run(timed=True).profile)
         with in_text(self._text):
             return explain(self._connection, self._plan, stage, self._key)
 
