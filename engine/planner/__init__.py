@@ -4,7 +4,7 @@
     lower      logical -> physical    which algorithm, which build side
     apply_rules          `optimizer.PHYSICAL_RULES`, in their order: `common_subplans`, `reuse_finer_groups`
     place      + device, + the reason when it is not the GPU
-    distribute on a cluster only: what one worker runs of the placed plan, and where the workers meet
+    distribute on a cluster only: what one worker runs of the placed plan, and where the workers meet; its joins in `distribute_joins`
     fuse       chains of row-wise operators and joins -> Pipeline: `PIPELINE_RULES`, `CHAIN_RULES` and `BODY_RULES` of `pipelines.fuse`
 
 Each step is a file here or a room: `rules`, with what they use in `subqueries`, `join_order`, `expressions` and `estimates`; `lower`;

@@ -3,19 +3,16 @@
 All workers run the same plan, so that its exchanges pair up.  Of every node it is known where its rows are (`plan.partitioning`).
 An aggregate over groups whose rows are on one worker runs there; another folds each share, and its parts are merged on the first
 worker where these are few, else on the worker that their keys' hash says.  A join finds equal keys on one worker, or gets them
-there by what moves least: one side to all workers, one side to where the other one's keys lie, or both where their hash says.  Of
+there by what moves least (`distribute_joins`).  Of
 sorted rows each worker gets a stretch.  What needs all rows at once gathers them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import count
-from typing import TypedDict, Unpack
+from dataclasses import InitVar, dataclass, field
 
-from ..plan.exchange import Exchange, ExchangeKind, expected_bytes
+from ..plan.exchange import expected_bytes
 from ..plan.expr import Column, ColumnRef
 from ..plan.logical import Item
 from ..plan.partial import PartialAggregate, in_parts
@@ -42,7 +39,6 @@ from ..plan.physical import (
     LimitRows,
     MemoryScan,
     NestedLoopJoin,
-    Order,
     ParquetScan,
     Physical,
     SortRows,
@@ -52,31 +48,9 @@ from ..plan.physical import (
 )
 from ..plan.window.window_operator import WindowRows
 from .claims import Claim
-from .join_ways import JoinSide, Move, cheapest_way, partners, side_of_heavy_keys
+from .distribute_joins import Joins
+from .exchanges import Exchanges, Placed
 from .key_cuts import Sharing, keys_of_scans, same_column, same_integer
-from .steps_on_all import below_renames, made_on_all
-
-
-class _More(TypedDict, total=False):
-    """What is not always said of an exchange."""
-
-    because: str
-    of_first: bool
-    orders: tuple[Order, ...]
-    keeps_heavy: bool
-    beside: Exchange
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A node of a worker's plan, and where its rows are."""
-
-    node: Physical
-    at: Partitioning
-
-    def over(self, node: Physical, at: Partitioning | None = None) -> Placed:
-        """A node whose rows are where this one's are, or where `at` says that they would be."""
-        return Placed(node, (self.at if at is None else at).kept(node.columns))
 
 
 @dataclass
@@ -91,33 +65,31 @@ class Distribution:
     plan: Physical
     small: float
     spread: frozenset[int] = frozenset()
+    rotated: InitVar[dict[int, HashJoin] | None] = None
     claims: list[Claim] = field(default_factory=list)
-    _spreadable: set[int] = field(default_factory=set)
-    _relied_on: set[int] = field(default_factory=set)
-    _numbers: count[int] = field(default_factory=count)
+    _exchanges: Exchanges = field(default_factory=Exchanges)
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
-    _exchanged: dict[tuple[object, ...], Exchange] = field(default_factory=dict)
     _of_few: set[int] = field(
         default_factory=set
     )  # gathers of few parts of aggregates, and of first rows
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, rotated: dict[int, HashJoin] | None) -> None:
         self._cuts = keys_of_scans(self.plan, self.sharing)
+        own = self.placed, self._exchanges, self._of_few, self.plan
+        costs = self.sharing.workers, self.small
+        self._joins = Joins(*own, *costs, self.spread, rotated or {}, rotated is None)
 
     def on_first(self) -> Physical:
         """Return what a worker runs so that the first has all rows."""
-        return self._gathered(self.plan)
+        return self._exchanges.gathered(self.placed(self.plan))
 
     @property
     def with_heavy_keys(self) -> Distribution:
         """The same, where joins whose rows nobody relies on to be where keys say leave those of heavy keys; asked once the plan is known."""
-        free = frozenset(self._spreadable - self._relied_on)
-        return Distribution(self.sharing, self.plan, self.small, free) if free else self
-
-    def _relies_on(self, *places: Partitioning) -> None:
-        """Note that equal keys have to be on one worker."""
-        for at in places:
-            self._relied_on |= at.made_by
+        free = self._joins.free
+        if not free:
+            return self
+        return Distribution(self.sharing, self.plan, self.small, free, self._joins.rotated)
 
     def placed(self, node: Physical) -> Placed:
         """Return what a worker runs for a node; what several others read stays one object."""
@@ -125,48 +97,9 @@ class Distribution:
         if known is None:
             found = self._place(node)
             shown = found.node.replaced(partitioning=found.at)
+            self._joins.origins[id(shown)] = node
             known = self._placed[id(node)] = node, Placed(shown, found.at)
         return known[1]
-
-    def _exchange(
-        self,
-        node: Physical,
-        kind: ExchangeKind,
-        keys: tuple[Column, ...] = (),
-        cuts: tuple[int, ...] = (),
-        **more: Unpack[_More],
-    ) -> Exchange:
-        key = id(node), kind, keys, cuts, more.get("keeps_heavy"), id(more.get("beside"))
-        if key not in self._exchanged:
-            at = {
-                "gather": SINGLE,
-                "broadcast": REPLICATED,
-                "range": ranged(keys, cuts),
-                "sort": ORDERED,
-                "spread": ARBITRARY,
-            }
-            made = Exchange(node, kind, next(self._numbers), keys, cuts, **more)
-            where = ARBITRARY if made.is_spread else at.get(kind, hashed(keys))
-            made = made.placed_as(node).replaced(partitioning=where)
-            self._exchanged[key] = made
-        return self._exchanged[key]
-
-    def _gathered(self, node: Physical) -> Physical:
-        placed = self.placed(node)
-        return self._exchange(placed.node, "gather") if placed.at.is_shared else placed.node
-
-    def _sent(
-        self,
-        placed: Placed,
-        keys: tuple[Column, ...],
-        cuts: tuple[int, ...] = (),
-        **more: Unpack[_More],
-    ) -> Exchange:
-        """Return a node's rows where a hash of keys says, or the range of one."""
-        if placed.at.is_replicated:
-            return self._exchange(placed.node, "pick", keys, cuts)
-        more["of_first"] = placed.at.spread is Spread.SINGLE
-        return self._exchange(placed.node, "range" if cuts else "hash", keys, cuts, **more)
 
     def _place(self, node: Physical) -> Placed:
         match node:
@@ -194,7 +127,7 @@ class Distribution:
             case SortRows():
                 return self._sort(node)
             case HashJoin() | NestedLoopJoin():
-                return self._join(node)
+                return self._joins.placed(node) or self._whole(node)
             case DistinctOn(keys=keys) | LimitRows(keys=keys) | WindowRows(partition=keys) if keys:
                 return self._by_key(node, keys)
             case HashSetOperation():
@@ -222,7 +155,9 @@ class Distribution:
         if all(placed.at.is_replicated for placed in inputs):
             made = node.with_children([placed.node for placed in inputs])
             return Placed(made, REPLICATED)
-        made = node.with_children([self._gathered(child) for child in node.children])
+        made = node.with_children(
+            [self._exchanges.gathered(self.placed(child)) for child in node.children]
+        )
         return Placed(made, SINGLE)
 
     def _by_key(
@@ -242,10 +177,10 @@ class Distribution:
     def _together(self, placed: Placed, keys: tuple[Column, ...]) -> Placed:
         """Rows of which equal keys are on one worker."""
         if placed.at.separates(keys):
-            self._relies_on(placed.at)
+            self._joins.rely_on(placed.at)
             return placed
         because = f"its input is {described(placed.at)}"
-        return Placed(self._sent(placed, keys, because=because), hashed(keys))
+        return Placed(self._exchanges.sent(placed, keys, because=because), hashed(keys))
 
     def _first_of_sorted(
         self, node: DistinctOn | LimitRows, sort: SortRows, keys: tuple[Column, ...]
@@ -263,22 +198,24 @@ class Distribution:
         if not placed.at.is_shared:
             return self._whole(node)
         if placed.at.separates(node.keys):
-            self._relies_on(placed.at)
+            self._joins.rely_on(placed.at)
             return placed.over(node.with_children((placed.node,)))
         split = in_parts(node)
         if not isinstance(split, PartialAggregate):
             if not node.keys:
                 return self._whole(node)
-            below = self._sent(placed, node.keys, because=split)
+            below = self._exchanges.sent(placed, node.keys, because=split)
             return Placed(node.with_children((below,)), hashed(node.keys))
         partial = split.partial.with_children((placed.node,)).placed_as(node)
         few = not node.keys or self._is_small(node)
         at = SINGLE if few else hashed(node.keys)
         parts = Placed(partial.replaced(partitioning=ARBITRARY), ARBITRARY)
         merged: Physical = (
-            self._exchange(parts.node, "gather")
+            self._exchanges.of(parts.node, "gather")
             if few
-            else self._sent(parts, node.keys, because=f"its input is {described(placed.at)}")
+            else self._exchanges.sent(
+                parts, node.keys, because=f"its input is {described(placed.at)}"
+            )
         )
         if few:
             self._of_few.add(id(merged))
@@ -297,7 +234,7 @@ class Distribution:
             return placed.over(node.with_children((placed.node,)))
         # Rows of hashed keys are in no order that one worker would give them
         first = local.with_children((placed.node,)).replaced(partitioning=placed.at)
-        gathered = self._exchange(first, "gather")
+        gathered = self._exchanges.of(first, "gather")
         if self._is_small(node):
             self._of_few.add(id(gathered))
         return Placed(node.with_children((gathered,)), SINGLE)
@@ -308,65 +245,8 @@ class Distribution:
         if not placed.at.is_shared or self._is_small(node):
             return self._whole(node)
         own = node.with_children((placed.node,)).replaced(partitioning=placed.at)
-        sent = self._exchange(own, "sort", orders=node.keys)
+        sent = self._exchanges.of(own, "sort", orders=node.keys)
         return Placed(node.with_children((sent,)), ORDERED)
-
-    def _join(self, node: HashJoin | NestedLoopJoin) -> Placed:
-        placed = left, right = self.placed(node.left), self.placed(node.right)
-        if not (left.at.is_shared or right.at.is_shared):
-            return self._whole(node)
-        sides = self._side(left.at, node.left), self._side(right.at, node.right)
-        way = cheapest_way(node, *sides, self.sharing.workers)
-        if way is None:
-            return self._whole(node)
-        why = f"left is {described(left.at)}, right {described(right.at)}"
-        moves = way.left, way.right
-        heavy = side_of_heavy_keys(node, way, sides)
-        if heavy is not None and id(node) in self.spread:
-            made = node.with_children(self._spread(node, placed, moves, heavy, why))
-            return Placed(made, ARBITRARY)
-        if not any(move.everywhere for move in moves):
-            self._relies_on(*(p.at for p, move in zip(placed, moves, strict=True) if not move.keys))
-        sent = [self._moved(p, move, why) for p, move in zip(placed, moves, strict=True)]
-        made, at = node.with_children(sent), way.at.kept(node.columns)
-        if heavy is not None:
-            self._spreadable.add(id(node))
-            at = replace(at, made_by=at.made_by | {id(node)})
-        return Placed(made, at)
-
-    def _spread(
-        self,
-        node: HashJoin | NestedLoopJoin,
-        placed: tuple[Placed, Placed],
-        moves: tuple[Move, Move],
-        heavy: int,
-        why: str,
-    ) -> list[Exchange]:
-        """Of one side rows of heavy keys stay, of the other they go to all."""
-        move, other = moves[heavy], moves[1 - heavy]
-        stays = self._sent(placed[heavy], move.keys, move.cuts, because=why, keeps_heavy=True)
-        if other.keys:
-            goes = self._sent(placed[1 - heavy], *other[1:], because=why, beside=stays)
-        else:
-            keys = partners(node, heavy, move.keys)
-            goes = self._exchange(placed[1 - heavy].node, "spread", keys, beside=stays)
-        return [goes, stays] if heavy else [stays, goes]
-
-    def _side(self, at: Partitioning, node: Physical) -> JoinSide:
-        size = expected_bytes(node)
-        return JoinSide(at, size, size < self.small)
-
-    def _moved(self, placed: Placed, move: Move, why: str) -> Physical:
-        if move.everywhere:
-            if placed.at.is_replicated:
-                return placed.node
-            first = placed.at.spread is Spread.SINGLE
-            to_all = partial(self._exchange, kind="broadcast")
-            made = made_on_all(placed.node, self._of_few, to_all) if first else None
-            return made or below_renames(placed.node, partial(to_all, because=why, of_first=first))
-        if not move.keys:
-            return placed.node
-        return self._sent(placed, move.keys, move.cuts, because=why)
 
     def _is_small(self, node: Physical) -> bool:
         return expected_bytes(node) < self.small
@@ -377,11 +257,11 @@ class Distribution:
             return self._whole(node)
         pairs = tuple(zip(left.node.columns, right.node.columns, strict=True))
         if left.at.meets(right.at, pairs):
-            self._relies_on(left.at, right.at)
+            self._joins.rely_on(left.at, right.at)
             made, at = node.with_children((left.node, right.node)), left.at
         else:
             why = f"left is {described(left.at)}, right {described(right.at)}"
-            sent = [self._sent(p, p.node.columns, because=why) for p in (left, right)]
+            sent = [self._exchanges.sent(p, p.node.columns, because=why) for p in (left, right)]
             made, at = node.with_children(sent), hashed(left.node.columns)
         return Placed(made, at.renamed(tuple(zip(left.node.columns, node.made, strict=True))))
 
@@ -390,7 +270,7 @@ class Distribution:
         inputs = [self.placed(child) for child in node.children]
         if not any(placed.at.is_shared for placed in inputs):
             return self._whole(node)
-        shares = [p.node if p.at.is_shared else self._exchange(p.node, "pick") for p in inputs]
+        shares = [p.node if p.at.is_shared else self._exchanges.of(p.node, "pick") for p in inputs]
         return Placed(node.with_children(shares), ARBITRARY)
 
 

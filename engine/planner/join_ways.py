@@ -9,13 +9,10 @@ from ..plan.join_kinds import JoinKind
 from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, hashed
 from ..plan.physical import HashJoin, NestedLoopJoin
 
-SMALL = (
-    1.0  # the cost of sending to all what is small, so that only what is there already is cheaper
-)
+SMALL = 1.0  # the cost of sending rows at all, so that what is there already is cheaper
 
-JOINED_ON_ALL = (
-    1 << 20
-)  # of a side, all of which each worker joins itself; workers tell each other so much in one meeting
+# Bytes of a side, all of which each worker joins itself: to pick its own of them would take it as long
+JOINED_ON_ALL = 1 << 24
 
 
 class Move(NamedTuple):
@@ -27,11 +24,15 @@ class Move(NamedTuple):
 
 
 class JoinSide(NamedTuple):
-    """Where the rows of one side are, how many bytes they are expected to take, and whether those are few for any worker."""
+    """Where the rows of one side are, how many bytes they are expected to take, and what share that is of what is few for any worker."""
 
     at: Partitioning
     bytes: float
-    small: bool
+    share: float
+
+    @property
+    def small(self) -> bool:
+        return self.share < 1.0
 
     @property
     def is_few(self) -> bool:
@@ -42,7 +43,7 @@ class JoinSide(NamedTuple):
         """The cost of sending the rows to all."""
         if self.at.is_replicated:
             return 0.0
-        return SMALL if self.small else SMALL + self.bytes * workers
+        return SMALL + (self.share if self.small else self.bytes * workers)
 
     @property
     def to_keys(self) -> float:

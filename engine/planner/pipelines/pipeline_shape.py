@@ -15,6 +15,7 @@ from ...plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_o
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk, walk_once
+from ...plan.partial import FinishAverages
 from ...plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -204,7 +205,7 @@ def untested(node: FilterRows, groups: HashAggregate) -> str | None:
 
 def is_one_row(node: Physical) -> bool:
     """Whether an operator makes exactly one row whatever the data."""
-    while isinstance(node, ComputeColumns):
+    while isinstance(node, ComputeColumns | FinishAverages):
         node = node.input
     return isinstance(node, HashAggregate) and not node.keys
 

@@ -265,13 +265,18 @@ def _unit(group: Group, number: int) -> ProbeStep:
 
 
 def _joined(group: Group, a: ProbeStep, b: ProbeStep) -> ProbeStep:
-    """Go through the set with more rows to read, unless only that one has unique keys."""
+    """Go through the set with more rows to read, unless only that one has unique keys, or is an index by itself."""
     keys = group.crossing(a, b)
     sides = {
         True: not a.repeats and may_be_unique([x.estimate for x, _ in keys], a.base),
         False: not b.repeats and may_be_unique([y.estimate for _, y in keys], b.base),
     }
-    turned = sides[True] if sides[True] != sides[False] else a.base < b.base
+    turned = sides[True]
+    if turned == sides[False]:
+        turned = a.base < b.base
+        own, other = zip(*keys, strict=True)
+        if _is_index(b, other, own) if turned else _is_index(a, own, other):
+            turned = not turned
     if turned:
         a, b, keys = b, a, [(y, x) for x, y in keys]
     unique = sides[turned]
@@ -291,6 +296,14 @@ def _joined(group: Group, a: ProbeStep, b: ProbeStep) -> ProbeStep:
         again += each + b.again
     repeats = a.repeats or not unique
     return ProbeStep(members, rows, cost, a.base, a.spine, a, b, None, again, repeats)
+
+
+def _is_index(step: ProbeStep, own: Sequence[Key], other: Sequence[Key]) -> bool:
+    """Whether a table is an index by itself: all its rows, in the order of a key that each has for itself, and others have not."""
+    if len(own) > 1 or step.members.bit_count() > 1 or step.rows < step.base:
+        return False
+    key = own[0].estimate
+    return key.unique and key.ascending and not other[0].estimate.unique
 
 
 def _with_extra(group: Group, step: ProbeStep, number: int) -> ProbeStep:

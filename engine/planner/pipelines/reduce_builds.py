@@ -110,10 +110,10 @@ def _sources(join: HashJoin) -> Iterator[KeySource]:
     while waiting:
         node, keys = waiting.pop(0)
         yield KeySource(node, keys, join.null_equal)
-        waiting += _below(node, keys)
+        waiting += inputs_with_keys(node, keys)
 
 
-def _below(
+def inputs_with_keys(
     node: Physical, keys: tuple[Column, ...]
 ) -> Iterator[tuple[Physical, tuple[Column, ...]]]:
     """Yield inputs of a node of which each row of the node has all keys, and the names that they have there."""

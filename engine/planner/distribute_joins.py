@@ -1,0 +1,189 @@
+"""Joins of a placed plan as each worker of a cluster runs them: both sides meet by what moves least.
+
+One side goes to all workers, or to where the other one's keys lie, or both go where their hash says.  What moves is less by what the other
+side rules out (`reduce_moved`), and what lies on one worker is joined before it moves (`rotate_joins`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import inf
+
+from ..plan.exchange import Exchange, expected_bytes
+from ..plan.node import walk_once
+from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, Spread, described
+from ..plan.physical import HashJoin, MemoryScan, NestedLoopJoin, Physical
+from .estimates.chain_estimate import ChainEstimates
+from .estimates.relation_estimate import RelationEstimate
+from .exchanges import Exchanges, Placed
+from .join_ways import STAY, JoinSide, Move, Way, cheapest_way, partners, side_of_heavy_keys
+from .reduce_moved import without_unmatched
+from .rotate_joins import joined_sooner
+from .steps_on_all import below_renames, made_on_all
+
+Join = HashJoin | NestedLoopJoin
+
+
+@dataclass
+class Joins:
+    """The joins of one plan; `node_of` returns what a worker runs for a node, `few` are gathers of few rows, by identity.
+
+    What is expected to take less than `small` bytes goes to all, whatever else it would cost.  `spread` are joins, by the identities of
+    their nodes, in which rows of heavy keys may stay where they are.  `rotated` are joins in another order by those that they stand for;
+    `rotates`: more are looked for.
+    """
+
+    node_of: Callable[[Physical], Placed]
+    exchanges: Exchanges
+    few: set[int]
+    plan: Physical
+    workers: int
+    small: float
+    spread: frozenset[int]
+    rotated: dict[int, HashJoin]
+    rotates: bool
+    origins: dict[int, Physical] = field(default_factory=dict)  # of nodes that workers run
+    _costs: dict[int, float] = field(default_factory=dict)  # of joins, and of all below them
+    _spreadable: set[int] = field(default_factory=set)
+    _relied_on: set[int] = field(default_factory=set)
+    _estimates: ChainEstimates = field(default_factory=ChainEstimates)
+
+    def __post_init__(self) -> None:
+        self._readers = Counter(id(c) for node in walk_once(self.plan) for c in node.children)
+
+    @property
+    def free(self) -> frozenset[int]:
+        """The joins of whose rows nobody relies on to be where keys say."""
+        return frozenset(self._spreadable - self._relied_on)
+
+    def rely_on(self, *places: Partitioning) -> None:
+        """Note that equal keys have to be on one worker."""
+        for at in places:
+            self._relied_on |= at.made_by
+
+    def placed(self, node: Join) -> Placed | None:
+        """Return what a worker runs for a join, None where all rows have to be on one worker."""
+        if id(node) in self.rotated:
+            return self.node_of(self.rotated[id(node)])
+        left, right = (self._on_all(self.node_of(child)) for child in node.children)
+        if not (left.at.is_shared or right.at.is_shared):
+            return None
+        needed = self._needed(node, 0, left, right), self._needed(node, 1, right, left)
+        sides = self._side(needed[0]), self._side(needed[1])
+        way = cheapest_way(node, *sides, self.workers)
+        if way is None:
+            return None
+        self._costs[id(node)] = way.cost + sum(map(self._cost, node.children))
+        sooner = self._joined_sooner(node, left, right) if way.cost else None
+        if sooner is not None:
+            return sooner
+        placed = [
+            whole if move == STAY else moved
+            for whole, moved, move in zip((left, right), needed, (way.left, way.right), strict=True)
+        ]
+        return self._by_way(node, placed, way, side_of_heavy_keys(node, way, sides))
+
+    def _by_way(self, node: Join, placed: Sequence[Placed], way: Way, heavy: int | None) -> Placed:
+        """A join whose sides move as a way says; of one, rows of heavy keys may stay."""
+        why = f"left is {described(placed[0].at)}, right {described(placed[1].at)}"
+        moves = way.left, way.right
+        if heavy is not None and id(node) in self.spread:
+            made = node.with_children(self._spread(node, placed, moves, heavy, why))
+            return Placed(made, ARBITRARY)
+        if not any(move.everywhere for move in moves):
+            self.rely_on(*(p.at for p, move in zip(placed, moves, strict=True) if not move.keys))
+        sent = [self._moved(p, move, why) for p, move in zip(placed, moves, strict=True)]
+        made, at = node.with_children(sent), way.at.kept(node.columns)
+        if heavy is not None:
+            self._spreadable.add(id(node))
+            at = replace(at, made_by=at.made_by | {id(node)})
+        return Placed(made, at)
+
+    def _on_all(self, placed: Placed) -> Placed:
+        """What the first worker makes of few rows, as all make it of these."""
+        if placed.at.spread is not Spread.SINGLE:
+            return placed
+        made = made_on_all(placed.node, self.few, self.exchanges.to_all)
+        return placed if made is None else Placed(made, REPLICATED)
+
+    def _needed(self, node: Join, side: int, placed: Placed, other: Placed) -> Placed:
+        """What may have to move of a side's rows."""
+        if not (isinstance(node, HashJoin) and placed.at.is_shared):
+            return placed
+        sides = placed.node, other.node
+        return placed.over(without_unmatched(node, side, *sides, self._relation, self.workers))
+
+    def _relation(self, node: Physical) -> RelationEstimate | None:
+        """What is expected of a node by what all workers know of whole tables; of rows in their memory each knows its own."""
+        while isinstance(node, Exchange):
+            node = node.input
+        known = self.origins.get(id(node))
+        scans = (n for n in walk_once(known or node) if isinstance(n, MemoryScan))
+        if known is None or any(getattr(scan.table, "is_sharded", False) for scan in scans):
+            return None
+        return self._estimates.relation(known)
+
+    def _cost(self, node: Physical) -> float:
+        """What the joins of a tree move."""
+        known = self._costs.get(id(node))
+        return sum(map(self._cost, node.children)) if known is None else known
+
+    def _joined_sooner(self, node: Join, left: Placed, right: Placed) -> Placed | None:
+        """The same rows by joins in an order in which less moves."""
+        if not self.rotates or not isinstance(node, HashJoin):
+            return None
+        pairs = tuple(zip(node.left_keys, node.right_keys, strict=True))
+        back = tuple((b, a) for a, b in pairs)
+        for side, other, own in ((0, right, pairs), (1, left, back)):
+
+            def is_beside(part: Physical, at: Partitioning = other.at, own: Pairs = own) -> bool:
+                return self.node_of(part).at.meets(at, own)
+
+            made = joined_sooner(node, side, lambda part: self._readers[id(part)] < 2, is_beside)
+            if made is None:
+                continue
+            self.rotates = False
+            found = self.node_of(made)
+            self.rotates = True
+            if self._cost(made) < self._costs[id(node)]:
+                self.rotated[id(node)] = made
+                return found
+        return None
+
+    def _spread(
+        self,
+        node: Join,
+        placed: Sequence[Placed],
+        moves: tuple[Move, Move],
+        heavy: int,
+        why: str,
+    ) -> list[Exchange]:
+        """Of one side rows of heavy keys stay, of the other they go to all."""
+        move, other = moves[heavy], moves[1 - heavy]
+        stays = self.exchanges.sent(
+            placed[heavy], move.keys, move.cuts, because=why, keeps_heavy=True
+        )
+        if other.keys:
+            goes = self.exchanges.sent(placed[1 - heavy], *other[1:], because=why, beside=stays)
+        else:
+            keys = partners(node, heavy, move.keys)
+            goes = self.exchanges.of(placed[1 - heavy].node, "spread", keys, beside=stays)
+        return [goes, stays] if heavy else [stays, goes]
+
+    def _side(self, placed: Placed) -> JoinSide:
+        size = expected_bytes(placed.node)
+        return JoinSide(placed.at, size, size / self.small if self.small else inf)
+
+    def _moved(self, placed: Placed, move: Move, why: str) -> Physical:
+        if move.everywhere:
+            if placed.at.is_replicated:
+                return placed.node
+            first = placed.at.spread is Spread.SINGLE
+            to_all = partial(self.exchanges.to_all, because=why, of_first=first)
+            return below_renames(placed.node, to_all)
+        if not move.keys:
+            return placed.node
+        return self.exchanges.sent(placed, move.keys, move.cuts, because=why)

@@ -1,0 +1,94 @@
+"""Rows that joins need of other workers: no more than may find a match, and joined before with what lies beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fuseline
+from tests.compare import assert_same_as_duckdb
+
+MANY, FEW = 24_000, 1_500
+MAKERS = pa.table({
+    "m": [None if n % 50 == 0 else n for n in range(FEW)], "kind": [n % 12 for n in range(FEW)],
+    "name": [f"maker {n}" for n in range(FEW)],
+})  # fmt: skip
+SALES = pa.table({
+    "s": range(MANY), "maker": [None if n % 97 == 0 else n * 31 % 2000 for n in range(MANY)],
+    "maker_name": [f"maker {n * 31 % 2000}" for n in range(MANY)], "price": [n * 7 % 501 for n in range(MANY)],
+})  # fmt: skip
+LINES = pa.table({"sale": [n // 2 for n in range(2 * MANY)], "buyer": [n * 13 % 9000 for n in range(2 * MANY)]})  # fmt: skip
+BUYERS = pa.table({"b": range(9000), "town": [f"town {n % 40}" for n in range(9000)]})
+TABLES = {"makers": MAKERS, "sales": SALES, "lines": LINES, "buyers": BUYERS}
+FIRST = "(select * from makers where kind = 3)"
+REDUCED = [
+    f"select count(*), sum(m) from {FIRST} where m in (select maker from sales)",
+    f"select count(*), sum(m) from {FIRST} where not exists (select 1 from sales where maker = m)",
+    f"select m, price from {FIRST} left join sales on maker = m",
+    f"select count(*), sum(m) from {FIRST} where exists (select 1 from sales where maker = m and price < kind)",
+    f"select m, exists (select 1 from sales where maker = m and price > 90) or name like '%9%' from {FIRST}",
+    f"select count(*), sum(m), sum(price) from {FIRST} left join sales on m is not distinct from maker",
+    f"select count(*), sum(price) from {FIRST} left join sales on maker = m and name = maker_name and price > 7",
+]
+WHOLE = [
+    f"select name, (select max(price) from sales where maker = m) from {FIRST}",
+    f"select count(*), sum(m) from {FIRST} where m not in (select maker from sales where maker is not null)",
+    f"select count(*), sum(m) from {FIRST} where m not in (select maker from sales)",
+    f"select count(*), sum(m), sum(price) from {FIRST} right join sales on maker = m",
+    f"select count(*), sum(m), sum(price) from {FIRST} full join sales on maker = m",
+]
+
+
+@pytest.fixture(scope="module")
+def connection(client: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """All but the makers are cut, sales and lines at the same sales."""
+    folder = tmp_path_factory.mktemp("moved")
+    settings: dict[str, Any] = {"replicate_below": 12_000, "one_worker_below": 0, "fuse": "never"}
+    with fuseline.connect("cpu", cluster=client, **settings) as opened:
+        for name, table in TABLES.items():
+            pq.write_table(table, folder / f"{name}.parquet", row_group_size=2000)
+            opened.read_parquet(folder / f"{name}.parquet", name)
+        yield opened
+
+
+@pytest.mark.parametrize("query", REDUCED)
+def test_unmatched_rows_stay(query: str, connection: Any) -> None:
+    text = connection.sql(query).explain()
+    assert re.search(r"Exchange (hash|range|broadcast) .*\n +(HashAggregate .*\n +)?HashJoin semi", text), text  # fmt: skip
+    assert_same_as_duckdb(query, TABLES, connection=connection)
+
+
+@pytest.mark.parametrize("query", WHOLE)
+def test_rows_that_a_join_keeps_or_counts_are_not_left_out(query: str, connection: Any) -> None:
+    text = connection.sql(query).explain()
+    assert not re.search(r"Exchange .*\n +HashJoin semi", text), text
+    assert_same_as_duckdb(query, TABLES, connection=connection)
+
+
+@pytest.mark.parametrize("query", [
+    "select count(*), sum(b) from buyers where b in (select price from sales)",
+    f"select count(*), sum(m) from {FIRST} where name in (select maker_name from sales)",
+    f"select count(*), sum(m) from {FIRST} where not exists (select 1 from sales where maker_name = name)",
+])  # fmt: skip
+def test_one_row_of_each_key_is_enough_to_be_there(query: str, connection: Any) -> None:
+    text = connection.sql(query).explain()
+    assert re.search(r"Exchange \w+ .*\n +HashAggregate  by (price|maker_name) ", text), text
+    assert_same_as_duckdb(query, TABLES, connection=connection)
+
+
+ROTATED = "from lines join (select * from sales join buyers on price = b where maker_name = 'maker 7') on sale = s"
+
+
+@pytest.mark.parametrize("query", [
+    f"select count(*), sum(buyer), sum(price) {ROTATED}", f"select town, count(*), sum(s) {ROTATED} group by town",
+    f"select b, town, sum(buyer) as x {ROTATED} group by b, town order by x desc, b limit 9",
+])  # fmt: skip
+def test_what_lies_on_one_worker_is_joined_first(query: str, connection: Any) -> None:
+    text = connection.sql(query).explain()
+    assert re.search(r"Exchange range .*\n +HashJoin inner  sale = s ", text), text
+    assert_same_as_duckdb(query, TABLES, connection=connection)
