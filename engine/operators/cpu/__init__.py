@@ -131,11 +131,9 @@ def evaluate_column(expr: Expr, column: Column, values: pa.Table) -> pa.Array:
     return to_logical(evaluate(expr, from_arrow(values, (column,))), expr.type)
 
 
-def operate(node: p.Physical, inputs: Sequence[pa.Table], context: Context) -> pa.Table:
+def operate(node: p.Physical, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a node over tables of the host, one for each child, for a backend that has few rows there."""
-    pairs = zip(inputs, node.children, strict=True)
-    given = tuple(from_arrow(table, child.columns) for table, child in pairs)
-    return to_arrow(OPERATORS[type(node)](node, given, context), node.columns)
+    return OPERATORS[type(node)](node, inputs, context)
 
 
 # Which runs the bodies that no kernel holds by these operators

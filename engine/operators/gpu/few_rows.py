@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from ...plan import physical as p
 from ..context import Context
+from ..cpu.registers import of_operators
+from ..cpu.table import Table as HostTable
 from . import host_backend as hosts
 from .late_materialization import LateColumns
 from .memory import to_host
@@ -38,8 +40,8 @@ def run_on_host(node: p.Physical, inputs: Sequence[Table], context: Context) -> 
         held = to_host.on_host(table, child.columns, MOST_ROWS) if child.columns else None
         if held is None:
             return None
-        given.append(held.to_arrow(child.columns))
-    made = operate(node, given, context)
+        given.append(HostTable(held.physical(child.columns), table.num_rows))
+    made = operate(node, tuple(given), context)
     note(node, sum(rows), context)
-    arrays = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in made.columns]
-    return on_host(dict(zip(node.columns, arrays, strict=True)), made.num_rows)
+    columns = {c: of_operators(made.arrays[c.id], c.type) for c in node.columns}
+    return on_host(columns, made.num_rows)

@@ -6,7 +6,7 @@ Imports no GPU library, so that `device` can.  Both are given by `prepare`; this
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Column, Expr
@@ -16,10 +16,12 @@ from ..context import Context
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..cpu.table import Table
+
 # An expression of one column, and that column's values -> its values, both in the types of `plan.types.to_arrow`.
 Evaluator = Callable[[Expr, Column, "pa.Table"], "pa.Array"]
-# A node, and the columns of its children, in the types of `plan.types.to_arrow` -> its own columns.
-Operator = Callable[[Physical, "Sequence[pa.Table]", Context], "pa.Table"]
+# A node, and the columns of its children -> its own columns, in the form of the host's operators.
+Operator = Callable[[Physical, "tuple[Table, ...]", Context], "Table"]
 
 
 class _Given:

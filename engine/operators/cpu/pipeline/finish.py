@@ -17,13 +17,13 @@ from ....plan.types import DataType
 from ...context import Context
 from ..deferred_columns import DeferredColumns, Rows
 from ..functions.expressions import evaluate_all
-from ..table import Indices, Table, filter, from_numpy, take, to_physical
+from ..registers import of_registers
+from ..table import Indices, Table, filter, take, to_physical
 from .pipeline_inputs import Leaves
 
 # Rows from which on columns come after an order that keeps few: a thousand rows with two texts of 79,000 take 9.1 ms of CPU time instead
 # of 14.8, a hundred orders with two texts of 330,000 take 6.8 instead of 19.7 (SF1, two busy cores, hot)
 LATE_ROWS = 1 << 12
-INT64 = pa.int64()
 
 
 def finished(made: Program, outcome: Any, leaves: Leaves, context: Context, cut: bool) -> Table:
@@ -40,11 +40,9 @@ def finished(made: Program, outcome: Any, leaves: Leaves, context: Context, cut:
 
 
 def _physical(values: Registers | pa.Array, data_type: DataType) -> pa.Array:
-    """Return a column of groups as operators have it: in registers decimals are unscaled integers, too."""
+    """Return a column of groups as operators have it."""
     if isinstance(values, Registers):
-        if data_type.is_decimal and not data_type.is_wide_decimal:
-            return from_numpy(values.values, values.valid, INT64)
-        values = values.array()
+        return of_registers(values)
     return to_physical(values, data_type) if data_type.is_decimal else values
 
 

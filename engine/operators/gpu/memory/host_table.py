@@ -24,6 +24,7 @@ from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encode import encode, encode_numbers, registers_of
 from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context
+from ...cpu.registers import of_registers
 from ...cpu.sort.keys import float_image
 from ...cpu.table import to_physical
 from .texts import Texts
@@ -93,6 +94,16 @@ class HostColumns(Mapping[int, "Held"]):
     def lying(self, column: Column) -> Lying:
         """Return a column as it lies."""
         return self._held[column.id][1]
+
+    def physical(self, columns: Iterable[Column]) -> dict[int, pa.Array]:
+        """Return columns in the form of the CPU's operators."""
+        return {c.id: self._physical(c) for c in columns}
+
+    def _physical(self, column: Column) -> pa.Array:
+        lying = self.lying(column)
+        if isinstance(lying, Registers):
+            return of_registers(lying)
+        return to_physical(self.array(column), column.type)
 
     def encoded(self, column: Column) -> EncodedColumn | None:
         """Return a column as kernels read it, still on the host: numbers as in registers are codes as they are."""
