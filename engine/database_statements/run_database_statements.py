@@ -20,8 +20,7 @@ from ..plan.changes.database_changes import (
     UseSchema,
 )
 from .attach import attach
-from .export_database import export_database
-from .import_database import import_database
+from .export_database import export_database, import_database
 
 if TYPE_CHECKING:
     from ..catalog import Catalog

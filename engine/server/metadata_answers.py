@@ -27,8 +27,7 @@ from .flight_sql_messages import (
     CommandGetTableTypes,
     CommandGetXdbcTypeInfo,
 )
-from .sql_info import SQL_INFO, sql_info
-from .type_info import TYPE_INFO, type_info
+from .sql_info import SQL_INFO, TYPE_INFO, sql_info, type_info
 
 if TYPE_CHECKING:
     from .shared_tables import ServedConnection

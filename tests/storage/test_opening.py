@@ -45,7 +45,7 @@ OTHERS = {
     "engine/cli/configuration.py": "fuseline.toml",
     "engine/cli/shell/": "the history, and what who types names, by the rules of the door",
     "engine/database/": "a folder that the door has judged, and the files in it",
-    "engine/database_statements/import_database.py": "texts of a folder that the door has judged",
+    "engine/database_statements/export_database.py": "texts of a folder that the door has judged",
     "engine/server/logins.py": "tokens and users that the command line names",
     "engine/server/serving.py": "keys that the command line names",
     "engine/operators/host_memory.py": "limits of the control group",
