@@ -5,10 +5,11 @@ The listing is what FUSELINE_DEBUG=5 prints: the same on every target, before an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from ..plan.text.concealed_text import concealed
 from .emit import text
+from .groups.accumulate import Accumulator
 from .loop import (
     Apply,
     Convert,
@@ -24,13 +25,8 @@ from .loop import (
     subterms,
     terms_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .groups.accumulate import Accumulator
-    from .program import Program
-    from .typed_values import Input
+from .program import Program
+from .typed_values import Input
 
 
 def listing(program: Program) -> str:

@@ -8,21 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..catalog import View
+from ..catalog import Catalog, View
 from ..errors import FuselineError, UnknownName, nearest
 from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName, path_in_query
 from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.changes.table_rules import NO_RULES, TableIndex, TableRules, rules_of
+from ..plan.logical import CatalogTable
 from ..plan.statements import Describe
 from ..plan.types import INTEGER_BITS, DataType, Kind
+from ..settings import Settings
 from .system_views import SYSTEM_VIEWS
-
-if TYPE_CHECKING:
-    from ..catalog import Catalog
-    from ..plan.logical import CatalogTable
-    from ..settings import Settings
 
 Row = tuple[object, ...]
 Fields = Sequence[tuple[str, DataType]]

@@ -8,20 +8,16 @@ can stand at any set that has the relations that they read.  The rule `reorder_j
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..plan.expr import Call, Column, Expr, columns_of, conjuncts
+from ..plan.join_kinds import JoinKind
+from ..plan.logical import Join, Logical
 from .estimates.estimate import Estimates, expected, join_rows, semi_fraction
 from .estimates.relation_estimate import RelationEstimate
 from .estimates.selectivity import ColumnEstimate, Lazily, selectivity, united
 from .expressions.simplification import equalities
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ..plan.join_kinds import JoinKind
-    from ..plan.logical import Join, Logical
 
 
 @dataclass(frozen=True)

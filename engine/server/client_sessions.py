@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..errors import FuselineError, InvalidQuery, UnknownName
 from ..settings import Settings
+from ..stopping import Stop
 from .flight_sql_messages import (
     OptionError,
     RefusedOption,
@@ -19,9 +19,6 @@ from .handles import Handles
 from .server_runner import Permissions
 from .shared_tables import ServedConnection
 from .turns import ServerLimits
-
-if TYPE_CHECKING:
-    from ..stopping import Stop
 
 UNKNOWN_OPTION, WRONG_VALUE = 1, 2
 FREE = ("timezone", "deterministic", "recursion_limit")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..backends import cache_limits
+from ..catalog import Catalog
 from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.changes.catalog_objects import TEMP
 from ..plan.changes.database_changes import Checkpoint, CreateSchema, DropSchema
@@ -42,10 +42,7 @@ from ..plan.statements import (
 from ..running import QueryRunner
 from ..settings import Settings
 from ..stopping import Stop, current
-
-if TYPE_CHECKING:
-    from ..catalog import Catalog
-    from ..storage.columns.cache import ColumnCache
+from ..storage.columns.cache import ColumnCache
 
 READS = (Query, Describe, ShowTables, Explain, NoOperation, Checkpoint)
 OF_A_SESSION = (

@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from ..catalog import Catalog
 from ..connection import Connection
 from ..database_statements.attach import IN_MEMORY, open_home
 from ..errors import TransactionError
 from ..plan.changes.catalog_objects import ObjectKey
+from ..settings import Settings
 from ..stopping import WAIT_SECONDS, Stop, Stoppable
 from ..threads.fork_locks import new_lock
 from .server_runner import ChangesTables, Permissions, ServerRunner
-
-if TYPE_CHECKING:
-    from ..catalog import Catalog
-    from ..settings import Settings
 
 T = TypeVar("T")
 Names = Mapping[ObjectKey, object]  # of tables and views

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -11,6 +11,7 @@ from fuseline.plan import infer
 from fuseline.plan.expr import Expr, Subquery, columns_of, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation, Values
 from fuseline.plan.node import walk
+from fuseline.plan.types import DataType
 from fuseline.sql.binding.bind_literal import parameter_key
 from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
 from fuseline.sql.binding.bind_select import bind_select
@@ -23,11 +24,6 @@ from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
 from fuseline.sql.binding.udf.drawing_calls import find_draw
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use, use_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fuseline.plan.types import DataType
 
 
 def bind_query(node: exp.Expr, around: Scope) -> Logical:

@@ -6,14 +6,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fuseline.plan.text.quoted_name import KEYWORDS, quoted_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # The keywords of DuckDB's grammar, all categories (duckdb_keywords()): a name that is one is quoted.
 _TOKEN = re.compile(

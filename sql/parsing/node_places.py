@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sqlglot import Token, TokenType, exp
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def _parameter_places(tokens: list[Token]) -> dict[str, tuple[int, int]]:

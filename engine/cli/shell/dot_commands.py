@@ -6,17 +6,14 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...errors import FileError, FuselineError, InvalidQuery, nearest
 from ...plan.text.quoted_name import quoted_name
 from ...settings import history_file
+from ...storage.tables.access import AccessRules
 from ...storage.tables.files import local_path
 from .output_modes import MODES, OTHER_NAMES
 from .run_answers import ShellState, write_profile
-
-if TYPE_CHECKING:
-    from ...storage.tables.access import AccessRules
 
 FILE_READERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".arrow": "ipc"}
 MOST_FILES_WITHIN = 16  # that `.read` reads, one from within the other

@@ -6,14 +6,11 @@ import html
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ...frame.display import WIDEST, json_objects
 from ...frame.fitted_table import TableLayout, cell, fitted, one_line
-
-if TYPE_CHECKING:
-    from ...frame.python_values import Row
-    from ...plan.types import DataType
+from ...frame.python_values import Row
+from ...plan.types import DataType
 
 TABLE = "table"
 OTHER_NAMES = {

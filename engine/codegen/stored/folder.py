@@ -10,18 +10,15 @@ import hashlib
 import os
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
 from ...threads.fork_locks import new_lock
 from .private import Manifest, Secret, sealed, secret_for, unsealed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INSTALLATION = Path(__file__).parent.parent.parent
 SHIPPED = INSTALLATION / "kernels"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import calendar
 import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from typing import Literal as OneOf
 
 from ...errors import FuselineError
@@ -21,9 +22,6 @@ from ...plan.literals import convert
 from ...plan.shapes.guards import computed, decided
 from ...plan.text.number_text import NoSuchValue
 from ...plan.types import BOOLEAN, DIGITS, DataType, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 EXACT_IN_DOUBLE = 1 << 53
 EXACT_POWERS_IN_DOUBLE = 22  # 10**22 is the largest power of ten that a double holds exactly

@@ -5,8 +5,8 @@ something of each input.  Rule `simplify` and the rules that move predicates use
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
 
 from ...plan.all_values import never_raises
 from ...plan.expr import (
@@ -32,10 +32,6 @@ from ..rewrite import reads_only, replace_columns
 from .fold import folded, unwrapped
 from .logic import combine, distinct_literals, negation, simplified_connective, terms
 from .nullness import is_never_null
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 Known = AbstractSet[Column]
 

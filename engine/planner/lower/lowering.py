@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ...plan.expr import (
     AggregateCall,
@@ -25,16 +24,11 @@ from ...plan.expr import (
     new_column,
 )
 from ...plan.functions import AGGREGATE, constants
+from ...plan.logical import Aggregate, Item, Logical
 from ...plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical, ValuesScan
 from ...plan.types import BIGINT
 from ..estimates.estimate import Estimates, expected, group_count
 from ..rewrite import pass_on
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ...plan.logical import Aggregate, Item, Logical
-
 
 Needed = frozenset[Column]
 

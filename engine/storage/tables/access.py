@@ -10,23 +10,19 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 
+from ...plan.files.remote_secret import RemoteSecret
 from ..file_identity import FileIdentity, changed, denied
 from ..remote.object_stores import Patience
 from ..remote.remote_access import RemoteAccess
 from ..remote.remote_files import RemoteFile
 from ..remote.urls import is_remote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from ...plan.files.remote_secret import RemoteSecret
 
 DESCRIPTORS = "/proc/self/fd/"  # a name there opens the file of a descriptor, whatever its path leads to by now
 

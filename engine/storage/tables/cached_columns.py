@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,11 +15,8 @@ import pyarrow.compute as pc
 from ...errors import printable
 from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, TICKS, DataType, Kind
-from ..columns.cache import whole
+from ..columns.cache import CachedColumn, ColumnCache, whole
 from ..columns.encodings import EncodedColumn
-
-if TYPE_CHECKING:
-    from ..columns.cache import CachedColumn, ColumnCache
 
 SCHEMA = pa.schema(
     {

@@ -6,9 +6,10 @@ import glob
 import os
 import re
 import stat
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...errors import AccessDenied, FileError
 from ..file_identity import FileIdentity, changed, shortened
@@ -16,9 +17,6 @@ from ..remote.remote_access import SUFFIX, RemoteAccess, files_before_folders
 from ..remote.remote_files import RemoteFile
 from ..remote.urls import is_remote, url_of
 from .access import EVERYTHING, AccessRules, look_inside, matching
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 LONGEST = 4096  # characters of a path, which systems take in bytes
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,10 +17,6 @@ from ..recent import Recent
 from ..remote.remote_files import RemoteFile
 from .access import opened
 from .footer_check import check_footer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 SECONDS = 2.0  # for small files; time stamps are as coarse as 10 ms, on some file systems 2 s
 WRITE_RATE = 100e6  # bytes a second, of a disk that holds back who writes faster

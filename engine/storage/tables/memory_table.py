@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,6 @@ from ...plan.types import BIGINT, DataType, Kind, to_arrow
 from ..columns.value_checks import check_decimals, check_timestamps, check_utf8
 from .column_statistics import Bounds, LazyColumns, merge, trusted
 from .other_types import type_of_column
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
 
 MOST_CHUNKS = 64  # an INSERT adds a chunk to each column; beyond this they are joined
 
