@@ -1,4 +1,4 @@
-"""The proleptic Gregorian calendar over single Python integers, for all of DuckDB's range.
+"""The proleptic Gregorian calendar over single Python integers, or arrays of them, for all of DuckDB's range.
 
 Python's `date` and `datetime` hold years 1 to 9999; DATE and TIMESTAMP reach some 5 million and 290,000 years from 1970.
 """
@@ -6,6 +6,13 @@ Python's `date` and `datetime` hold years 1 to 9999; DATE and TIMESTAMP reach so
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Days = TypeVar("Days", int, "npt.NDArray[np.int64]")
 
 MICROS_A_DAY = 86_400_000_000
 UNIT_MICROS = {  # of the units that have a fixed length
@@ -25,14 +32,14 @@ ERA = 146_097  # days in 400 years
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def civil(days: int) -> tuple[int, int, int]:
+def civil(days: Days) -> tuple[Days, Days, Days]:
     """Return year (astronomical: 0 is 1 BC), month and day; after Howard Hinnant's `civil_from_days`."""
     era, of_era = divmod(days + EPOCH_SHIFT, ERA)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     march_month = (5 * of_year + 2) // 153
     day = of_year - (153 * march_month + 2) // 5 + 1
-    month = march_month + (3 if march_month < 10 else -9)
+    month = march_month + 3 - 12 * (march_month >= 10)
     return year_of_era + era * 400 + (month <= 2), month, day
 
 
@@ -48,9 +55,9 @@ def day_number(year: int, month: int, day: int) -> int | None:
     return first_of_month(year, month) + day - 1
 
 
-def first_of_month(year: int, month: int) -> int:
+def first_of_month(year: Days, month: Days) -> Days:
     era, year_of_era = divmod(year - (month <= 2), 400)
-    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5
+    of_year = (153 * (month + 9 - 12 * (month > 2)) + 2) // 5
     of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
     return era * ERA + of_era - EPOCH_SHIFT
 

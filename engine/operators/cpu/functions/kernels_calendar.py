@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ....errors import OutOfRange
-from ....plan.calendar import EPOCH_SHIFT, ERA, MICROS_A_DAY
+from ....plan import calendar
+from ....plan.calendar import MICROS_A_DAY
 from .vectors import Array, Mask
 
 FARTHEST_DAY = 106_751_991  # from 1970, of a TIMESTAMP
@@ -20,25 +21,12 @@ _LAST_TIME = 2**63 - 2 - FARTHEST_DAY * MICROS_A_DAY  # on that day; 2**63 - 1 i
 
 def civil(days: Array) -> tuple[Array, Array, Array]:
     """Return year (astronomical: 0 is 1 BC), month and day."""
-    shifted = days.astype(np.int64) + EPOCH_SHIFT
-    era = shifted // ERA
-    of_era = shifted - era * ERA
-    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    march_month = (5 * of_year + 2) // 153
-    day = of_year - (153 * march_month + 2) // 5 + 1
-    month = march_month + np.where(march_month < 10, 3, -9)
-    return year_of_era + era * 400 + (month <= 2), month, day
+    return calendar.civil(days.astype(np.int64))
 
 
 def days_from_civil(year: Array, month: Array, day: Array) -> Array:
     """Return days since 1970; a day beyond its month's end counts into the next month."""
-    year = year - (month <= 2)
-    era = year // 400
-    year_of_era = year - era * 400
-    of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
-    of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
-    return era * ERA + of_era - EPOCH_SHIFT
+    return calendar.first_of_month(year, month) + day - 1
 
 
 _MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
