@@ -46,7 +46,7 @@ def compared_columns(predicate: Expr | None) -> set[Column]:
 
 def rejects_nulls(predicate: Expr, columns: AbstractSet[Column]) -> bool:
     """Whether `predicate` cannot be TRUE in a row in which all of `columns` are NULL."""
-    return _cannot_be_true(predicate, columns)
+    return _never(True, predicate, columns)
 
 
 def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
@@ -67,33 +67,19 @@ def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
     return False
 
 
-def _cannot_be_true(expr: Expr, columns: AbstractSet[Column]) -> bool:
+def _never(truth: bool, expr: Expr, columns: AbstractSet[Column]) -> bool:
+    """Whether an expression cannot be TRUE, or FALSE, in a row in which all of `columns` are NULL."""
     match expr:
-        case Literal(truth=False):
+        case Literal(truth=bool(known)) if known is not truth:
             return True
         case Call(function="and", args=args):
-            return any(_cannot_be_true(a, columns) for a in args)
+            return (any if truth else all)(_never(truth, a, columns) for a in args)
         case Call(function="or", args=args):
-            return all(_cannot_be_true(a, columns) for a in args)
+            return (all if truth else any)(_never(truth, a, columns) for a in args)
         case Call(function="not", args=(arg,)):
-            return _cannot_be_false(arg, columns)
-        case Call(function="is_not_null", args=(arg,)):
+            return _never(not truth, arg, columns)
+        case Call(function=function, args=(arg,)) if function == f"is_{'not_' * truth}null":
             return _is_null(arg, columns)
-        case Case(results=results, default=default):
-            return all(_cannot_be_true(r, columns) for r in (*results, default))
-    return _is_null(expr, columns)
-
-
-def _cannot_be_false(expr: Expr, columns: AbstractSet[Column]) -> bool:
-    match expr:
-        case Literal(truth=True):
-            return True
-        case Call(function="and", args=args):
-            return all(_cannot_be_false(a, columns) for a in args)
-        case Call(function="or", args=args):
-            return any(_cannot_be_false(a, columns) for a in args)
-        case Call(function="not", args=(arg,)):
-            return _cannot_be_true(arg, columns)
-        case Call(function="is_null", args=(arg,)):
-            return _is_null(arg, columns)
+        case Case(results=results, default=default) if truth:
+            return all(_never(truth, r, columns) for r in (*results, default))
     return _is_null(expr, columns)
