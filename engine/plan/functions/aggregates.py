@@ -20,7 +20,7 @@ from ..types import (
     list_of,
 )
 from .row import FunctionRow, Resolve
-from .signatures import fixed, unary
+from .signatures import fixed, of_any, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
 _COUNT = {"counts": True, "merge": "sum", "fold": "add"}
@@ -75,29 +75,13 @@ def _quantile_disc(types: Sequence[DataType]) -> Resolved:
     return (types[0], DOUBLE), types[0]
 
 
-def _any(types: Sequence[DataType]) -> Resolved:
-    return (tuple(types), types[0]) if len(types) == 1 else None
-
-
 def _list(types: Sequence[DataType]) -> Resolved:
     return None if len(types) != 1 else (tuple(types), list_of(types[0]))
-
-
-def _any_count(types: Sequence[DataType]) -> Resolved:
-    return (tuple(types), BIGINT) if len(types) == 1 else None
-
-
-def _any_double(types: Sequence[DataType]) -> Resolved:
-    return (tuple(types), DOUBLE) if len(types) == 1 else None
 
 
 def _mad(types: Sequence[DataType]) -> Resolved:
     found = _median(types)
     return found if found is not None and found[1].is_numeric else None
-
-
-def _argument_of(types: Sequence[DataType]) -> Resolved:
-    return (tuple(types), types[0]) if len(types) == 2 else None
 
 
 _SPREAD = fixed(DOUBLE, result=DOUBLE)
@@ -113,17 +97,17 @@ AGGREGATES = (
         **_COUNT,
         nulls="own",
     ),
-    _row("count", _any_count, "count(any)", **_COUNT),
+    _row("count", of_any(result=BIGINT), "count(any)", **_COUNT),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
     _row("sum", _sum, "sum(number)", merge="sum", fold="add"),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
     _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add"),
     # NaN is the greatest
-    *(_lattice(name, _any, f"{name}(any)", name) for name in ("min", "max")),
+    *(_lattice(name, of_any(), f"{name}(any)", name) for name in ("min", "max")),
     # The first that is not NULL; of the first and of the last row, NULL included
-    _row("any_value", _any, "any_value(any)", merge="any_value", in_order=True, **_PICKS),
-    _row("first", _any, "first(any)", "arbitrary", nulls="own", **_PICKS),
-    _row("last", _any, "last(any)", nulls="own", **_PICKS),
+    _row("any_value", of_any(), "any_value(any)", merge="any_value", in_order=True, **_PICKS),
+    _row("first", of_any(), "first(any)", "arbitrary", nulls="own", **_PICKS),
+    _row("last", of_any(), "last(any)", nulls="own", **_PICKS),
     _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", means=lambda of, x: of("min", x)),
     _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", means=lambda of, x: of("max", x)),
     # The same type
@@ -181,19 +165,19 @@ AGGREGATES = (
     # The first to reach the highest count
     # NULLs too; NULL of no rows
     _row("list", _list, "list(any)", "array_agg", nulls="own", ordered=True, keeps_values=True),
-    _row("mode", _any, "mode(any)", ordered=True, keeps_values=True),
+    _row("mode", of_any(), "mode(any)", ordered=True, keeps_values=True),
     # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
     *(
-        _row(f"arg_{m}", _argument_of, f"arg_{m}(any, any)", f"{m}_by", f"arg{m}", **_PICKS)
+        _row(f"arg_{m}", of_any(2), f"arg_{m}(any, any)", f"{m}_by", f"arg{m}", **_PICKS)
         for m in ("min", "max")
     ),
     # As those, but a NULL value is one; rows with a NULL key do not count.
     *(
-        _row(f"arg_{m}_null", _argument_of, f"arg_{m}_null(any, any)", nulls="own", **_PICKS)
+        _row(f"arg_{m}_null", of_any(2), f"arg_{m}_null(any, any)", nulls="own", **_PICKS)
         for m in ("min", "max")
     ),
     # In bits, of how often values are there; 0 for none.
-    _row("entropy", _any_double, "entropy(any)", keeps_values=True, counts=True),
+    _row("entropy", of_any(result=DOUBLE), "entropy(any)", keeps_values=True, counts=True),
     # The median of the distances from the median.
     _row("mad", _mad, "mad(number)", keeps_values=True),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
@@ -203,7 +187,7 @@ AGGREGATES = (
     # Exact is allowed
     _row(
         "approx_count_distinct",
-        _any_count,
+        of_any(result=BIGINT),
         "approx_count_distinct(any)",
         means=lambda of, x: of("count", x, distinct=True),
     ),

@@ -44,10 +44,6 @@ def _fsum(of: Means, x: Expr) -> Expr:
     return of("add", total, of("sub", total, total))
 
 
-def _favg(of: Means, x: Expr) -> Expr:
-    return of("div", _fsum(of, x), _size(of, x))
-
-
 def _powers(of: Means, x: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
     """Return how many values there are, and the sums of their first four powers."""
     square = of("mul", x, x)
@@ -200,7 +196,7 @@ COMBINED = (
     ),
     _row("sem", _sem, "sem(DOUBLE)"),
     _row("fsum", _fsum, "fsum(DOUBLE)", "kahan_sum", "sumkahan"),
-    _row("favg", _favg, "favg(DOUBLE)"),
+    _row("favg", lambda of, x: of("div", _fsum(of, x), _size(of, x)), "favg(DOUBLE)"),
     _row("skewness", _skewness, "skewness(DOUBLE)"),
     _row("kurtosis", _kurtosis(3), "kurtosis(DOUBLE)"),
     _row("kurtosis_pop", _kurtosis(1), "kurtosis_pop(DOUBLE)"),

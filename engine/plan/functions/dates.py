@@ -43,6 +43,8 @@ UNITS = (
 CLOCK_UNITS = UNITS[:5]  # of which a TIME has some
 
 # Parts of EXTRACT and date_part, and other spellings of units, to function names.
+# Of which a BIGINT is an INTERVAL
+WHOLE_UNITS = ("millennia", "centuries", "decades", "years", "quarters", "months", "weeks", "days", "hours", "minutes", "microseconds")  # fmt: skip
 PARTS: dict[str, str] = {
     **{unit: unit for unit in UNITS},
     **{f"{unit}s": unit for unit in UNITS if unit not in ("century", "millennium")},
@@ -221,20 +223,7 @@ ARITHMETIC = (
     # A number of the unit as an INTERVAL.
     *(
         FunctionRow(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
-        for unit in (
-            "millennia",
-            "centuries",
-            "decades",
-            "years",
-            "quarters",
-            "months",
-            "weeks",
-            "days",
-        )
-    ),
-    *(
-        FunctionRow(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
-        for unit in ("hours", "minutes", "microseconds")
+        for unit in WHOLE_UNITS
     ),
     *(
         FunctionRow(f"to_{unit}", fixed(DOUBLE, result=INTERVAL), f"to_{unit}(DOUBLE)")

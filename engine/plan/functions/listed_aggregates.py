@@ -20,7 +20,7 @@ from ..types import (
 )
 from .lists import element_type
 from .row import FunctionRow, Means
-from .signatures import Resolved
+from .signatures import Resolved, of_any
 
 if TYPE_CHECKING:
     from ..expr import Expr
@@ -88,10 +88,6 @@ def _late_extreme(extreme: str) -> Means:
     return means
 
 
-def _pair(types: Sequence[DataType]) -> Resolved:
-    return (tuple(types), types[0]) if len(types) == 2 else None
-
-
 def _row(name: str, resolve: object, means: Callable[..., Expr], signature: str) -> FunctionRow:
     return FunctionRow(name, resolve, signature, (), "aggregate", means=means)  # type: ignore[arg-type]
 
@@ -133,7 +129,10 @@ LISTED = (
     _row("decimal_average", _decimals, _decimal_mean, "decimal_average(DECIMAL)"),
     *(
         _row(
-            f"arg_{m}_nulls_last", _pair, _late_extreme(f"arg_{m}"), f"arg_{m}_nulls_last(any, any)"
+            f"arg_{m}_nulls_last",
+            of_any(2),
+            _late_extreme(f"arg_{m}"),
+            f"arg_{m}_nulls_last(any, any)",
         )
         for m in ("min", "max")
     ),

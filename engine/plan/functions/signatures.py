@@ -40,6 +40,11 @@ def fixed(*parameters: DataType, result: DataType, optional: int = 0) -> Resolve
     return resolve
 
 
+def of_any(count: int = 1, result: DataType | None = None) -> Resolve:
+    """So many values of any types; the result is of the first one's type, or as told."""
+    return lambda types: (tuple(types), result or types[0]) if len(types) == count else None
+
+
 def overloads(*candidates: Resolve) -> Resolve:
     """The first of several signatures that takes the arguments."""
 

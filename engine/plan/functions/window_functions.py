@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 
 from ..types import BIGINT, DOUBLE, DataType
 from .row import FunctionRow, Resolve
-from .signatures import fixed
+from .signatures import fixed, of_any
 
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
@@ -35,10 +35,6 @@ def _row(
         is_rank=is_rank,
         orderable=orderable,
     )
-
-
-def _value(types: Sequence[DataType]) -> Resolved:
-    return (tuple(types), types[0]) if len(types) == 1 else None
 
 
 def _nth(types: Sequence[DataType]) -> Resolved:
@@ -69,9 +65,9 @@ WINDOW_FUNCTIONS = (
     _row("lag", _shifted, "lag(any[, BIGINT[, any]])"),
     _row("lead", _shifted, "lead(any[, BIGINT[, any]])"),
     # Made of lag and lead
-    _row("fill", _value, "fill(any)", orderable=False),
+    _row("fill", of_any(), "fill(any)", orderable=False),
     # Aggregates of the first and last row are these over a window
-    _row("first_value", _value, "first_value(any)", "first", "arbitrary", reach="frame"),
-    _row("last_value", _value, "last_value(any)", "last", reach="frame"),
+    _row("first_value", of_any(), "first_value(any)", "first", "arbitrary", reach="frame"),
+    _row("last_value", of_any(), "last_value(any)", "last", reach="frame"),
     _row("nth_value", _nth, "nth_value(any, BIGINT)", reach="frame"),
 )
