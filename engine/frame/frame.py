@@ -59,13 +59,7 @@ class FileMethods:
         """Run and write an Arrow IPC file, which is Feather's second version too: compression, partition_by."""
         self._write(path, "arrow", options)
 
-    def to_parquet(self, path: Path, **options: object) -> None:
-        """Do what `write_parquet` does, by its name in pandas."""
-        self._write(path, "parquet", options)
-
-    def to_csv(self, path: Path, **options: object) -> None:
-        """Do what `write_csv` does, by its name in pandas."""
-        self._write(path, "csv", options)
+    to_parquet, to_csv = write_parquet, write_csv  # their names in pandas
 
     def _write(self, path: Path, form: str, options: dict[str, object]) -> None:
         with in_text(self._text):

@@ -243,12 +243,7 @@ class FuselineDialect(default.DefaultDialect):
         _rules(connection, table_name, schema)
         return []
 
-    @cached
-    def get_indexes(
-        self, connection: Connection, table_name: str, schema: str | None = None, **_: object
-    ) -> list[Reflected]:
-        _rules(connection, table_name, schema)
-        return []
+    get_indexes = get_foreign_keys  # none either
 
 
 def _flag(name: str, value: object) -> bool:

@@ -36,12 +36,12 @@ from ..plan.types import (
 )
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files
+from ..storage.tables.footer_check import PHYSICAL_TYPES
 from ..storage.tables.footers import footer_of, read_footers
 from ..storage.tables.other_types import type_of
 from ..storage.tables.thrift import Fields, decoded
 
 Row = tuple[object, ...]
-TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")  # fmt: skip
 ENCODINGS = ("PLAIN", "GROUP_VAR_INT", "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT")  # fmt: skip
 CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
 PAGES = ("DATA_PAGE", "INDEX_PAGE", "DICTIONARY_PAGE", "DATA_PAGE_V2")
@@ -163,7 +163,7 @@ def element_rows(footer: _Footer) -> Iterator[Row]:
     for number, (element, kind) in enumerate(zip(footer.elements, types, strict=True)):
         length = element.get(2)
         yield (
-            *(footer.file.path, _text(element.get(4)), _name(TYPES, element.get(1))),
+            *(footer.file.path, _text(element.get(4)), _name(PHYSICAL_TYPES, element.get(1))),
             *(None if length is None else str(length), _name(REPETITIONS, element.get(3, 0))),
             *(element.get(5), _name(CONVERTED, element.get(6))),
             *(element.get(7), element.get(8), element.get(9)),
@@ -244,7 +244,7 @@ def _chunk(chunk: Fields, group: Fields, texts: Sequence[str | None]) -> Row:
     ]  # fmt: skip
     return (
         *(chunk.get(2), said.get(5), ", ".join(filter(None, map(_text, said.get(3, []))))),
-        *(_name(TYPES, said.get(1)), least, most, statistics.get(3), statistics.get(4)),
+        *(_name(PHYSICAL_TYPES, said.get(1)), least, most, statistics.get(3), statistics.get(4)),
         *(least_value, most_value, _name(CODECS, said.get(4))),
         ", ".join(filter(None, (_name(ENCODINGS, e) for e in said.get(2, [])))),
         *(said.get(10), said.get(11), said.get(9), said.get(7), said.get(6)),
@@ -258,7 +258,7 @@ def _chunk(chunk: Fields, group: Fields, texts: Sequence[str | None]) -> Row:
 def _extremes(chunks: Sequence[Fields], kind: DataType) -> list[tuple[str | None, ...]]:
     """Return least and greatest value of each chunk as text, as older and as newer writers have them."""
     raw = [chunk.get(12, {}).get(i) for chunk in chunks for i in (2, 1, 6, 5)]
-    physical = _name(TYPES, chunks[0].get(1)) or ""
+    physical = _name(PHYSICAL_TYPES, chunks[0].get(1)) or ""
     texts = _texts([None if r is None else _value(r, physical, kind) for r in raw], kind)
     return [tuple(texts[i : i + 4]) for i in range(0, len(texts), 4)]
 

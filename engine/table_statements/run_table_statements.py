@@ -18,7 +18,7 @@ from ..errors import CatalogError, TransactionError, UnknownName, nearest
 from ..plan.changes.catalog_objects import SchemaPlace, is_left
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.stand_in import StandIn
-from ..plan.changes.table_rules import Comments, TableIndex, rules_of
+from ..plan.changes.table_rules import TableIndex, rules_of
 from ..plan.statements import (
     AlteredColumn,
     AlterTable,
@@ -122,7 +122,7 @@ def comment_on(catalog: Catalog, statement: CommentOn) -> Answer:
 
 def _commented(entry: CatalogTable | View, statement: CommentOn) -> CatalogTable | View:
     if isinstance(entry, View):
-        return replace(entry, comments=_comments(entry.comments, statement))
+        return replace(entry, comments=entry.comments.with_text(statement.column, statement.text))
     rules = rules_of(entry)
     column = _spelled(statement.column, [name for name, _ in entry.fields], entry.name)
     rules = replace(rules, comments=rules.comments.with_text(column, statement.text))
@@ -135,10 +135,6 @@ def _commented(entry: CatalogTable | View, statement: CommentOn) -> CatalogTable
     table = copy.copy(entry)  # with the cached columns of the same rows
     table.table_rules = rules
     return table
-
-
-def _comments(comments: Comments, statement: CommentOn) -> Comments:
-    return comments.with_text(statement.column, statement.text)
 
 
 def _spelled(column: str | None, names: Sequence[str], table: str) -> str | None:

@@ -99,14 +99,6 @@ def _separated(separator: str, header: Header, rows: Iterable[Row]) -> Iterator[
         yield f"{separator.join(texts)}\n"
 
 
-def _csv(header: Header, rows: Iterable[Row]) -> Iterator[str]:
-    return _separated(",", header, rows)
-
-
-def _tsv(header: Header, rows: Iterable[Row]) -> Iterator[str]:
-    return _separated("\t", header, rows)
-
-
 def _list(header: Header, rows: Iterable[Row]) -> Iterator[str]:
     if header.named:
         yield f"{'|'.join(header.names)}\n"
@@ -139,8 +131,8 @@ ROW_MODES: dict[str, Callable[[Header, Iterable[Row]], Iterator[str]]] = {
     "line": _line,
     "json": _json,
     "jsonlines": _json_lines,
-    "csv": _csv,
-    "tsv": _tsv,
+    "csv": lambda header, rows: _separated(",", header, rows),
+    "tsv": lambda header, rows: _separated("\t", header, rows),
     "list": _list,
     "html": _html,
     "trash": _trash,

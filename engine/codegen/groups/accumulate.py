@@ -172,10 +172,6 @@ def _first(held: Sequence[Term]) -> Term:
     return held[0]
 
 
-def _count_values(c: Argument) -> Folded:
-    return Folded(c.column, (c.count,), _first, least=0)
-
-
 def _sum_parts(c: Argument, value: Value) -> tuple[int, ...]:
     """Accumulators of an exact integer sum: one, or the low 32 bits and the rest."""
     interval = value.interval
@@ -327,7 +323,7 @@ def _bits(c: Argument) -> Folded:
 
 
 RULES: dict[str, Callable[[Argument], Folded]] = {
-    "count": _count_values,
+    "count": lambda c: Folded(c.column, (c.count,), _first, least=0),
     "sum": _sum,
     "avg": _average,
     "min": _extreme,

@@ -43,10 +43,6 @@ def _by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | None) -
     return coerce(found, TIMESTAMPTZ) if found.type.kind is Kind.TIMESTAMP else found
 
 
-def _in_utc(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
-    return make.call(name, [_utc(a) for a in args], span)
-
-
 def _added(make: Make, _: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
     moment, interval = args if args[0].type == TIMESTAMPTZ else args[::-1]
     is_interval = interval.type.kind is Kind.INTERVAL
@@ -91,7 +87,7 @@ def _series(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> E
 
 
 _RULES: dict[str, Callable[..., Expr | None]] = {
-    "epoch": _in_utc,
+    "epoch": lambda make, name, args, span: make.call(name, [_utc(a) for a in args], span),
     "add": _added,
     "sub": _subtracted,
     "date_diff": _counted,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from ...errors import InvalidQuery, Span
 from .. import infer
@@ -18,13 +19,7 @@ from ..types import BIGINT
 from .window_call import WHOLE, Over, Side, WindowCall, WindowFrame
 from .window_node import Window
 
-_ORDERED_SIDES: tuple[Side, ...] = (
-    "unbounded preceding",
-    "preceding",
-    "current row",
-    "following",
-    "unbounded following",
-)
+_ORDERED_SIDES: tuple[Side, ...] = get_args(Side)
 
 
 @dataclass(frozen=True)

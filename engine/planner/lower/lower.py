@@ -85,7 +85,7 @@ def lower_join(node: Join, needed: Needed, to: Lowering) -> Physical:
         right_keys,
         tuple(null_equal for _, _, null_equal in pairs),
         residual,
-        "left" if _left_is_smaller(node, to) else "right",
+        "left" if to.estimates.rows(node.left) < to.estimates.rows(node.right) else "right",
         node.null_aware,
         node.mark,
         kept(_joined(left, right, node), needed),
@@ -113,10 +113,6 @@ def _side(
     wanted = (needed & own) | frozenset(c for c in columns if c in own)
     read = wanted.union(*(columns_of(key) for key in keys))
     return computed.above(to.lower(node, read), wanted), columns
-
-
-def _left_is_smaller(node: Join, to: Lowering) -> bool:
-    return to.estimates.rows(node.left) < to.estimates.rows(node.right)
 
 
 def _nested_loop(node: Join, needed: Needed, to: Lowering) -> Physical:

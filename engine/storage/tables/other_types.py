@@ -107,13 +107,7 @@ def _name(arrow: pa.DataType) -> str:
     if t.is_duration(arrow):
         return "INTERVAL"
     if isinstance(arrow, pa.BaseExtensionType):
-        return (
-            "UUID" if arrow.extension_name == "arrow.uuid" else _name_of_storage(arrow.storage_type)
-        )
+        return "UUID" if arrow.extension_name == "arrow.uuid" else str(type_of(arrow.storage_type))
     if is_bytes(arrow):  # of an extension's storage
         return "BLOB"
     return str(arrow).upper()
-
-
-def _name_of_storage(arrow: pa.DataType) -> str:
-    return str(type_of(arrow))

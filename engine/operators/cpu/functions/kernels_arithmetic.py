@@ -248,14 +248,6 @@ def _wide_quotient(left: Array, right: Array) -> Array:
     return out
 
 
-def greatest_divisor(call: Call, args: tuple[Vector, ...]) -> Vector:
-    return _by_divisors(call, args, np.gcd, "gcd")
-
-
-def least_multiple(call: Call, args: tuple[Vector, ...]) -> Vector:
-    return _by_divisors(call, args, np.lcm, "lcm")
-
-
 def _by_divisors(
     call: Call, args: tuple[Vector, ...], function: Callable[..., Array], name: str
 ) -> Vector:
@@ -293,6 +285,6 @@ KERNELS: dict[str, Kernel] = {
     "neg": negate,
     "abs": absolute,
     "sign": sign,
-    "gcd": greatest_divisor,
-    "lcm": least_multiple,
+    "gcd": lambda call, args: _by_divisors(call, args, np.gcd, "gcd"),
+    "lcm": lambda call, args: _by_divisors(call, args, np.lcm, "lcm"),
 }
