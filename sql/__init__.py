@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from fuseline.catalog import Catalog
 from fuseline.errors import FuselineError
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import Query, Statement
@@ -21,9 +22,8 @@ from fuseline.plan.temporal import statement_time, zones
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
-from .binding.binding_catalog import BindingCatalog, CallerVariables
 from .binding.constants.parameters import Parameters
-from .binding.named_queries import NamedQueries
+from .binding.named_queries import CallerVariables, NamedQueries
 from .binding.scope import Scope, Session
 from .binding.udf.bind_python import is_function
 from .names.reader import quoted
@@ -63,7 +63,7 @@ __all__ = [
 
 def plan_sql(
     text: str,
-    catalog: BindingCatalog,
+    catalog: Catalog,
     params: Sequence[object] | Mapping[str, object] | None = None,
     rows: CatalogTable | None = None,
     objects: CallerVariables | None = None,

@@ -1,4 +1,7 @@
-"""WITH entries and views that a statement names several times: bound once, and planned once unless they are small."""
+"""What names of a statement stand for: the variables of its caller, and WITH entries and views that it names several times.
+
+Those are bound once, and planned once unless they are small.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,32 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Protocol
 
 from sqlglot import exp
 
 from fuseline.plan.commons import nodes_of
 from fuseline.plan.copies import fresh
 from fuseline.plan.expr import new_column
-from fuseline.plan.logical import Common, CommonScan, Logical, free_columns
+from fuseline.plan.logical import CatalogTable, Common, CommonScan, Logical, free_columns
 from fuseline.plan.udf.settled_calls import functions_of
 
 # Nodes of a query that is copied to each place that names it, where the filters of that place go into it; the optimizer takes some
 # 0.1 ms for each of them.  Equal parts that remain are found by `planner/common_subplans.py`, and still run once.
 COPIED_NODES = 8
 RECURRING = "recurring"  # what a table of WITH RECURSIVE ... USING KEY is called with, where all its rows are meant
+
+
+class CallerVariables(Protocol):
+    """The variables of the code that asks."""
+
+    def find(self, name: str) -> CatalogTable | Logical | None:
+        """Return a variable as a table or plan; raises `TypeMismatch` for one that is neither."""
+
+    def given(self, name: str) -> Logical | None:
+        """Return a plan that goes before tables of the catalog."""
+
+    def names(self) -> list[str]: ...
 
 
 @dataclass

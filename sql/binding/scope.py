@@ -15,6 +15,7 @@ from functools import cached_property, reduce
 
 from sqlglot import exp
 
+from fuseline.catalog import Catalog
 from fuseline.errors import (
     AmbiguousName,
     FuselineError,
@@ -38,9 +39,8 @@ from ..parsing.pieces import Piece
 from ..parsing.text_shape import TextSlots
 from ..parsing.unread import Tree, use
 from ..parsing.written_items import Written
-from .binding_catalog import BindingCatalog, CallerVariables
 from .constants.parameters import Parameters
-from .named_queries import BoundQuery, NamedQueries
+from .named_queries import BoundQuery, CallerVariables, NamedQueries
 from .udf.drawing_calls import find_draw
 
 
@@ -87,7 +87,7 @@ class Session:
     `bind_query` and `bind_expression` are here since the modules that define them need `Scope` themselves.
     """
 
-    catalog: BindingCatalog
+    catalog: Catalog
     parameters: Parameters
     bind_query: Callable[[exp.Expr, Scope], Logical]
     bind_expression: Callable[[exp.Expr, Scope], Expr]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from fuseline.catalog import Catalog
 from fuseline.plan.changes.sequences import FUNCTIONS as SEQUENCE_FUNCTIONS
 from fuseline.plan.udf.python_function import PythonFunction
 
-from ..binding_catalog import BindingCatalog
 
-
-def find_draw(node: exp.Expr, catalog: BindingCatalog, *kinds: type[exp.Expr]) -> exp.Expr | None:
+def find_draw(node: exp.Expr, catalog: Catalog, *kinds: type[exp.Expr]) -> exp.Expr | None:
     """Return the first node of these kinds, or else call that asks a sequence or has side effects, within a tree."""
     found = node.find(*kinds)
     functions = catalog.session.functions
