@@ -89,7 +89,7 @@ def connect(
         if value is not None:
             chosen = chosen.with_option(name, value)
     if is_address(database):
-        from .client.open_remote import open_remote
+        from .client.remote_runner import open_remote
 
         others = (read_only, cluster, workers)
         return Connection(chosen, open_remote(str(database), login, others))

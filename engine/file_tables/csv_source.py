@@ -31,8 +31,7 @@ from .csv_rejects import (
     wrong_values,
 )
 from .csv_rows import CsvRow, is_text
-from .file_source import FormatSource
-from .path_columns import PathColumn, path_columns
+from .file_source import FormatSource, PathColumn, path_columns
 from .text_types import Conversion, convert, first_bad
 
 Wanted = tuple[int | None, Conversion | PathColumn]  # a column, and which value of a row it has

@@ -19,11 +19,10 @@ from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options
-from .file_source import FormatSource
+from .file_source import FormatSource, PathColumn, path_columns
 from .json_records import MALFORMED, Record, records
 from .json_types import LEAST_APPEARANCE, MOST_FIELDS, Guessing, Shape, is_map, type_of_shape
 from .json_values import BadRecord, BadValue, ValueReader
-from .path_columns import PathColumn, path_columns
 from .text_types import NOT_KEPT, Conversion
 
 SAMPLED_VALUES = 20_480  # as DuckDB's

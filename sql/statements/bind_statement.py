@@ -30,7 +30,6 @@ from ..parsing.pieces import Piece, first_word, split, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
-from .bind_comment import comment
 from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change, schema_named
 from .bind_explain import explained
@@ -46,7 +45,7 @@ from .bind_session_statement import (
     reset_variable,
     set_variable,
 )
-from .bind_table_statement import create, drop
+from .bind_table_statement import comment, create, drop
 from .bind_types import DROP_TYPE, TYPE, create_type, drop_type
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "PIVOT", "UNPIVOT", "")

@@ -1,6 +1,6 @@
-"""CREATE and DROP.
+"""CREATE and DROP of tables, views and indexes, and COMMENT ON.
 
-CREATE INDEX and DROP INDEX.  An index changes no answer but by UNIQUE, which statements that write rows keep.
+An index changes no answer but by UNIQUE, which statements that write rows keep.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from fuseline.plan.logical import CatalogTable, Limit, Logical, Project
 from fuseline.plan.statements import (
     AlteredColumn,
     AlterTable,
+    Commented,
+    CommentOn,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -40,6 +42,7 @@ from fuseline.plan.statements import (
 
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, span_of
+from ..parsing.statement_words import StatementWords
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
 from .assignments import target_table
@@ -279,3 +282,68 @@ def drop_index(node: exp.Drop) -> DropIndex:
     named = (node.args.get("tables") or [node.this])[0]
     use_all(node)
     return DropIndex(tuple(part.name for part in named.parts), bool(node.args.get("exists")))
+
+
+_KINDS: dict[str, Commented] = {
+    "TABLE": "relation",
+    "VIEW": "relation",
+    "COLUMN": "relation",
+    "MACRO": "macro",
+    "FUNCTION": "macro",
+    "TYPE": "type",
+}
+_FORM = "COMMENT ON TABLE, VIEW, COLUMN, MACRO or TYPE name IS 'text' or NULL"
+
+
+def comment(piece: Piece, scope: Scope) -> CommentOn:
+    """Bind COMMENT ON kind name IS text; the last part of the name of a COLUMN is the column's."""
+    words = StatementWords(piece, _FORM)
+    words.expect("COMMENT", "ON")
+    word = words.name().upper()
+    if word not in _KINDS:
+        raise Unsupported(
+            f"COMMENT ON {word} is not supported: there are {', '.join(_KINDS)}.", words.place()
+        )
+    kind = _KINDS[word]
+    if kind == "macro":
+        words.accepts("TABLE")
+    parts = words.dotted_name()
+    place = words.place()
+    words.expect("IS")
+    text = None if words.accepts("NULL") else words.text()
+    words.end()
+    column = None
+    if word == "COLUMN":
+        *around, column = parts
+        if not around:
+            raise ParseError(
+                "COMMENT ON COLUMN takes the name of a table before that of the column: t.a.", place
+            )
+        parts = tuple(around)
+    catalog = scope.session.catalog
+    if kind == "relation" and catalog.located(parts) is None:
+        name = ".".join(parts)
+        raise UnknownName(
+            f'There is no table or view "{name}".{nearest(name, catalog.names())}', place
+        )
+    located = catalog.located(parts) if kind == "relation" else None
+    if column is not None and located is not None and catalog.view(located) is not None:
+        column = _of_view(parts, column, scope)
+    return CommentOn(kind, parts, column, text)
+
+
+def _of_view(parts: tuple[str, ...], column: str, scope: Scope) -> str:
+    """Return a column of a view as the view spells it."""
+    schema, name = (None, *parts)[-2:]
+    table = exp.Table(this=exp.to_identifier(name, quoted=True))
+    if schema is not None:
+        table.set("db", exp.to_identifier(schema, quoted=True))
+    if len(parts) > 2:
+        table.set("catalog", exp.to_identifier(parts[0], quoted=True))
+    query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+    names = [column.name for column in scope.bind_query(query).columns]
+    found = next((name for name in names if name.lower() == column.lower()), None)
+    if found is None:
+        hint = nearest(column, names)
+        raise UnknownName(f'The view "{parts[-1]}" has no column "{column}".{hint}')
+    return found

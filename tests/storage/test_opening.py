@@ -40,7 +40,7 @@ OTHERS = {
     "engine/observe/roofline.py": "the measured bandwidth, in cache_dir",
     "engine/observe/trace.py": "sources of kernels, shown by debug",
     "engine/observe/profile_exports.py": "sources of kernels, shown by a profile",
-    "engine/client/open_remote.py": "certificates that who connects names",
+    "engine/client/remote_runner.py": "certificates that who connects names",
     "engine/cli/commands.py": "what the command line names",
     "engine/cli/configuration.py": "fuseline.toml",
     "engine/cli/shell/": "the history, and what who types names, by the rules of the door",

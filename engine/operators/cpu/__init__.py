@@ -26,7 +26,6 @@ from .functions.expressions import evaluate
 from .handwritten_kernels import keep_in as keep_kernels_in
 from .join.join import hash_join, nested_loop_join
 from .join.join_parts import parted, piece_of, unparted
-from .list_rows import unnest_rows
 from .memory.ask_memory import arrow_bytes, text_ends
 from .memory.bandwidth import copy_bandwidth, device_name
 from .pipeline.pipeline import Attempt
@@ -37,6 +36,7 @@ from .rows import (
     limit_rows,
     numbered,
     range_scan,
+    unnest_rows,
     values_scan,
 )
 from .scan.encoded import encode_columns as load_columns
