@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
+
+T = TypeVar("T")
 
 
 class Traits(NamedTuple):
@@ -58,6 +60,12 @@ class JoinKind(StrEnum):
     def nulls_right(self) -> bool:
         """Whether columns of the right side are NULL in left rows without a match; for the left side's ask `keeps_right`."""
         return self.keeps_left and self.outputs_right
+
+    def outputs(self, left: tuple[T, ...], right: tuple[T, ...], mark: T | None) -> tuple[T, ...]:
+        """Return the columns that come out, of those of both sides and the one of a mark join."""
+        if self.outputs_right:
+            return left + right
+        return left if mark is None else (*left, mark)
 
     @property
     def is_divisible(self) -> bool:

@@ -181,12 +181,7 @@ class Join(Logical):
 
     @Once
     def columns(self) -> tuple[Column, ...]:
-        if self.kind.is_filter:
-            return self.left.columns
-        if self.kind is JoinKind.MARK:
-            assert self.mark is not None
-            return (*self.left.columns, self.mark)
-        return self.left.columns + self.right.columns
+        return self.kind.outputs(self.left.columns, self.right.columns, self.mark)
 
 
 @dataclass(frozen=True)

@@ -143,17 +143,6 @@ class UnnestRows(Physical):
         return (*self.keep, *made, *(() if self.ordinality is None else (self.ordinality,)))
 
 
-def _join_columns(
-    left: Physical, right: Physical, kind: JoinKind, mark: Column | None
-) -> tuple[Column, ...]:
-    if kind.is_filter:
-        return left.columns
-    if kind is JoinKind.MARK:
-        assert mark is not None
-        return (*left.columns, mark)
-    return left.columns + right.columns
-
-
 @dataclass(frozen=True)
 class HashJoin(Physical):
     """Equality join on columns of equal types, pairwise; kinds as in `logical.Join`.
@@ -184,7 +173,7 @@ class HashJoin(Physical):
     def columns(self) -> tuple[Column, ...]:
         if self.keep is not None:
             return self.keep
-        return _join_columns(self.left, self.right, self.kind, self.mark)
+        return self.kind.outputs(self.left.columns, self.right.columns, self.mark)
 
     @property
     def probes_right(self) -> bool:
@@ -228,7 +217,7 @@ class NestedLoopJoin(Physical):
     def columns(self) -> tuple[Column, ...]:
         if self.keep is not None:
             return self.keep
-        return _join_columns(self.left, self.right, self.kind, self.mark)
+        return self.kind.outputs(self.left.columns, self.right.columns, self.mark)
 
 
 @dataclass(frozen=True)

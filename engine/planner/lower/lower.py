@@ -88,7 +88,7 @@ def lower_join(node: Join, needed: Needed, to: Lowering) -> Physical:
         "left" if to.estimates.rows(node.left) < to.estimates.rows(node.right) else "right",
         node.null_aware,
         node.mark,
-        kept(_joined(left, right, node), needed),
+        kept(node.kind.outputs(left.columns, right.columns, node.mark), needed),
         span=node.span,
     )
 
@@ -119,19 +119,11 @@ def _nested_loop(node: Join, needed: Needed, to: Lowering) -> Physical:
     read = needed | (columns_of(node.condition) if node.condition is not None else frozenset())
     left = to.lower(node.left, read & frozenset(node.left.columns))
     right = to.lower(node.right, read & frozenset(node.right.columns))
-    joined = _joined(left, right, node)
+    joined = node.kind.outputs(left.columns, right.columns, node.mark)
     parts = list(conjuncts(node.condition))
     condition = conjunction(parts) if parts else None
     keep = kept(joined, needed)
     return NestedLoopJoin(left, right, node.kind, condition, node.mark, keep, span=node.span)
-
-
-def _joined(left: Physical, right: Physical, node: Join) -> tuple[Column, ...]:
-    if node.kind.is_filter:
-        return left.columns
-    if node.mark is not None:
-        return (*left.columns, node.mark)
-    return left.columns + right.columns
 
 
 @runtime_checkable
