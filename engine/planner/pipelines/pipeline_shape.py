@@ -84,9 +84,7 @@ class Body:
             case HashJoin() if one_row_side(node) is not None:
                 return self._with_one_row(_as_loop(node))
             case HashJoin(kind=JoinKind.RIGHT):
-                return self._joined(_as_left(node))
-            case HashJoin():
-                return self._joined(node)
+                node = _as_left(node)
             case NestedLoopJoin():
                 return self._with_one_row(node)
         return node.with_children([self.chain(child, False) for child in node.children])
@@ -106,9 +104,6 @@ class Body:
 
         assert self._root is not None
         return has_joins(node) and count(self._root) > 1
-
-    def _joined(self, node: HashJoin) -> Physical:
-        return node.with_children([self.chain(child, False) for child in node.children])
 
     def _with_one_row(self, node: NestedLoopJoin) -> Physical:
         """The one row on the right, as it is stored."""
