@@ -52,6 +52,11 @@ TEXTS: dict[str, Sequence[str]] = {
     "beyond a type": ("where tiny < 100", "!where tiny < 200", "where tiny < 40000"),
     "between two values": ("where x < 2.0", "!where x < 2.5", "where x < 3.5"),
     "repeated in a list": ("where x in (1, 2, 3)", "where x in (4, 9, 5)", "!where x in (2, 2, 3)"),
+    "two lists": (
+        "where x in (1, 2) and x in (2, 1)",
+        "where x in (7, 9) and x in (9, 7)",
+        "!where x in (7, 9) and x in (9, 8)",
+    ),
     "lists of an OR": ("where x = 1 or x = 2", "where x = 7 or x = 9", "!where x = 2 or x = 2"),
     "a list of decimals": ("where x in (1.0, 2.0)", "!where x in (1.5, 2.0)"),
     "a date in a text": ("where day > '1995-01-01'", "where day > '1997-12-31'"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import combinations
 
 from ...plan.expr import FALSE, TRUE, Call, Expr, InList, Literal, Value
 from ...plan.functions import NEGATED, SCALAR
@@ -47,7 +48,7 @@ def simplified_connective(expr: Call) -> Expr | None:
         if factored is not None:
             return factored
     else:
-        kept = _tightest(kept)
+        kept = _shortest_lists(_tightest(kept))
     if len(kept) == len(expr.args) and all(a is b for a, b in zip(kept, expr.args, strict=True)):
         return None
     return combine(function, kept)
@@ -113,6 +114,23 @@ def _as_lists(branches: list[Expr]) -> list[Expr]:
     return result
 
 
+def _shortest_lists(parts: list[Expr]) -> list[Expr]:
+    """X in (1, 2) and x in (2, 1, 3) -> x in (1, 2): the longer list says nothing more, and an estimate would count its share too."""
+    lists = [part for part in parts if isinstance(part, InList)]
+    dropped: set[int] = set()
+    for one, other in combinations(lists, 2):
+        if one.operand == other.operand and dropped.isdisjoint((id(one), id(other))):
+            shorter, longer = sorted((one.values, other.values), key=len)
+            if decided(_are_among, len(shorter), *shorter, *longer):
+                dropped.add(id(other if longer is other.values else one))
+    return [part for part in parts if id(part) not in dropped] if dropped else parts
+
+
+def _are_among(count: int, *values: Value) -> bool:
+    """Whether each of the first values is one of the others."""
+    return {*map(_kind, values[:count])} <= {*map(_kind, values[count:])}
+
+
 def distinct_literals(values: Sequence[Literal]) -> tuple[Literal, ...]:
     """Return the constants without those that are equal to one before."""
     kept = decided(_first_places, *values)
@@ -120,12 +138,16 @@ def distinct_literals(values: Sequence[Literal]) -> tuple[Literal, ...]:
 
 
 def _first_places(*values: Value) -> tuple[int, ...]:
-    """Return the places of values that none before is equal to; TRUE is not 1, and -0.0 not 0.0."""
+    """Return the places of values that none before is equal to."""
     first: dict[tuple[object, ...], int] = {}
     for i, value in enumerate(values):
-        several = isinstance(value, float | Decimal)
-        first.setdefault((type(value), repr(value) if several else value), i)
+        first.setdefault(_kind(value), i)
     return tuple(first.values())
+
+
+def _kind(value: Value) -> tuple[object, ...]:
+    """Return what equal values share; TRUE is not 1, and -0.0 not 0.0."""
+    return type(value), repr(value) if isinstance(value, float | Decimal) else value
 
 
 def _tightest(parts: list[Expr]) -> list[Expr]:
