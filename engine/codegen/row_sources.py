@@ -14,7 +14,7 @@ from ..plan.physical import Physical, ValuesScan
 from ..plan.types import BOOLEAN
 from ..storage.columns.encodings import EncodedColumn
 from .ranges import IntegerRange
-from .typed_values import Input, NotFusable
+from .typed_values import Input, NotFusable, unnumbered
 
 # A relation of the two truth values, which no kernel reads: a BOOLEAN that a kernel alone knows comes out as a row number of it
 TRUTH = new_column("truth", BOOLEAN)
@@ -98,7 +98,7 @@ def input_of(column: Column, encoded: EncodedColumn) -> Input:
 def encoded_values(expr: Expr, found: EncodedColumn | object) -> EncodedColumn:
     """Return the encoded values of an expression if kernels can use them; raises `NotFusable`."""
     if not isinstance(found, EncodedColumn):
-        raise NotFusable(f"an expression's values ({expr.type}) have no narrow encoding")
+        raise unnumbered("an expression", expr.type)
     values = found.encoding.values
     if values is not None and len(values) > MOST_STRINGS:
         raise NotFusable(f"an expression has more than {MOST_STRINGS:,} different values")

@@ -19,6 +19,14 @@ class NotFusable(FuselineError):
     """A step that no kernel can hold, with the reason; the pipeline then runs one operator at a time."""
 
 
+def unnumbered(what: str, data_type: DataType) -> NotFusable:
+    """Return why kernels do not read a column or an expression, and what they would read."""
+    if data_type.kind is Kind.VARCHAR:
+        advice = "join and group by a number where there is one"
+        return NotFusable(f"{what} is text with too many different values to number: {advice}")
+    return NotFusable(f"{what} is a {data_type}, which kernels do not read")
+
+
 class Multiplied(NotFusable):
     """Joins of a build side find several rows for one of its leaf's, so that rows of `side` have no numbers."""
 

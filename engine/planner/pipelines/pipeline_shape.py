@@ -147,11 +147,11 @@ def outside(node: Physical) -> str | None:
         case NestedLoopJoin(kind=JoinKind.LEFT | JoinKind.SINGLE) if is_one_row(node.right):
             return None
         case NestedLoopJoin():
-            return "a join without an equality compares all rows with all rows"
+            return "a join without an equality compares all rows with all rows: an = between its sides would spare that"
         case HashAggregate(keys=keys, aggregates=aggregates):
             unfit = next((c for c in keys if not _has_number(node, c)), None)
             if unfit is not None:
-                return f'the group key "{unfit.name}" is a {unfit.type}'
+                return f'the group key "{unfit.name}" is a {unfit.type}, whose values kernels do not number: round or cast it where that is meant'
             calls = (_unfolded(call) for _, call in aggregates)
             return next((reason for reason in calls if reason is not None), None)
     return None
@@ -176,9 +176,9 @@ def computed(node: HashAggregate, key: Column) -> Expr | None:
 
 def _unfolded(call: AggregateCall) -> str | None:
     if not AGGREGATE[call.function].fold:
-        return f"{call.function} is no fold of single rows"
+        return f"{call.function} needs all rows of a group together, which operators gather"
     if call.distinct and call.function != "count":
-        return f"{call.function}(DISTINCT ...) keeps its values"
+        return f"{call.function}(DISTINCT ...) keeps all values of a group, which operators do"
     return None
 
 
@@ -192,7 +192,7 @@ def untested(node: FilterRows, groups: HashAggregate) -> str | None:
                 continue
             return f'the condition on groups reads the key "{column.name}", a {column.type}'
         if not AGGREGATE[call.function].tested or call.distinct:
-            return f"a condition on groups reads {call.function}()"
+            return f"the condition on groups reads {call.function}(), which operators test"
         if not column.type.fits_register:
             return f'the condition on groups reads "{column.name}", a {column.type}'
     return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ....codegen.row_sources import encoded_values
-from ....codegen.typed_values import NotFusable
+from ....codegen.typed_values import NotFusable, unnumbered
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr
 from ....plan.types import Kind
@@ -38,6 +38,6 @@ def stored_column(table: Table, column: Column, threads: int) -> EncodedColumn:
     if held is None:
         held = encode(table[column], column.type, threads, narrow=False)
         if held is None:
-            raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+            raise unnumbered(f'"{column.name}"', column.type)
         table.encoded[column.id] = held
     return held

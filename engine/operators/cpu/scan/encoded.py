@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....codegen.typed_values import NotFusable
+from ....codegen.typed_values import unnumbered
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....storage.columns.cache import (
@@ -74,7 +74,7 @@ class EncodedScan:
             if not self._is_known(source):
                 self.load([(column, source)])
         if source in self._refused:
-            raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+            raise unnumbered(f'"{column.name}"', column.type)
         return self._found[source]
 
     def held(self, columns: Collection[Column]) -> list[EncodedColumn | None]:

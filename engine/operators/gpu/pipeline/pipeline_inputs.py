@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ....codegen.groups.results import domain
 from ....codegen.row_sources import TRUTH, TRUTHS, RowSource, input_of
-from ....codegen.typed_values import Input, NotFusable
+from ....codegen.typed_values import Input, unnumbered
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import at_present
@@ -254,7 +254,7 @@ class Relations:
             found = self.leaf(leaf)
             encoded = found.encoded(column)
             if encoded is None:
-                raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+                raise unnumbered(f'"{column.name}"', column.type)
             ref = weakref.ref(encoded) if isinstance(found, ScanLeaf) else None
             self._add(Read(leaf, column, input_of(column, encoded), None, ref), encoded)
         return self._reads[key].source
