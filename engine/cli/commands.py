@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 import traceback
 from collections.abc import Callable
@@ -380,6 +382,8 @@ def report(error: FuselineError) -> int:
 
 def main() -> None:
     """Entry point of the console script."""
+    # The interpreter's last look for cycles takes 0.25 s, an eighth of a small command; all files are closed by then
+    atexit.register(gc.freeze)
     _typer_completion().completion_init()  # answers scripts of `fuseline completions`
     app()
 
