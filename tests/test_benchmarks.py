@@ -58,13 +58,20 @@ def test_result_has_times_machine_and_versions(tmp_path: Path, tpch_dir: Path) -
     assert (tmp_path / "out.png").stat().st_size > 10_000
 
 
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of kernels and bandwidths, for those that measure the same queries."""
+    return tmp_path_factory.mktemp("kernels")
+
+
 def test_each_kernel_is_a_point_below_the_roof(
     tmp_path: Path,
     tpch_dir: Path,
+    kernels: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(kernels))
     fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
     monkeypatch.setitem(engines.ENGINES, "fused", fused)
     chosen = ["--engines", "fused,duckdb", "--queries", "q01,q06"]
@@ -73,7 +80,7 @@ def test_each_kernel_is_a_point_below_the_roof(
     first, second = charts.kernels(result, "fused")
     assert (first[0], second[0]) == ("q01", "q06")
     assert min(*first[1:], *second[1:]) > 0
-    (roof,) = json.loads((tmp_path / "bandwidth.json").read_text()).values()
+    (roof,) = json.loads((kernels / "bandwidth.json").read_text()).values()
     assert result["engines"]["fused"]["bandwidth"] == {"cpu": roof}
     assert f"fused: a copy on the cpu moves {roof / 1e9:,.1f} GB/s" in capsys.readouterr().err
     assert charts.kernels(result, "duckdb") == []
@@ -83,9 +90,9 @@ def test_each_kernel_is_a_point_below_the_roof(
 
 
 def test_all_in_one_connection_touch_each_column_once(
-    tmp_path: Path, tpch_dir: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tpch_dir: Path, kernels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(kernels))
     fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
     monkeypatch.setitem(engines.ENGINES, "fused", fused)
     chosen = ["--engines", "fused,duckdb", "--queries", "q01,q06", "--cold"]

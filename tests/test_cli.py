@@ -15,14 +15,9 @@ import pytest
 
 from fuseline.cli import configuration
 from fuseline.errors import FuselineError
+from tests.command_line import run
 
 COMMAND = [sys.executable, "-c", "from fuseline.cli import main; main()"]
-
-
-def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*COMMAND, *arguments], input=stdin.encode(), capture_output=True, check=False, timeout=120
-    )
 
 
 @pytest.fixture
@@ -33,7 +28,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_sql_prints_a_table(file: Path) -> None:
-    done = run("sql", f"select sum(a) as total from '{file}'", "--device", "cpu")
+    """In a process that nothing was imported in."""
+    arguments = ["sql", f"select sum(a) as total from '{file}'", "--device", "cpu"]
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "total" in done.stdout.decode()
     assert "3" in done.stdout.decode()
@@ -147,19 +144,10 @@ def test_files_say_settings_and_how_the_shell_begins(tmp_path: Path) -> None:
         "FUSELINE_DEVICE": "cpu",
     }
 
-    def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments, "shell", "-c", asked]
-        return subprocess.run(
-            command,
-            cwd=here,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+    def shell(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return run(*arguments, "shell", "-c", asked, cwd=here, env=environment)
 
-    assert shell().stdout.split() == ["cpu", "false", "1000000000", "2"]
+    assert shell().stdout.decode().split() == ["cpu", "false", "1000000000", "2"]
     for wrong, said in (
         ("external_access = true", "stays so"),
         ("cache_dir = '/tmp'", "cache_dir is chosen"),
@@ -171,7 +159,7 @@ def test_files_say_settings_and_how_the_shell_begins(tmp_path: Path) -> None:
         (here / "fuseline.toml").write_text(wrong)
         assert said in refused(here, own), wrong
     (tmp_path / "other.toml").write_text("threads = 5\n[shell]\nmode = 'list'\n")
-    assert shell("--config", str(tmp_path / "other.toml")).stdout.split()[-1] == "5"
+    assert shell("--config", str(tmp_path / "other.toml")).stdout.decode().split()[-1] == "5"
 
 
 def refused(here: Path, own: Path) -> str:
