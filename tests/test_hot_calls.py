@@ -12,8 +12,8 @@ from tests.compare import connected
 from tests.work import calls_of
 
 SCALE = 0.01
-MOST_IN_Q06 = 160
-MOST_IN_ALL = 12_400  # 28,800 when each column was looked up in the cache by itself, 20,000 when types were asked by functions of Python
+MOST_IN_Q06 = 158
+MOST_IN_ALL = 12_000  # 28,800 when each column was looked up in the cache by itself, 20,000 when types were asked by functions of Python
 # On a GPU, functions of C counted, those that stand for the device's among them: 1 of q06 is some 0.3 us
 MOST_ON_A_GPU = {"q06": 245, "q12": 405, "q14": 365, "q19": 277}
 

@@ -6,6 +6,7 @@ as if some of them had the same key.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from .compile.compiler import Architecture, Signature
@@ -66,6 +67,7 @@ def {NAME}(heads, links, numbers, state):
 '''
 
 
+@lru_cache(maxsize=16)
 def cpu_kernel(directory: Path) -> HostFunction:
     """Return the function that counts among the buckets from `start` to `end`."""
     return written_kernel(NAME, CPU, CPU_SIGNATURE, directory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -138,11 +138,18 @@ def written_kernel(
 def shared_kernels(program: Program, directory: Path) -> tuple[HostFunction, ...]:
     """Return the kernels that run after that of a program and are the same for all."""
     if emit_cpu.hashed(program):
-        fold = written_kernel("fold_groups", FOLD_GROUPS, FOLD_SIGNATURE, directory)
-        return fold, written_kernel("cut_groups", CUT_GROUPS, CUT_SIGNATURE, directory)
-    if _is_sparse(program):
-        return (written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory),)
-    return ()
+        return _group_kernels(directory)[:2]
+    return _group_kernels(directory)[2:] if _is_sparse(program) else ()
+
+
+@lru_cache(maxsize=16)
+def _group_kernels(directory: Path) -> tuple[HostFunction, ...]:
+    """Return what folds groups, what cuts them into parts, and what copies those that were met."""
+    return (
+        written_kernel("fold_groups", FOLD_GROUPS, FOLD_SIGNATURE, directory),
+        written_kernel("cut_groups", CUT_GROUPS, CUT_SIGNATURE, directory),
+        written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory),
+    )
 
 
 def _is_sparse(program: Program) -> bool:

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from ...errors import OutOfRange
 from ...plan.expr import Column
-from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
@@ -54,7 +53,7 @@ class Table:
     def __getitem__(self, column: Column) -> pa.Array:
         return self.arrays[column.id]
 
-    @Once
+    @property
     def nbytes(self) -> int:
         """The bytes of all columns; Arrow takes 2 us to count those of one."""
         return self.size(self.arrays)

@@ -148,20 +148,25 @@ class Attempt:
         stages = kernels.kernels.stages
         ask_kernels(node, stages, context)
         rows = [leaves.count(made.relations[0].leaf) for made in stages.programs]
-        receipt = self._receipt(kernels, rows)
+        receipt, is_stored = kernels.receipt, kernels.known.reads_stored_rows
+        size = receipt.bytes
+        if is_stored:  # kernels may be made for more rows than there are
+            size = sum([column.nbytes for column in leaves.columns_of(kernels.known)])
         expected = kernels.kernels.checked + sum(rows)
-        context.progress.expect(expected, receipt.bytes, counts_rows=True)
+        context.progress.expect(expected, size, counts_rows=True)
         done = _run(kernels.kernels, rows, leaves, context, node)
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
-        if done.left_out:
-            size = receipt.bytes - done.left_out * sum(i.width for i in stages.main.inputs)
-            receipt = replace(receipt, rows=receipt.rows - done.left_out, bytes=size)
-        context.bytes_read += receipt.bytes
+        left_out = done.left_out
+        if left_out:
+            size -= left_out * sum(i.width for i in stages.main.inputs)
+        context.bytes_read += size
 
         def facts() -> PipelineReceipt:
-            return receipt
+            *built, gone_through = rows
+            found = of_one_run(receipt, built) if is_stored else receipt
+            return replace(found, rows=gone_through - left_out, bytes=size)
 
         if done.doubt is not None:
             return Void(done.doubt, facts)
@@ -172,14 +177,6 @@ class Attempt:
         if node.steps.condition is not None:
             table = filter_rows(node.steps.condition, (table,), context)
         return Done(table, facts)
-
-    def _receipt(self, kernels: PreparedPipeline, rows: list[int]) -> PipelineReceipt:
-        """Return what is known before a run through so many rows: kernels may be made for more stored ones than there are."""
-        if not kernels.known.reads_stored_rows:
-            return kernels.receipt
-        size = sum(column.nbytes for column in self._leaves.columns_of(kernels.known))
-        *built, gone_through = rows
-        return replace(of_one_run(kernels.receipt, built), rows=gone_through, bytes=size)
 
 
 def _stages(
