@@ -1,4 +1,4 @@
-"""Which function carries out a statement, and those for CREATE INDEX, DROP INDEX and COMMENT ON.
+"""Which function carries out a statement about tables, and those for indexes, sequences and COMMENT ON.
 
 An index is part of the rules of its table, and its name is one of the table's schema.
 """
@@ -15,7 +15,15 @@ from ..catalog import View
 from ..change_tables import TRIES, changed
 from ..database.stored_table import StoredTable
 from ..errors import CatalogError, TransactionError, UnknownName, nearest
-from ..plan.changes.catalog_objects import SchemaPlace, is_left
+from ..plan.changes.catalog_objects import ObjectKey, SchemaPlace, is_left
+from ..plan.changes.sequences import (
+    DropSequence,
+    SequenceStatement,
+    named_sequences,
+)
+from ..plan.changes.sequences import (
+    Sequence as NamedSequence,
+)
 from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.stand_in import StandIn
 from ..plan.changes.table_rules import TableIndex, rules_of
@@ -29,7 +37,6 @@ from ..plan.statements import (
     TableStatement,
 )
 from ..storage.tables.memory_table import MemoryTable
-from .change_sequences import change_sequences
 from .merge_tables import merge
 
 if TYPE_CHECKING:
@@ -155,3 +162,55 @@ def _on_named(catalog: Catalog, statement: CommentOn) -> None:
     key, entry = found
     assert isinstance(entry, Macro | UserType), "of this kind"
     catalog.change({key: replace(entry, comment=statement.text)})
+
+
+def change_sequences(catalog: Catalog, statement: SequenceStatement) -> Answer:
+    """Make a sequence or remove one; raises `CatalogError` for one that defaults of tables need."""
+    if isinstance(statement, DropSequence):
+        _drop(catalog, statement)
+        return done()
+    name = statement.name
+    known = catalog.sequence([*name.place, name])
+    if known is not None:
+        if is_left("sequence", name, statement.if_there):
+            return done()
+        _check(known[1], _dependents(catalog, known[0]))
+    catalog.put_named(NamedSequence.new(name, statement.values))
+    return done()
+
+
+def _drop(catalog: Catalog, statement: DropSequence) -> None:
+    known = catalog.sequence(statement.parts)
+    if known is None:
+        if statement.if_exists:
+            return
+        name = statement.parts[-1]
+        hint = nearest(name, catalog.sequence_names())
+        raise UnknownName(f'There is no sequence "{name}".{hint}')
+    key, sequence = known
+    tables = _dependents(catalog, key)
+    if not statement.cascade:
+        _check(sequence, tables)
+    catalog.change({key: None, **dict.fromkeys(tables)})
+
+
+def _dependents(catalog: Catalog, sequence: ObjectKey) -> dict[ObjectKey, str]:
+    """Return the tables that have a default of a sequence's values."""
+    found = {}
+    for key, entry in catalog.objects("relation"):
+        texts = [default.text for _, default in rules_of(entry).defaults]
+        asked = [
+            catalog.sequence(parts, key.place) for text in texts for parts in named_sequences(text)
+        ]
+        if any(known is not None and known[0] == sequence for known in asked):
+            found[key] = str(entry.name)
+    return found
+
+
+def _check(sequence: NamedSequence, tables: dict[ObjectKey, str]) -> None:
+    if tables:
+        first = next(iter(tables.values()))
+        raise CatalogError(
+            f'The default of a column of "{first}" needs the sequence "{sequence.name}": drop the default first, or write '
+            "DROP SEQUENCE ... CASCADE, which drops the table too."
+        )

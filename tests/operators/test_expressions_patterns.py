@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError
-from fuseline.operators.cpu.functions import expressions, expressions_prepare
+from fuseline.operators.cpu.functions import expressions
 from fuseline.operators.cpu.table import Table
 from fuseline.plan.expr import Call, Column, ColumnRef, Literal
 from fuseline.plan.types import VARCHAR
@@ -122,8 +122,7 @@ def test_a_value_of_several_rows_is_searched_once(
 ) -> None:
     """Of more values than a chunk has rows, threads search some each."""
     limits(LEAST_NUMBERED=0)
-    for module in (expressions, expressions_prepare):
-        monkeypatch.setattr(module, "CHUNK_ROWS", chunk)
+    monkeypatch.setattr(expressions, "CHUNK_ROWS", chunk)
     table = pa.table({"s": OFTEN, "n": range(len(OFTEN))})
     exprs = [f"{text} as x{i}" for i, text in enumerate(SEARCHES)]
     assert_same_as_duckdb(f"select {', '.join(exprs)} from t", {"t": table}, fuse=("never",))
@@ -138,7 +137,7 @@ def test_texts_of_which_each_row_has_its_own_stay_as_they_are(limits: SetLimits)
         VARCHAR,
     )
     for values, numbered in ((map(str, range(5000)), False), (["a", "b"] * 2500, True)):
-        made = expressions_prepare.with_texts_numbered(
+        made = expressions.with_texts_numbered(
             [search], Table({column.id: pa.array(values, pa.string())}, 5000)
         )
         assert pa.types.is_dictionary(made[column].type) is numbered
