@@ -35,7 +35,7 @@ def physical(data_type: DataType, values: list[Any]) -> pa.Array:
     return pa.array(values, logical.get(str(data_type)))
 
 
-@pytest.mark.parametrize(("data_type", "values"), TYPES, ids=lambda v: str(v))
+@pytest.mark.parametrize(("data_type", "values"), TYPES, ids=str)
 @pytest.mark.parametrize("offset", [0, 1])
 def test_there_and_back(data_type: DataType, values: list[Any], offset: int) -> None:
     array = physical(data_type, values)
