@@ -247,8 +247,6 @@ class ParquetTable:
 
     def is_current(self) -> bool:
         """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
-        if self.settled and self._are_named and self.rules is self.access.rules:
-            return are_unchanged(self.files) or self.has_its_files()
         return self.settled and self.has_its_files()
 
     def has_its_files(self) -> bool:
