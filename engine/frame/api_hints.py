@@ -11,6 +11,10 @@ INSTEAD = {
     "aggregate": "agg(...)",
     "apply": "an expression of col(...) and fn.<name>(...)",
     "assign": "with_columns(...)",
+    **dict.fromkeys(
+        ("avg", "max", "mean", "median", "min", "std", "sum", "var"),
+        'agg(x=fn.sum("column")) and the like',
+    ),
     "collect": "to_arrow(), to_polars() or to_pandas()",
     "collect_batches": "to_batches()",
     "collect_schema": "schema",

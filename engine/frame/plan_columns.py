@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..errors import NAMES_SHOWN, AmbiguousName, InvalidQuery, UnknownName, nearest, shown
@@ -10,6 +11,12 @@ from ..plan.expr import Column, ColumnRef, new_column
 from ..plan.logical import Item, Logical, Project
 from ..plan.types import DataType
 from .expressions.selected import Selected, SeveralColumns
+
+_OPERATORS = re.compile(r"[<>=+*/()]")
+EXPRESSIONS = (
+    'A string names a column: an expression is made of columns, as col("x") > 2, and text of SQL is taken '
+    'by frame.sql("SELECT ... FROM self").'
+)
 
 
 def cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
@@ -38,4 +45,6 @@ def find_column(columns: Sequence[Column], name: str) -> Column:
     hint = nearest(name, names)
     if not hint and 0 < len(names) <= NAMES_SHOWN:
         hint = " There are " + ", ".join(f'"{n}"' for n in names) + "."
+    if not name.isidentifier() and _OPERATORS.search(name):
+        hint = f" {EXPRESSIONS}"
     raise UnknownName(f'There is no column "{name}".{hint}')

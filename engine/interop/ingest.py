@@ -29,10 +29,10 @@ def ingest(source: object) -> pa.Table:
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise TypeMismatch(
-            f"A {_type_name(source)} could not be taken as a table: {reason}."
+            f"{_type_name(source)} could not be taken as a table: {reason}."
         ) from error
     if table is None:
-        raise TypeMismatch(f"A {_type_name(source)} is no table: give {TAKEN}.")
+        raise TypeMismatch(f"{_type_name(source)} is no table: give {TAKEN}.")
     return _with_intervals(table)
 
 
@@ -174,4 +174,5 @@ def _column(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
 def _type_name(source: object) -> str:
     kind = type(source)
     module = kind.__module__.split(".")[0]
-    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
+    name = kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"
+    return f"{'An' if name[0] in 'aeiou' else 'A'} {name}"

@@ -157,7 +157,8 @@ def _refused(asked: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise FileError(f'"{shortened(asked)}" cannot be written: {reason}.') from error
+        remedy = " Make its folder first." if isinstance(error, FileNotFoundError) else ""
+        raise FileError(f'"{shortened(asked)}" cannot be written: {reason}.{remedy}') from error
 
 
 MOST_BYTES = 255  # of a name, in nearly all file systems

@@ -21,6 +21,11 @@ from ..parsing.unread import use
 from .constants.known_values import known_or_listed
 from .scope import Scope
 
+FILES_BY_NAME = (
+    "A file is read by a name that ends in .parquet, .csv, .json, .arrow or the like, "
+    "any other by read_parquet, read_csv, read_json or read_text."
+)
+
 
 def file_of_path(path: str, around: Scope, node: exp.Expr) -> CatalogTable | None:
     """Return the table of a name in FROM that is a path, None for one that is none."""

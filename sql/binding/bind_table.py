@@ -15,6 +15,7 @@ from fuseline.errors import (
     UnknownName,
     Unsupported,
     ViewText,
+    nearest,
     suggestion,
 )
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
@@ -30,7 +31,7 @@ from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
-from .bind_files import file_function, file_of_path
+from .bind_files import FILES_BY_NAME, file_function, file_of_path
 from .bind_unnest import bind_unnested
 from .columns_chosen import copied
 from .constants.known_values import known_value
@@ -327,7 +328,9 @@ def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
     objects = around.session.objects
     known = [*around.session.catalog.names(), *(cte.name for cte in around.ctes.values())]
     known += [] if objects is None else objects.names()
-    return UnknownName(f'There is no table "{name}".{suggestion(name, known)}', span_of(node.this))
+    near = nearest(name, known) if "." in name else suggestion(name, known)
+    hint = near or f" {FILES_BY_NAME}" if "." in name else near
+    return UnknownName(f'There is no table "{name}".{hint}', span_of(node.this))
 
 
 def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source:

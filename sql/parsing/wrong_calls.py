@@ -32,8 +32,9 @@ def wrong_arguments(description: str, tokens: Sequence[Token]) -> tuple[Token, s
     if found:
         most = int(found[1] or found[2])
         return name, f"takes at most {most} argument{'' if most == 1 else 's'}"
-    if description.startswith("Required") and tokens[-2].token_type is TokenType.L_PAREN:
-        return name, "needs arguments"
+    if description.startswith("Required"):
+        is_bare = tokens[-2].token_type is TokenType.L_PAREN
+        return name, "needs arguments" if is_bare else "needs more arguments"
     return None
 
 

@@ -89,7 +89,7 @@ def test_durations_are_intervals_as_in_duckdb(unit):
 
 @pytest.mark.parametrize(("source", "said"), [
     (pa.table({"d": pa.array([10**16], pa.duration("us"))}), '"d" has a duration of more than 292'),
-    (5, "int is no table: give a pyarrow Table"),
+    (5, "An int is no table: give a pyarrow Table"),
     ([1, 2], "list is no table"),
     ({"a": [1], "b": [1, 2]}, "one length"),
     ({"a": np.zeros((2, 2))}, '"a" has 2 dimensions'),

@@ -45,6 +45,8 @@ CASES = [
     (errors.ParseError, "select 1 + ^upper(s, lower(s))^, x from t", "upper() takes at most 1 argument."),
     (errors.ParseError, "select (select ^max(x, 1, 2)^) from t", "max() takes at most 2 arguments."),
     (errors.ParseError, "select x from t where sum(x) > ^Lower()^", "Lower() needs arguments."),
+    (errors.ParseError, "select ^nullif(x)^ from t", "nullif() needs more arguments."),
+    (errors.UnknownName, "from ^'notes.txt'^", "A file is read by a name that ends in .parquet, .csv"),
     (errors.ParseError, "select (1 +^)^ from t", "expected an expression"),
     (errors.ParseError, "^select count(*) from t group by^", "missing after GROUP BY"),
     (errors.InvalidQuery, "select string_agg(distinct s, ',' order by ^y^) from t", "reads its arguments alone"),

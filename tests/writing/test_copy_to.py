@@ -247,7 +247,7 @@ def test_nothing_is_written_outside_of_the_allowed_paths(path, folder):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("copy t to 'no/f.csv'", "No such file or directory"),
+        ("copy t to 'no/f.csv'", r"No such file or directory\. Make its folder first\."),
         ("copy t to '.'", "is a folder"),
         ("copy t to 'f.csv' (foo 1)", 'no option "foo"'),
         ("copy t to 'f.csv' (heade)", 'Did you mean "header"'),
