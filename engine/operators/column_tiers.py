@@ -7,13 +7,15 @@ column of the host in, and to give one back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from typing import Literal as OneOf
 from weakref import ref
 
+import pyarrow as pa
+
 from ..plan.physical import ParquetScan
 from ..storage.column_store.column_file import StoredColumn
-from ..storage.column_store.column_store import StoredPlace, place_of
+from ..storage.column_store.column_store import ColumnStore, StoreAnswer, StoredPlace, place_of
 from ..storage.columns.cache import (
     NO_ENCODING,
     CacheKey,
@@ -21,17 +23,20 @@ from ..storage.columns.cache import (
     Tier,
     encoded_key,
     kernel_key,
+    part_of,
+    plain_key,
     row_groups,
 )
 from ..storage.columns.encodings import EncodedColumn
+from ..storage.tables.row_ranges import row_ranges
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..plan.physical import RowGroups
     from ..storage.tables.parquet import ParquetTable
     from .context import Context
 
+# Brings columns of a scan into the cache from tiers below, as kernels read them
+Lift = Callable[[ParquetScan, "Context"], None]
 # A column of the host on the device with its bytes there, or None where the device would not have it so
 Uploaded = Callable[[StoredColumn, StoredPlace], tuple[object, int] | None]
 
@@ -55,41 +60,45 @@ def lift(
     context: Context,
     uploaded: Uploaded | None = None,
 ) -> None:
-    """Bring those columns of a scan that the cache lacks into it from the store, all rows of them if these row groups are not there apart."""
-    store = context.cache.store
-    if store is None or not isinstance(scan, ParquetScan):
+    """Bring those columns of a scan that the cache lacks into it from the store, all rows of them if these row groups are not there apart.
+
+    What has all rows serves for some, which filters leave.  Of those in a chunk no filter knows, so that its cache gets these rows alone.
+    """
+    cache = context.cache
+    if not isinstance(scan, ParquetScan) or (cache.store is None and cache.is_lasting):
         return
     selection = row_groups(scan)
-    # What has all rows serves for some, which filters leave; of those in a chunk no filter knows
-    choices = (selection, None) if context.cache.is_lasting else (selection,)
-    if choices == (None,):
-        return
     for source in dict.fromkeys(sources):
         if (scan.table.name, source) in context.unlifted:
             continue
-        for rows in dict.fromkeys(choices):
+        for rows in dict.fromkeys((selection, None)):
             place = place_of(scan.table, rows, source)
-            if place is None or _is_cached(context.cache, place, device):
+            if place is None or _is_cached(cache, place, device):
                 break
-            found = store.find(place, context.threads)
-            if found.column is not None and _put(
-                context.cache, place, found.column, device, uploaded
-            ):
-                size = found.column.value.nbytes
-                context.lifted.append(LiftedColumn(place.table.name, source, "store", size))
-                break
+            found = _on_host(place, device, context)
+            if found.column is not None:
+                rows_place, column = _chosen(cache, place, found.column, selection)
+                if uploaded is None:
+                    _map(cache, rows_place, column)
+                    break
+                if _upload(cache, rows_place, column, device, uploaded):
+                    _note(rows_place, column, context)
+                    break
             reason = found.reason if found.column is None else NOT_ON_DEVICE
             if reason:
                 context.unlifted[place.table.name, source] = reason
 
 
-def lift_encoded(scan: ParquetScan, context: Context) -> bool:
-    """Whether all columns of a scan are in the CPU's cache as kernels read them, after a look into the store."""
-    if context.cache.store is None or scan.device != "cpu":
-        return False
-    lift(scan, scan.sources, "cpu", context)
-    keys = (kernel_key(scan, source, "cpu") for source in scan.sources)
-    return all(isinstance(context.cache.peek(key), EncodedColumn) for key in keys)
+def not_lifted(scan: ParquetScan, lifted: Lift, context: Context) -> ParquetScan:
+    """Return the scan of those columns that are not in the cache as kernels read them, or as they are without an encoding, after a look into the store."""
+    lifted(scan, context)
+    cache, missing = context.cache, []
+    for pair in zip(scan.made, scan.sources, strict=True):
+        encoded = cache.peek(kernel_key(scan, pair[1], scan.device))
+        plain = encoded is NO_ENCODING and cache.holds(plain_key(scan, pair[1], scan.device))
+        if not plain and not isinstance(encoded, EncodedColumn):
+            missing.append(pair)
+    return cast("ParquetScan", part_of(scan, missing))
 
 
 def read_from_files(
@@ -114,12 +123,10 @@ def keep(
     refused: bool = False,
 ) -> None:
     """Have a column of a scan, on the host, written to the store; `refused`: it has no encoding."""
-    store = context.cache.store
-    if store is None or not isinstance(scan, ParquetScan):
-        return
-    place = place_of(scan.table, row_groups(scan), source)
+    place = _place_to_keep(scan, source, context)
     if place is not None:
-        store.keep(place, StoredColumn(value, refused))
+        store, at = place
+        store.keep(at, StoredColumn(value, refused))
 
 
 def keep_of_device(
@@ -130,48 +137,110 @@ def keep_of_device(
     downloaded: Callable[[EncodedColumn], EncodedColumn],
 ) -> None:
     """Have a column of the device written to the store: it is copied when its turn comes, if the device still has it then."""
-    store = context.cache.store
-    if store is None or not isinstance(scan, ParquetScan):
-        return
-    place = place_of(scan.table, row_groups(scan), source)
+    place = _place_to_keep(scan, source, context)
     if place is None:
         return
+    store, at = place
     held = ref(column)
 
     def made() -> StoredColumn | None:
         there = held()
         return None if there is None else StoredColumn(downloaded(there))
 
-    store.keep_made(place, column.nbytes, made)
+    store.keep_made(at, column.nbytes, made)
 
 
-def _is_cached(cache: ColumnCache, place: StoredPlace, device: str) -> bool:
-    identity, rows, source = place.table.identity, place.rows, place.source
-    encoded = cache.peek(encoded_key(identity, rows, source, device))
-    if encoded is not None and encoded is not NO_ENCODING:
-        return True
-    return cache.holds(CacheKey(identity, rows, source, device))
+def _place_to_keep(
+    scan: object, source: str, context: Context
+) -> tuple[ColumnStore, StoredPlace] | None:
+    """Return where what was read of a scan is to be written, None where it is not."""
+    store = context.cache.store
+    if store is None or not context.cache.is_stored or not isinstance(scan, ParquetScan):
+        return None
+    place = place_of(scan.table, row_groups(scan), source)
+    return None if place is None else (store, place)
 
 
-def _put(
+def _on_host(place: StoredPlace, device: str, context: Context) -> StoreAnswer:
+    """Return a column from memory of the host, or from the store; what is mapped for a chunk stays for others and for later runs."""
+    lasting, store = context.cache.lasting, context.cache.store
+    encoded = lasting.peek(_encoded_key(place, "cpu"))
+    plain = lasting.peek(_plain_key(place, "cpu"))
+    if isinstance(encoded, EncodedColumn):
+        return StoreAnswer(StoredColumn(encoded))
+    if isinstance(plain, pa.Array):
+        return StoreAnswer(StoredColumn(plain, encoded is NO_ENCODING))
+    if store is None:
+        return StoreAnswer(None)
+    found = store.find(place, context.threads)
+    if found.column is not None:
+        if device == "cpu":
+            _note(place, found.column, context)
+        if not context.cache.is_lasting:
+            _map(lasting, place, found.column)
+    return found
+
+
+def _note(place: StoredPlace, column: StoredColumn, context: Context) -> None:
+    size = column.value.nbytes
+    context.lifted.append(LiftedColumn(place.table.name, place.source, "store", size))
+
+
+def _chosen(
     cache: ColumnCache,
     place: StoredPlace,
     column: StoredColumn,
-    device: str,
-    uploaded: Uploaded | None,
-) -> bool:
-    """Put a column of the store into the cache, as it is mapped or as the device has it; False where that would not."""
-    on_device = None if uploaded is None else uploaded(column, place)
-    if on_device is None and uploaded is not None:
-        return False
-    identity, rows, source = place.table.identity, place.rows, place.source
-    key = encoded_key(identity, rows, source, device)
-    if not isinstance(column.value, EncodedColumn):
-        if column.refused:
-            cache.put(key, NO_ENCODING, 0)
-        key = CacheKey(identity, rows, source, device)
-    if on_device is None:
-        cache.put_mapped(key, column.value)
+    selection: tuple[RowGroups, ...] | None,
+) -> tuple[StoredPlace, StoredColumn]:
+    """Return a column of a place, or for a chunk its rows alone."""
+    if cache.is_lasting or selection is None or place.rows == selection:
+        return place, column
+    ranges = list(row_ranges(place.table, selection))
+    value = column.value
+    if isinstance(value, EncodedColumn):
+        part: EncodedColumn | pa.Array = value.of_rows(ranges)
     else:
-        cache.put(key, *on_device)
+        parts = [value.slice(first, end - first) for first, end in ranges]
+        part = parts[0] if len(parts) == 1 else pa.concat_arrays([value.slice(0, 0), *parts])
+    return place._replace(rows=selection), StoredColumn(part, column.refused)
+
+
+def _is_cached(cache: ColumnCache, place: StoredPlace, device: str) -> bool:
+    encoded = cache.peek(_encoded_key(place, device))
+    if encoded is not None and encoded is not NO_ENCODING:
+        return True
+    return cache.holds(_plain_key(place, device))
+
+
+def _upload(
+    cache: ColumnCache, place: StoredPlace, column: StoredColumn, device: str, uploaded: Uploaded
+) -> bool:
+    """Put a column into a device's cache as the device has it; False where that would not."""
+    on_device = uploaded(column, place)
+    if on_device is None:
+        return False
+    if isinstance(column.value, EncodedColumn):
+        cache.put(_encoded_key(place, device), *on_device)
+        return True
+    if column.refused:
+        cache.put(_encoded_key(place, device), NO_ENCODING, 0)
+    cache.put(_plain_key(place, device), *on_device)
     return True
+
+
+def _map(cache: ColumnCache, place: StoredPlace, column: StoredColumn) -> None:
+    """Put a column over a mapped file into the CPU's cache."""
+    if isinstance(column.value, EncodedColumn):
+        cache.put_mapped(_encoded_key(place, "cpu"), column.value)
+        return
+    if column.refused:
+        cache.put(_encoded_key(place, "cpu"), NO_ENCODING, 0)
+    cache.put_mapped(_plain_key(place, "cpu"), column.value)
+
+
+def _encoded_key(place: StoredPlace, device: str) -> CacheKey:
+    return encoded_key(place.table.identity, place.rows, place.source, device)
+
+
+def _plain_key(place: StoredPlace, device: str) -> CacheKey:
+    return CacheKey(place.table.identity, place.rows, place.source, device)

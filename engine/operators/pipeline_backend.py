@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..codegen.compile_pipeline import Stages
     from ..codegen.indexes.layers import Index
     from ..plan import physical as p
+    from .column_tiers import Lift
     from .context import Feedback
 
 T_co = TypeVar("T_co", bound=BackendTable, covariant=True)
@@ -97,7 +98,7 @@ class PipelineBackend(Generic[T, K]):
     """What a backend does with a pipeline, and with a chunk of one.
 
     `pipeline` is its operator for a pipeline whose columns fit, and `attempt` begins a run by kernels.  `settled` returns a table
-    that holds nothing of the chunk that it was made of.
+    that holds nothing of the chunk that it was made of.  `lift` brings columns of a scan into the cache where they need not be read from files.
     """
 
     operators: Operators[T]
@@ -105,6 +106,7 @@ class PipelineBackend(Generic[T, K]):
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]
     is_out_of_memory: Callable[[Exception], bool]
     settled: Callable[[T], T]
+    lift: Lift = lambda scan, context: None
 
 
 def compiling(

@@ -21,7 +21,7 @@ from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import probed
 from ..plan.window.window_operator import WindowRows
 from ..progress.run_progress import Progress
-from ..storage.columns.cache import CacheKey, ColumnCache
+from ..storage.columns.cache import PassingCache
 from . import breakers, sorted_ranges
 from .run_unfused import T, opened
 from .spilling import Workspace
@@ -40,29 +40,12 @@ class TooFew(Exception):
     """The sources gave all the rows that they were to give, and the limit is not reached."""
 
 
-class _Passing(ColumnCache):
-    """The column cache for scans of pieces: they read what is there whole and leave nothing behind."""
-
-    def __init__(self, others: ColumnCache) -> None:
-        super().__init__(0)
-        self._others = others
-
-    def get(self, key: CacheKey) -> Any | None:
-        return self._others.get(key)
-
-    def holds(self, key: CacheKey) -> bool:
-        return self._others.holds(key)
-
-    def release(self, device: str, nbytes: int) -> int:
-        return self._others.release(device, nbytes)
-
-
 @dataclass
 class Pull(Workspace[T]):
     """One pull through a plan; `tables` are those that are complete, by the identity of their nodes.
 
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
-    None for never.  `first_rows` are those of a source's first piece.  `measured` gets seconds and rows of
+    None for never.  `first_rows` are those of a source's first piece.  `reads_all`: nobody stops before the last row.  `measured` gets seconds and rows of
     each node that was pulled, by identity.  `running` is the node that runs or ran last, and `collecting` are those, by
     identity, of which some pieces are kept until all are there.  `given` are pieces, by identity too, that are made otherwise.
     """
@@ -71,6 +54,7 @@ class Pull(Workspace[T]):
     readers: Mapping[int, int] = field(default_factory=dict)
     most: int | None = None
     first_rows: int = FIRST_ROWS
+    reads_all: bool = False
     measured: dict[int, tuple[float, int]] = field(default_factory=dict)
     taken: int = 0
     anew: set[int] = field(default_factory=set)
@@ -79,7 +63,7 @@ class Pull(Workspace[T]):
     given: dict[int, Iterator[T]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        cache = _Passing(self.context.cache)
+        cache = PassingCache(self.context.cache, self.reads_all)
         # What counts is the rows that sources give
         self._inner = replace(
             self.context, cache=cache, receipts={}, progress=Progress(), _derived={}

@@ -34,6 +34,7 @@ from ..plan.node import transform_up
 from ..plan.pipeline_steps import steps_of
 from ..plan.shapes.variants import ShapedPart
 from ..stopping import wait
+from .column_tiers import Lift
 from .context import (
     Apart,
     Context,
@@ -67,6 +68,7 @@ UNSETTLED = "its result did not settle"
 def pipelines(
     operators: Operators[T],
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]],
+    lift: Lift,
     is_out_of_memory: Callable[[Exception], bool] = lambda error: False,
     settled: Callable[[T], T] = lambda table: table,
     prepared: Callable[[Operator[T]], Operator[T]] = lambda operator: operator,
@@ -76,7 +78,8 @@ def pipelines(
     def pipeline(node: p.Pipeline, inputs: tuple[T, ...], context: Context) -> T:
         return run_fused(node, inputs, context, backend)
 
-    backend = PipelineBackend(operators, prepared(pipeline), attempt, is_out_of_memory, settled)
+    kinds = attempt, is_out_of_memory, settled, lift
+    backend = PipelineBackend(operators, prepared(pipeline), *kinds)
     return partial(run_pipeline, backend=backend)
 
 

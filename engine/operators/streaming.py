@@ -21,7 +21,7 @@ from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import PipelineSteps, steps_of
 from ..progress.run_progress import Progress
 from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
-from .column_tiers import lift_encoded
+from .column_tiers import lift, not_lifted
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
 from .merge_parts import Merging, together
@@ -123,7 +123,8 @@ def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
     chunks = _cut(scan, room // CHUNKS_IN_ROOM)
     if len(chunks) < 2 or not _is_divisible(steps):
         return None
-    lift_encoded(scan, context)
+    if scan.device == "cpu":  # whose mapped columns take no room
+        lift(scan, scan.sources, "cpu", context)
     fits = sum(_plain(scan, chunk) for chunk in chunks) <= room
     if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context):
         return None
@@ -329,8 +330,9 @@ def _read_ahead(
             _derived={},
         )
         part = dataclasses.replace(scan, selection=chunk)
-        if fuse == "never" or not lift_encoded(part, inner):
-            backend.operators.by_node[p.ParquetScan](part, (), inner)
+        missing = part if fuse == "never" else not_lifted(part, backend.lift, inner)
+        if missing.made:
+            backend.operators.by_node[p.ParquetScan](missing, (), inner)
         return part, inner
 
     with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:

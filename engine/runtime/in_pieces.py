@@ -90,7 +90,7 @@ def _pull_all(run: Run) -> Pull[BackendTable]:
     progress.begin([run.plan], run.measured, run.context.receipts)
     progress.expect(sum(map(rows_scanned, walk_once(run.plan))), counts_rows=True)
     # All rows are wanted: small pieces first would only cost a GPU more calls of its reader
-    return replace(pull_of(run), readers=run.readers, first_rows=MOST_ROWS_GPU)
+    return replace(pull_of(run), readers=run.readers, first_rows=MOST_ROWS_GPU, reads_all=True)
 
 
 def _note_all(pull: Pull[BackendTable], run: Run) -> None:

@@ -130,7 +130,7 @@ def begin_run(
     budget = MemoryBudget(options.memory_limit)
     context.hold, context.ask = budget.hold, budget.ask
     context.shaped = schedule.shaped
-    context.spilled, context.lifted, context.unlifted = {}, [], {}
+    context.spilled = {}
     held = Held(Workspace(backends, context, area, budget.room), budget, places)
     return Run(plan, order, backends, context, budget, options, readers, chains, held)
 

@@ -40,6 +40,7 @@ from .rows import (
     values_scan,
 )
 from .scan.encoded import encode_columns as load_columns
+from .scan.encoded import lift_columns
 from .scan.scan import memory_scan, parquet_scan
 from .scan.scan_batches import batches
 from .set_operations import hash_set_operation
@@ -137,7 +138,7 @@ def operate(node: p.Physical, inputs: tuple[Table, ...], context: Context) -> Ta
 
 
 # Which runs the bodies that no kernel holds by these operators
-OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes), Attempt)
+OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes), Attempt, lift_columns)
 
 
 def synchronize() -> None:

@@ -76,6 +76,7 @@ if find_spec("pylibcudf") is not None:
     )
     from .scan.load import load_columns
     from .scan.scan import memory_scan, parquet_scan
+    from .scan.stored_columns import lift_ahead
     from .set_operations import hash_set_operation
     from .sort.sort import sort_rows, top_k
     from .support import unsupported
@@ -105,5 +106,5 @@ if find_spec("pylibcudf") is not None:
     }
     # Which runs the bodies that no kernel holds by these operators
     OPERATORS[p.Pipeline] = pipelines(
-        Operators(OPERATORS, num_bytes), Attempt, is_out_of_memory, settled, on_device
+        Operators(OPERATORS, num_bytes), Attempt, lift_ahead, is_out_of_memory, settled, on_device
     )

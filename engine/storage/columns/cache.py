@@ -91,6 +91,7 @@ class ColumnCache:
     """
 
     is_lasting = True  # for later queries
+    is_stored = True  # what scans read goes to the store, too
 
     def __init__(self, limits: int | Mapping[str, int], store: ColumnStore | None = None) -> None:
         self._limits = limits
@@ -98,6 +99,11 @@ class ColumnCache:
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
         self._used: dict[str, int] = {}
         self._lock = new_lock()
+
+    @property
+    def lasting(self) -> ColumnCache:
+        """The cache of the connection, which has what later queries find."""
+        return self
 
     def get(self, key: CacheKey) -> Any | None:
         """Return the value and mark it as the most recently read, or None."""
@@ -240,12 +246,45 @@ class ChunkCache(ColumnCache):
         super().__init__(1 << 62, others.store)
         self._others = others
 
+    @property
+    def lasting(self) -> ColumnCache:
+        return self._others.lasting
+
     def release(self, device: str, nbytes: int) -> int:
         freed = self._others.release(device, nbytes)
         return freed + super().release(device, max(0, nbytes - freed))
 
     def release_others(self, device: str, wanted: Container[CacheKey]) -> int:
         return self._others.release(device, 1 << 62) + super().release_others(device, wanted)
+
+
+class PassingCache(ColumnCache):
+    """The column cache for scans of pieces: they read what is there whole and leave nothing behind.
+
+    Where they `read_all`, the column store is looked into, whose files are checked as a whole before they are read.
+    """
+
+    is_lasting = is_stored = False
+
+    def __init__(self, others: ColumnCache, read_all: bool) -> None:
+        super().__init__(0, others.store if read_all else None)
+        self._others = others
+
+    @property
+    def lasting(self) -> ColumnCache:
+        return self._others.lasting
+
+    def get(self, key: CacheKey) -> Any | None:
+        return self._others.get(key)
+
+    def peek(self, key: CacheKey) -> object | None:
+        return self._others.peek(key)
+
+    def put(self, key: CacheKey, value: object, nbytes: int, tier: Tier = "memory") -> None:
+        """Keep nothing."""
+
+    def release(self, device: str, nbytes: int) -> int:
+        return self._others.release(device, nbytes)
 
 
 TableScan = p.ParquetScan | p.MemoryScan

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 from ...plan.types import DataType, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
 
 T = TypeVar("T")
@@ -249,6 +249,25 @@ class EncodedColumn:
         """What kernels read of a column on the host: the arrays of its encoding, and the bitmap where there are NULLs."""
         return (self.codes,) if self.validity is None else (self.codes, self.validity)
 
+    def of_rows(self, ranges: Iterable[tuple[int, int]]) -> EncodedColumn:
+        """Return the rows from each first to before its last of a column on the host: over the same codes where that is one range.
+
+        The encoding and the extremes stay those of all rows.
+        """
+        whole = codes_of(self)
+        parts = [whole.slice(first, end - first) for first, end in ranges]
+        codes = parts[0] if len(parts) == 1 else pa.concat_arrays([whole.slice(0, 0), *parts])
+        rows, bitmap = len(codes), _bitmap(codes)
+        return replace(
+            self,
+            rows=rows,
+            codes=values_of(codes, self.encoding.code_type),
+            validity=None if bitmap is None else np.frombuffer(bitmap, np.uint8, -(-rows // 8)),
+            nulls=codes.null_count,
+            ascending=self.ascending and rows > 0,
+            clustered=self.clustered and rows > 0,
+        )
+
     @property
     def may_be_clustered(self) -> bool:
         """Whether there are integers enough between the extremes for the rows not to repeat too often."""
@@ -322,6 +341,6 @@ def _bitmap(codes: pa.Array) -> pa.Buffer | None:
     """The validity of an array, from bit 0 on."""
     if not codes.null_count:
         return None
-    if codes.offset == 0:
-        return codes.buffers()[0]
+    if codes.offset % 8 == 0:
+        return codes.buffers()[0].slice(codes.offset // 8)
     return pa.py_buffer(np.packbits(np.asarray(codes.is_valid()), bitorder="little"))

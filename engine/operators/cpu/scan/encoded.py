@@ -127,6 +127,11 @@ def encoded_scan(scan: TableScan, wanted: Collection[Column], context: Context) 
     return made
 
 
+def lift_columns(scan: TableScan, context: Context) -> None:
+    """Bring those columns of a scan that the cache lacks into it from the column store."""
+    lift(scan, scan.sources, DEVICE, context)
+
+
 def encode_columns(scan: TableScan, context: Context) -> None:
     """Bring all columns of a scan into the cache: encoded, and as they are where they have no encoding."""
     found, refused = _cached(scan, scan.sources, context)

@@ -32,6 +32,7 @@ from ....storage.columns.value_checks import (
 from ....storage.tables.footers import decoding, unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
+from ....storage.tables.row_ranges import row_ranges
 from ...column_tiers import keep, lift, read_from_files
 from ...context import Context
 from ..memory.ask_memory import ask_columns
@@ -188,18 +189,8 @@ def decoded(
 
 def _cut(whole: pa.Array, table: ParquetTable, selection: tuple[RowGroups, ...]) -> pa.Array:
     """Return the rows of some row groups; neighbours in one slice, and without a copy when there is one slice."""
-    wanted = {(part.file, group) for part in selection for group in part.groups}
-    slices: list[tuple[int, int]] = []
-    start = 0
-    for file, groups in enumerate(table.group_rows):
-        for group, rows in enumerate(groups):
-            if (file, group) in wanted:
-                if slices and sum(slices[-1]) == start:
-                    slices[-1] = (slices[-1][0], slices[-1][1] + rows)
-                else:
-                    slices.append((start, rows))
-            start += rows
-    return concat_arrays([whole.slice(*part) for part in slices]) if slices else whole.slice(0, 0)
+    parts = [whole.slice(first, end - first) for first, end in row_ranges(table, selection)]
+    return concat_arrays(parts) if parts else whole.slice(0, 0)
 
 
 def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict[str, pa.Array]:

@@ -29,6 +29,7 @@ from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
+from ....storage.tables.row_ranges import row_ranges
 from ...column_tiers import read_from_files
 from ...context import Context
 from ...cpu.scan.scan import read_part
@@ -215,23 +216,8 @@ def _decoded(
 
 def _cut(whole: Held, table: ParquetTable, selection: tuple[RowGroups, ...]) -> Held:
     """Return the rows of some row groups; without a copy when they lie side by side."""
-    bounds = [i for pair in _ranges(table, selection) for i in pair]
+    bounds = [i for pair in row_ranges(table, selection) for i in pair]
     return concat_held(slices(whole, bounds or [0, 0]))
-
-
-def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
-    """Yield first and last row (exclusive) of each run of neighbours among the selected row groups."""
-    wanted = {(part.file, group) for part in selection for group in part.groups}
-    start = position = 0
-    for file, groups in enumerate(table.group_rows):
-        for group, rows in enumerate(groups):
-            if (file, group) not in wanted:
-                if start < position:
-                    yield start, position
-                start = position + rows
-            position += rows
-    if start < position:
-        yield start, position
 
 
 def _read(

@@ -19,7 +19,7 @@ from ....storage.columns.encode import MANY_VALUES, few_values
 from ....storage.columns.encodings import EncodedColumn, bits_of, codes_of, values_of
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
-from ..memory.device import is_out_of_memory, synchronize, take_device
+from ..memory.device import is_out_of_memory, on_device, synchronize, take_device
 from ..table import to_device
 
 
@@ -27,6 +27,16 @@ def lift_columns(scan: TableScan, context: Context) -> None:
     """Bring those columns of a scan that the cache lacks into it from the column store."""
     if context.cache.store is not None:
         lift(scan, scan.sources, "gpu", context, _uploaded)
+
+
+def lift_ahead(scan: p.ParquetScan, context: Context) -> None:
+    """Do so in the thread that reads the next chunk."""
+    _lift_ahead(scan, (), context)
+
+
+@on_device
+def _lift_ahead(scan: p.ParquetScan, inputs: tuple[()], context: Context) -> None:
+    lift_columns(scan, context)
 
 
 def keep_column(
