@@ -72,13 +72,14 @@ def pipelines(
     is_out_of_memory: Callable[[Exception], bool] = lambda error: False,
     settled: Callable[[T], T] = lambda table: table,
     prepared: Callable[[Operator[T]], Operator[T]] = lambda operator: operator,
+    store_columns: Lift = lambda scan, context: None,
 ) -> Operator[T]:
     """Return a backend's operator for pipelines, in chunks where their columns do not fit; `prepared` makes the device ready for one run."""
 
     def pipeline(node: p.Pipeline, inputs: tuple[T, ...], context: Context) -> T:
         return run_fused(node, inputs, context, backend)
 
-    kinds = attempt, is_out_of_memory, settled, lift
+    kinds = attempt, is_out_of_memory, settled, lift, store_columns
     backend = PipelineBackend(operators, prepared(pipeline), *kinds)
     return partial(run_pipeline, backend=backend)
 

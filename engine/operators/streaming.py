@@ -68,13 +68,15 @@ def run_pipeline(
     size = memory.probe_bytes
     if size is None:
         size = memory.probe_bytes = _whole(node.steps.source)
-    chunks = chunks_of(node.steps, context) if size > _room(context, node.device) else None
+    is_large = size > _room(context, node.device)
+    chunks = _chunks_left(node.steps, context, backend) if is_large else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
         try:
             return backend.pipeline(node, inputs, context)
         except TooLarge as error:
-            chunks = error.chunks
+            plain = dataclasses.replace(context, fuse="never")
+            chunks = _chunks_left(node.steps, plain, backend) or error.chunks
         except MemoryError:
             chunks = _smaller(node.steps, None)
             if chunks is None:
@@ -129,6 +131,23 @@ def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
     if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context):
         return None
     return chunks
+
+
+def _chunks_left(
+    steps: PipelineSteps, context: Context, backend: PipelineBackend[T, K]
+) -> Chunks | None:
+    """Return the chunks that are left when columns that do not fit have gone to the column store, where there is one: mapped they take no room."""
+    chunks = chunks_of(steps, context)
+    if chunks is None or context.cache.store is None:
+        return chunks
+    assert isinstance(steps.source, p.ParquetScan)
+    backend.store_columns(steps.source, context)
+    return chunks_of(steps, context)
+
+
+def row_group_runs(scan: p.ParquetScan, context: Context) -> Chunks:
+    """Return the row groups of a scan in runs that there is room for while they are read."""
+    return _cut(scan, _room(context, scan.device) // CHUNKS_IN_ROOM)
 
 
 def _whole(scan: p.Physical) -> int:
@@ -297,7 +316,7 @@ def _after_builds(
     for side, share in zip(sides, shares, strict=False):
         context.progress.within(share)
         own = steps_of(side)
-        chunks = chunks_of(own, plain)
+        chunks = _chunks_left(own, plain, backend)
         if chunks is None:
             tables.append(run_operators(side, inputs, plain, backend.operators))
         else:

@@ -43,6 +43,7 @@ from .scan.encoded import encode_columns as load_columns
 from .scan.encoded import lift_columns
 from .scan.scan import memory_scan, parquet_scan
 from .scan.scan_batches import batches
+from .scan.whole_columns import store_columns
 from .set_operations import hash_set_operation
 from .sort.sort import sort_rows, top_k
 from .table import STRING_LIMIT, Table, settled, to_logical, to_physical
@@ -138,7 +139,9 @@ def operate(node: p.Physical, inputs: tuple[Table, ...], context: Context) -> Ta
 
 
 # Which runs the bodies that no kernel holds by these operators
-OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes), Attempt, lift_columns)
+OPERATORS[p.Pipeline] = pipelines(
+    Operators(OPERATORS, num_bytes), Attempt, lift_columns, store_columns=store_columns
+)
 
 
 def synchronize() -> None:

@@ -33,6 +33,7 @@ from ..private_files import NotPrivate, check_folder, make_folder
 from ..spill_folders import PREFIX
 from ..tables.parquet import ParquetTable
 from .column_file import MAGIC, UNFINISHED, Damaged, StoredColumn, read_column, write_column
+from .column_parts import ColumnParts
 from .store_writer import Check, Ended, StoreWriter
 
 if TYPE_CHECKING:
@@ -147,6 +148,31 @@ class ColumnStore:
         work = partial(self._write, name, key, make)
         if self._writer.submit(name, nbytes, work):
             self._known[name] = is_final
+
+    def write(self, place: StoredPlace, column: StoredColumn, check: Check) -> bool:
+        """Write a column now; False where there is no room, or nothing can be written any more."""
+        if self.refusal or (self.limit is not None and column.value.nbytes > self.limit):
+            return False
+        key = place.key
+        name = place.file_name(key)
+        try:
+            self._make_room(write_column(self.folder / name, key, column, check))
+        except OSError as error:
+            self.refusal = f"nothing can be written: {_reason(error)}"
+            return False
+        self._known[name] = True
+        return True
+
+    def parts(self, place: StoredPlace) -> ColumnParts | None:
+        """Begin a column that is made a part at a time; None where nothing can be written."""
+        if self.refusal:
+            return None
+        try:
+            make_folder(self.folder)
+            return ColumnParts(self.folder, place.table.types[place.source])
+        except OSError as error:
+            self.refusal = f"nothing can be written: {_reason(error)}"
+            return None
 
     def close(self) -> None:
         """Write what waits, as far as there is time for it."""

@@ -91,20 +91,6 @@ def test_what_leaves_memory_is_mapped(source: Path, store: Path, without_parquet
         assert connection.cache.used("cpu") == 0
 
 
-@pytest.mark.parametrize("fused", ["never", "always"])
-def test_data_beyond_memory_is_encoded_once(
-    source: Path, store: Path, fused: str, without_parquet: Any
-) -> None:
-    limits = {"column_cache_limit": 300_000, "fuse": fused}
-    query = ("select k, sum(n), sum(m), min(t), max(f), count(u) from t group by k order by k",)
-    expected, _, _ = run(source, None, query)
-    found, lifted, _ = run(source, store, query, **limits)
-    assert (found, tiers(lifted)) == (expected, {"Parquet"})
-    without_parquet()
-    found, lifted, _ = run(source, store, query, **limits)
-    assert (found, tiers(lifted)) == (expected, {"store"})
-
-
 def test_some_row_groups_are_kept_apart(source: Path, store: Path, without_parquet: Any) -> None:
     few = ("select sum(n) from t where n < 100", "select sum(n) from t where n > 29900")
     expected, _, _ = run(source, store, few)

@@ -1,0 +1,236 @@
+"""A column put together of parts of its rows that are encoded one after the other: they lie in files, so that memory has one part at a time.
+
+Each part has the narrowest form of its own rows.  The form of all follows from theirs: the least and the greatest value, the common step,
+the values of all dictionaries; codes are then written anew, a block at a time.  Text that has no codes in some part is text in all.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...plan.types import DataType, Kind
+from ..columns.encode import MANY_VALUES, encode, few_values, with_order
+from ..columns.encodings import (
+    BLOCK,
+    TRUTHS,
+    Array,
+    Dictionary,
+    EncodedColumn,
+    Narrow,
+    bits_of,
+    code_width,
+    codes_of,
+    narrow_for,
+    useful_step,
+)
+from .column_file import StoredColumn
+
+BUFFER_BYTES = 1 << 20
+MOST_TEXT = (1 << 31) - 1  # bytes, as far as offsets of 32 bits reach
+Convert = Callable[[Array], Array]
+
+
+class ColumnParts:
+    """The parts of a column so far: files that are open within a `with`; what was made of them stays mapped.
+
+    All methods raise `OSError`.
+    """
+
+    def __init__(self, folder: Path, data_type: DataType) -> None:
+        self._folder, self._type = folder, data_type
+        self._parts: list[EncodedColumn] = []
+        self._open = ExitStack()
+        self._codes = _File(folder, self._open)
+        self._texts: _TextParts | None = None
+
+    def __enter__(self) -> ColumnParts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def add(self, array: pa.Array, threads: int) -> bool:
+        """Append rows; False where nothing can be made of all of them together: neither text nor what has codes."""
+        encoded = None if self._texts is not None else encode(array, self._type, threads)
+        if encoded is not None:
+            self._codes.write(encoded.codes)
+            self._parts.append(replace(encoded, codes=None))
+            return True
+        if self._type.kind is not Kind.VARCHAR:
+            return False
+        return self._as_texts().add(array)
+
+    def whole(self, threads: int) -> StoredColumn | None:
+        """Return the column of all rows, over files that have no name; None where nothing can be made of them together."""
+        if self._texts is not None:
+            return StoredColumn(self._texts.whole(), refused=True)
+        coded = [part for part in self._parts if isinstance(part.encoding, Dictionary)]
+        if coded:
+            values = _values_of_all(coded)
+            if len(values) > max(MANY_VALUES, few_values(self._rows)):
+                texts = self._as_texts()
+                return None if texts.is_full else StoredColumn(texts.whole(), refused=True)
+            form = Dictionary(values, code_width(len(values)))
+            return self._made(replace(self._parts[0], encoding=form), threads)
+        first = self._parts[0]
+        if first.encoding.is_float:
+            return self._made(first, threads)
+        lows = [part.low for part in self._parts if part.low is not None]
+        highs = [part.high for part in self._parts if part.high is not None]
+        if not lows:
+            return self._made(replace(first, encoding=TRUTHS, low=None, high=None), threads)
+        low, high = min(lows), max(highs)
+        step = math.gcd(
+            *(part.encoding.step for part in self._parts if part.low != part.high),
+            *(number - low for number in (*lows, *highs)),
+        )
+        narrow = narrow_for(low, high, useful_step(low, high, step or 1))
+        return self._made(replace(first, encoding=narrow, low=low, high=high), threads)
+
+    @property
+    def _rows(self) -> int:
+        return sum(part.rows for part in self._parts)
+
+    def _as_texts(self) -> _TextParts:
+        """Have all rows as text from now on."""
+        if self._texts is None:
+            self._texts = _TextParts(self._folder, self._open)
+            for part in self._stored():
+                decoded = part.encoding.decode(codes_of(part), pa.string())
+                self._texts.add(decoded)
+        return self._texts
+
+    def _stored(self) -> Iterator[EncodedColumn]:
+        """Yield the parts with their codes."""
+        data, start = self._codes.buffer(), 0
+        for part in self._parts:
+            codes = np.frombuffer(data, part.encoding.code_type, part.rows, start)
+            yield replace(part, codes=codes)
+            start += codes.nbytes
+
+    def _made(self, form: EncodedColumn, threads: int) -> StoredColumn:
+        """Return all rows in one form, that of `form`."""
+        codes = _File(self._folder, self._open)
+        for part in self._stored():
+            convert = _conversion(part, form)
+            for start in range(0, part.rows, BLOCK):
+                block = convert(part.codes[start : start + BLOCK])
+                if part.validity is not None:  # the code of a NULL is 0
+                    bits = part.validity[start // 8 : (start + len(block) + 7) // 8]
+                    block = np.where(bits_of(bits, 0, len(block)), block, 0)
+                codes.write(block.astype(form.encoding.code_type, copy=False))
+        nulls = sum(part.nulls for part in self._parts)
+        rows, data = self._rows, codes.buffer()
+        column = replace(
+            form,
+            rows=rows,
+            codes=np.frombuffer(data, form.encoding.code_type, rows),
+            validity=np.frombuffer(_bits_of_all(self._parts), np.uint8) if nulls else None,
+            nulls=nulls,
+        )
+        return StoredColumn(with_order(column, threads))
+
+
+class _File:
+    """Bytes that are written behind one another and then mapped; the file has no name."""
+
+    def __init__(self, folder: Path, open_files: ExitStack) -> None:
+        made = tempfile.TemporaryFile(dir=folder, buffering=BUFFER_BYTES)  # noqa: SIM115  until all are closed
+        self._file: IO[bytes] = open_files.enter_context(made)
+        self.size = 0
+
+    def write(self, values: Array) -> None:
+        self._file.write(np.ascontiguousarray(values).view(np.uint8).data)
+        self.size += values.nbytes
+
+    def buffer(self) -> pa.Buffer:
+        self._file.flush()
+        if not self.size:
+            return pa.py_buffer(b"")
+        return pa.py_buffer(mmap.mmap(self._file.fileno(), self.size, prot=mmap.PROT_READ))
+
+
+class _TextParts:
+    """Texts behind one another; `is_full` once there are too many."""
+
+    def __init__(self, folder: Path, open_files: ExitStack) -> None:
+        self._ends, self._data = _File(folder, open_files), _File(folder, open_files)
+        self._ends.write(np.zeros(1, np.int32))
+        self._valid: list[pa.Array] = []
+        self.is_full = False
+
+    def add(self, array: pa.Array) -> bool:
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
+        _, offsets, data = array.buffers()
+        if len(array):
+            ends = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1]
+            self.is_full |= self._data.size + int(ends[-1] - ends[0]) > MOST_TEXT
+            if self.is_full:
+                return False
+            self._ends.write((ends[1:] - ends[0] + self._data.size).astype(np.int32))
+            if ends[-1] > ends[0]:
+                self._data.write(np.frombuffer(data, np.uint8)[int(ends[0]) : int(ends[-1])])
+        self._valid.append(array.is_valid())
+        return True
+
+    def whole(self) -> pa.Array:
+        valid = pa.concat_arrays([pa.array([], pa.bool_()), *self._valid])
+        nulls = len(valid) - valid.true_count
+        buffers = [valid.buffers()[1] if nulls else None, self._ends.buffer(), self._data.buffer()]
+        return pa.Array.from_buffers(pa.string(), len(valid), buffers, nulls)
+
+
+def _conversion(part: EncodedColumn, form: EncodedColumn) -> Convert:
+    """Return what makes codes of a part to codes of a form."""
+    own, target = part.encoding, form.encoding
+    if isinstance(target, Dictionary):
+        assert own.values is not None
+        if not len(own.values):
+            return np.zeros_like
+        places = pc.index_in(own.values, target.values)
+        table = np.asarray(places).astype(target.code_type)
+        return lambda codes: np.take(table, codes)
+    if not isinstance(target, Narrow) or part.low is None:
+        return lambda codes: codes
+    base = target.base if target.width < 8 else 0
+    if part.low == part.high:  # whose step says nothing
+        only = np.array((part.low - base) // target.step % 2**64, np.uint64)
+        return lambda codes: np.full(len(codes), only)
+    # Right modulo 2**64, whatever the signs
+    times, plus = (
+        np.array(number % 2**64, np.uint64)
+        for number in (own.step // target.step, (own.base - base) // target.step)
+    )
+    return lambda codes: codes.astype(np.uint64) * times + plus
+
+
+def _values_of_all(parts: list[EncodedColumn]) -> pa.Array:
+    """Return the values of some dictionaries, sorted."""
+    known = (part.encoding.values for part in parts)
+    arrays = [values.cast(pa.string()) for values in known if values is not None]
+    values = pa.chunked_array(arrays).unique()
+    return values.take(pc.sort_indices(values))
+
+
+def _bits_of_all(parts: list[EncodedColumn]) -> pa.Buffer:
+    """Return the bitmap of all rows."""
+    every = [pa.array([], pa.bool_())]
+    for part in parts:
+        bits = part.validity
+        if bits is None:
+            bits = np.full(-(-part.rows // 8), 255, np.uint8)
+        every.append(pa.Array.from_buffers(pa.bool_(), part.rows, [None, pa.py_buffer(bits)]))
+    return pa.concat_arrays(every).buffers()[1]
