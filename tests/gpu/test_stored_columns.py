@@ -39,13 +39,20 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "t.parquet"
 
 
-def run(source: Path, store: Path | None, device: str = "gpu") -> tuple[list[Any], dict[str, int]]:
+def run(
+    source: Path,
+    store: Path | None,
+    device: str = "gpu",
+    queries: tuple[str, ...] = QUERIES,
+    **settings: object,
+) -> tuple[list[Any], dict[str, int]]:
     """Return what a new connection answers, and the bytes that it took from each tier."""
     lifted = {"store": 0, "Parquet": 0}
-    with fuseline.connect(device, column_store=store, fuse="always") as connection:
+    settings = {"fuse": "always", **settings}
+    with fuseline.connect(device, column_store=store, **settings) as connection:
         connection.read_parquet(str(source), "t")
         answers = []
-        for query in QUERIES:
+        for query in queries:
             frame = connection.sql(query)
             answers.append(frame.fetchall())
             for each in frame.profile.lifted or ():
@@ -81,3 +88,34 @@ def test_what_leaves_the_device_comes_back_from_the_store(source: Path, tmp_path
         frame = connection.sql(QUERIES[0])
         assert frame.fetchall() == expected
         assert {each.tier for each in frame.profile.lifted or ()} == {"store"}
+
+
+LARGE = (
+    "select k, sum(n), sum(m), min(t), max(f), count(b), min(d) from t group by k order by k",
+    "select count(*), max(f), max(s), count(d) from t where f > 100 and b",
+    "select max(u), min(u), count(u), sum(n) from t where k = 'b'",
+)
+
+
+@pytest.mark.parametrize("before", ["gpu", "cpu"])
+@pytest.mark.parametrize("fused", ["always", "never"])
+def test_chunks_are_rows_of_stored_columns(tmp_path: Path, before: str, fused: str) -> None:
+    """Row groups do not begin with a byte of the bitmaps; the column `u` has no codes."""
+    numbers = np.arange(ROWS)
+    path = tmp_path / "t.parquet"
+    table = pa.table({
+        "n": numbers, "k": pa.array(["a", "b", None, "d"]).take(pa.array(numbers % 4)),
+        "m": pa.array([Decimal(int(i) % 1000).scaleb(-2) if i % 7 else None for i in numbers], pa.decimal128(12, 2)),
+        "t": pa.array(numbers * 10**6, pa.timestamp("us")), "f": pa.array(numbers / 7, mask=numbers % 11 == 0),
+        "b": pa.array(numbers % 2 == 0, mask=numbers % 5 == 0), "s": [f"{i % 50}" for i in numbers],
+        "d": pa.array(numbers.astype(np.int32) % 3000, pa.date32()),
+        "u": pa.array([f"text number {i} of many" if i % 13 else None for i in numbers]),
+    })  # fmt: skip
+    pq.write_table(table, path, row_group_size=7_777)
+    expected, _ = run(path, None, "cpu", LARGE)
+    run(path, tmp_path / "columns", before, LARGE)
+    limits = {"column_cache_limit": 1_000_000, "fuse": fused}
+    for _ in range(2):
+        found, lifted = run(path, tmp_path / "columns", "gpu", LARGE, **limits)
+        assert found == expected
+        assert lifted["store"] > 0
