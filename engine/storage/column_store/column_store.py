@@ -92,6 +92,9 @@ class ColumnStore:
         self.refusal = ""  # why nothing is written any more
         # Files that are there or wait; whether in their last form
         self._known: dict[str, bool] = {}
+        self._left: set[str] = (
+            set()
+        )  # of which nothing can be made as a whole, or that are too large
         self._size: int | None = None  # None until it was looked through
         self._lock = new_lock()
         self._writer = StoreWriter()
@@ -158,21 +161,29 @@ class ColumnStore:
         try:
             self._make_room(write_column(self.folder / name, key, column, check))
         except OSError as error:
-            self.refusal = f"nothing can be written: {_reason(error)}"
+            self.refuse(error)
             return False
         self._known[name] = True
         return True
 
     def parts(self, place: StoredPlace) -> ColumnParts | None:
-        """Begin a column that is made a part at a time; None where nothing can be written."""
-        if self.refusal:
+        """Begin a column that is made a part at a time; None where nothing can be written, or it was tried in vain."""
+        if self.refusal or place.file_name(place.key) in self._left:
             return None
         try:
             make_folder(self.folder)
             return ColumnParts(self.folder, place.table.types[place.source])
         except OSError as error:
-            self.refusal = f"nothing can be written: {_reason(error)}"
+            self.refuse(error)
             return None
+
+    def leave(self, place: StoredPlace) -> None:
+        """Do not begin a column again."""
+        self._left.add(place.file_name(place.key))
+
+    def refuse(self, error: Exception) -> None:
+        """Write nothing more, since that went wrong."""
+        self.refusal = f"nothing can be written: {_reason(error)}"
 
     def close(self) -> None:
         """Write what waits, as far as there is time for it."""
@@ -200,7 +211,7 @@ class ColumnStore:
             self._known.pop(name, None)
         except Exception as error:  # also the next one would fail
             self._known.pop(name, None)
-            self.refusal = f"nothing can be written: {_reason(error)}"
+            self.refuse(error)
 
     def _make_room(self, added: int) -> None:
         """Remove what was used longest ago where there is too much."""

