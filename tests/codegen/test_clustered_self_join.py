@@ -26,6 +26,7 @@ from tests.codegen import simulator
 from tests.codegen.fused import assert_fused_joins
 from tests.codegen.simulated import Runs
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 
 LARGE, SMALL = 2**63 - 1, -(2**63)
 # Keys in order, some of them in several rows
@@ -120,9 +121,15 @@ def test_keys_in_order(query: str, keys: str, found: list[bool]) -> None:
     ("query", "keys"),
     [*((query, "short runs") for query in SEVERAL), ("left", "a long run"), ("inner", "extremes")],
 )
-def test_several_keys(query: str, keys: str, found: list[bool]) -> None:
+def test_several_keys(query: str, keys: str, found: list[bool], limits: SetLimits) -> None:
+    limits(NUMBERS_A_ROW=0)
     assert_fused_joins(SEVERAL[query], tables(KEYS[keys]))
     assert any(found)
+
+
+def test_dense_keys_of_which_the_first_match_counts(found: list[bool]) -> None:
+    assert_fused_joins(SEVERAL["exists"], tables(KEYS["short runs"]))
+    assert not any(found)
 
 
 @pytest.mark.parametrize("query", ["equal nulls", "not exists"])

@@ -5,12 +5,12 @@ few rows, as `storage` measures, in a cache line or two, which a kernel that goe
 build side filters is tested at each of them.
 
 Of several keys the rows may be in the order of any one: line items of an order of the same quantity take 47 ms of CPU
-time at SF1, and with an index of both 768.  Where keys are dense and only the first match counts, an index is as good: 12 ms beside 8.  TPC-H SF10, hot on an H200, takes 6 % longer in all without it, Q21 twice as long (`benchmarks.micro.ablate`).
+time at SF1, and with an index of both 768.  Where keys are dense and only the first match counts, an index takes 8 ms where this takes 12.  TPC-H SF10, hot on an H200, takes 6 % longer in all without it, Q21 twice as long (`benchmarks.micro.ablate`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ from .probe_keys import Domains, KeyNumber
 
 if TYPE_CHECKING:
     from .chains import ChainStatements
+
+NUMBERS_A_ROW = 32  # of several keys, up to which an index of all of them is addressed directly
 
 
 @dataclass
@@ -74,7 +76,10 @@ def neighbours(
     chain: ChainStatements, step: HashProbe, below: Scope, wanted: frozenset[Column]
 ) -> Neighbours | None:
     """Return a join that needs no index, or None: `wanted` are its columns that are read."""
-    for alone in _by_one_key(unreduced(step)):
+    ways = list(_by_one_key(unreduced(step)))
+    if len(ways) > 1 and step.node.kind.is_membership and _are_dense(chain, ways):
+        return None
+    for alone in ways:
         column = None if chain.given is not None else self_key(alone)
         if column is not None and _suits(chain, alone, column, wanted):
             return _neighbours(chain, alone, column, below, wanted)
@@ -107,6 +112,18 @@ def _by_one_key(step: HashProbe) -> Iterator[HashProbe]:
         given = [] if node.residual is None else [node.residual]
         residual = conjunction([*tests[:at], *tests[at + 1 :], *given])
         yield replace(each, node=replace(each.node, residual=residual))
+
+
+def _are_dense(chain: ChainStatements, ways: Sequence[HashProbe]) -> bool:
+    """Whether rows are found by all keys in an index that their numbers address: where only the first match counts, it is quicker."""
+    columns = [column for each in ways if (column := self_key(each)) is not None]
+    kernel, numbers = chain.kernel, 1
+    for column in columns:
+        found = kernel.described(kernel.relations[0].aliases[column])
+        if found is None or found.machine is not None:
+            return False
+        numbers *= found.interval.size
+    return numbers <= NUMBERS_A_ROW * kernel.relations[0].rows
 
 
 def _suits(
