@@ -11,7 +11,17 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from ...plan.all_values import is_whole
-from ...plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    columns_of,
+    conjunction,
+    new_column,
+)
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk, walk_once
@@ -26,10 +36,12 @@ from ...plan.physical import (
     ParquetScan,
     Physical,
     Stored,
+    ValuesScan,
 )
-from ...plan.types import BOOLEAN, Kind
+from ...plan.types import BOOLEAN, INTEGER, Kind
 from ...plan.udf.python_aggregate import runs_apart
 from ..estimates.chain_estimate import ChainEstimates
+from ..rewrite import pass_on
 
 JOINS = HashJoin | NestedLoopJoin
 
@@ -85,8 +97,10 @@ class Body:
                 return self._with_one_row(_as_loop(node))
             case HashJoin(kind=JoinKind.RIGHT):
                 node = _as_left(node)
-            case NestedLoopJoin():
+            case NestedLoopJoin() if has_one_row(node):
                 return self._with_one_row(node)
+            case NestedLoopJoin():
+                node = _by_constant_key(node)
         return node.with_children([self.chain(child, False) for child in node.children])
 
     def _goes_on(self, node: Physical) -> bool:
@@ -142,9 +156,7 @@ def outside(node: Physical) -> str | None:
             keys = (*node.left_keys, *node.right_keys)
             unfit = next((c for c in keys if c.type.kind is Kind.INTERVAL), None)
             return None if unfit is None else f'the join key "{unfit.name}" is an INTERVAL'
-        case NestedLoopJoin(kind=JoinKind.INNER) if is_one_row(node.left) or is_one_row(node.right):
-            return None
-        case NestedLoopJoin(kind=JoinKind.LEFT | JoinKind.SINGLE) if is_one_row(node.right):
+        case NestedLoopJoin() if has_one_row(node) or has_few_rows(node):
             return None
         case NestedLoopJoin():
             return "a join without an equality compares all rows with all rows: an = between its sides would spare that"
@@ -205,6 +217,39 @@ def is_one_row(node: Physical) -> bool:
     return isinstance(node, HashAggregate) and not node.keys
 
 
+def has_one_row(node: NestedLoopJoin) -> bool:
+    """Whether a kernel knows the row that a join finds: the only one of a side."""
+    if node.kind is JoinKind.INNER:
+        return is_one_row(node.left) or is_one_row(node.right)
+    return node.kind in (JoinKind.LEFT, JoinKind.SINGLE) and is_one_row(node.right)
+
+
+FEW_ROWS = 16  # that a kernel compares with each row of the other side; a sorted range of them takes as long as some 16 tests
+
+
+def has_few_rows(node: NestedLoopJoin) -> bool:
+    """Whether a side has so few rows that a kernel goes through all of them: on the CPU, since GPUs were not measured."""
+    read = frozenset() if node.condition is None else columns_of(node.condition)
+    if node.device != "cpu" or not all(column.type.fits_register for column in read):
+        return False
+    if node.kind is JoinKind.INNER:
+        return _is_few_rows(node.left) or _is_few_rows(node.right)
+    return (node.kind.is_filter or node.kind is JoinKind.LEFT) and _is_few_rows(node.right)
+
+
+def _is_few_rows(node: Physical) -> bool:
+    """Whether an operator makes few rows whatever it drops, by what is known and not estimated."""
+    match node:
+        case ValuesScan(rows=rows):
+            return len(rows) <= FEW_ROWS
+        case ParquetScan() | MemoryScan():
+            known = node.table.statistics().rows
+            return known is not None and known <= FEW_ROWS
+        case FilterRows(input=x) | ComputeColumns(input=x):
+            return _is_few_rows(x)
+    return False
+
+
 def one_row_side(node: HashJoin) -> Physical | None:
     """Return the side of an inner join that is one row, so that there is nothing to hash."""
     if node.kind is not JoinKind.INNER:
@@ -222,6 +267,20 @@ def _as_loop(node: HashJoin) -> NestedLoopJoin:
         parts.append(node.residual)
     condition = conjunction(parts)
     made = NestedLoopJoin(node.left, node.right, JoinKind.INNER, condition, keep=node.keep)
+    return made.placed_as(node)
+
+
+def _by_constant_key(node: NestedLoopJoin) -> HashJoin:
+    """A join on any condition as one by a key that is the same in all rows, so that each has all of the other side before it."""
+    sides, keys = [], []
+    for side in (node.left, node.right):
+        key = new_column("all", INTEGER)
+        made = (*pass_on(side.columns), (key, Literal(0, INTEGER)))
+        sides.append(ComputeColumns(side, made).placed_as(node, side.estimate))
+        keys.append((key,))
+    made = HashJoin(
+        *sides, node.kind, *keys, (False,), node.condition, mark=node.mark, keep=node.columns
+    )
     return made.placed_as(node)
 
 
