@@ -138,14 +138,16 @@ class _Column:
 
 def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | None) -> None:
     """Call `run(start, stop)` for each chunk of rows, at least once; the first error is raised."""
-    starts = range(0, max(num_rows, 1), CHUNK_ROWS)
+    threads = threads or usable_cores()
+    size = _chunk_rows(num_rows, threads)
+    starts = range(0, max(num_rows, 1), size)
 
     def one(start: int) -> None:
         # Overflow and invalid operations are detected where they matter; error state is kept by thread.
         with np.errstate(all="ignore"):
-            run(start, min(start + CHUNK_ROWS, num_rows))
+            run(start, min(start + size, num_rows))
 
-    threads = min(threads or usable_cores(), len(starts))
+    threads = min(threads, len(starts))
     if threads == 1:
         for start in starts:
             stopping.check()
@@ -162,9 +164,22 @@ def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | N
             future.cancel()
 
 
+def _chunk_rows(num_rows: int, threads: int) -> int:
+    """Return how large chunks are so that all threads have as many of them, where these are not many.
+
+    Of 150,000 rows in whole chunks one of two threads had seven eighths: digits out of telephone numbers took 9.6 ms, and take 5.2.
+    """
+    if threads == 1 or num_rows <= CHUNK_ROWS // 2:
+        return CHUNK_ROWS
+    rounds = -(-num_rows // (threads * CHUNK_ROWS))
+    return (
+        -(-num_rows // (8 * rounds * threads)) * 8
+    )  # a byte of a bitmap has rows of one chunk alone
+
+
 def _threads(exprs: Sequence[Expr], table: Table, threads: int | None) -> int | None:
     """Return 1 for functions with side effects, which are called for one row after the other."""
-    return 1 if table.num_rows > CHUNK_ROWS and keeps_order(exprs) else threads
+    return 1 if table.num_rows > CHUNK_ROWS // 2 and keeps_order(exprs) else threads
 
 
 def selection(
