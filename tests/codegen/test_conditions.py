@@ -141,13 +141,13 @@ def test_a_value_that_is_there_before_groups_are_tested(scalar: str) -> None:
 def ran(query: str, monkeypatch: pytest.MonkeyPatch) -> tuple[FilterRows, Program, Any, pa.Table]:
     """A pipeline's body and program, its accumulators before the condition, and the groups that stay."""
     found: list[tuple[Program, Any]] = []
-    finished = cpu.finished
+    passing = cpu.passing
 
     def keep(made: Program, outcome: Any, *rest: Any) -> Any:
         found.append((made, outcome))
-        return finished(made, outcome, *rest)
+        return passing(made, outcome, *rest)
 
-    monkeypatch.setattr(cpu, "finished", keep)
+    monkeypatch.setattr(cpu, "passing", keep)
     with connected({"g": TABLES["g"]}, fuse="always") as connection:
         frame = connection.sql(query)
         plan = connection.physical(frame.plan)

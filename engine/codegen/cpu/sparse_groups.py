@@ -44,33 +44,61 @@ COPY_SIGNATURE: Signature = [
     ("kept_f", "[float64:C]"),
 ]
 
-# Numbers of the groups that a range met, ascending, and an array for each accumulator
-Met = tuple[Array, list[Array]]
+# Numbers of the groups that a range met, ascending, and an array for each accumulator; None for all groups, met or not
+Met = tuple[Array | None, list[Array]]
+Counted = tuple[Array, list[Array]]
+MOST_LEFT_OUT = 2  # the domain, as a multiple of the groups that a range met, up to which their accumulators stay where they are
 
 
 def met(
     copy: Callable[..., int], program: Program, out_i: Array, out_f: Array, rows: int | None
 ) -> Met:
-    """Copy the groups that a range has met; it has so many rows, None where they are not known."""
+    """Copy the groups that a range has met, unless these are most; it has so many rows, None where they are not known.
+
+    Orders of 150,000 customers in no order are met by both of two ranges: putting them together by their numbers took 15 of 40 ms of CPU time.
+    """
     grouping = program.grouping
     assert grouping is not None
     slots = program.slots
     room = grouping.groups if rows is None else min(rows, grouping.groups)
     integers = sum(a.machine is Machine.I64 for a in program.accumulators)
     floats = len(slots) - integers
+    counts = slots[grouping.rows][1]
+    if np.count_nonzero(out_i[counts]) * MOST_LEFT_OUT >= grouping.groups:
+        given = {"out_i": out_i, "out_f": out_f}
+        return None, [given[array][at] for array, at in slots]
     numbers = np.empty(room, np.int64)
     kept = {
         "out_i": np.empty((integers, room), np.int64),
         "out_f": np.empty((floats, room), np.float64),
     }
-    counts = slots[grouping.rows][1]
     given = out_i[:integers], out_f[:floats], counts
     found = copy(*given, numbers, kept["out_i"], kept["out_f"])
     return numbers[:found], [kept[array][at, :found] for array, at in slots]
 
 
 def merged(program: Program, parts: Sequence[Met]) -> Met:
-    """Merge what ranges have met, in the order of group numbers."""
+    """Merge what ranges have met, in the order of group numbers; of all groups where each range has those."""
+    if all(numbers is None for numbers, _ in parts):
+        (_, held), *others = parts
+        for _, arrays in others:
+            for a, old, new in zip(program.accumulators, held, arrays, strict=True):
+                FOLDS[a.fold](old, new, out=old)
+        return None, held
+    return _merged(program, [_counted(program, part) for part in parts])
+
+
+def _counted(program: Program, part: Met) -> Counted:
+    """Leave out the groups that a range has not met."""
+    numbers, arrays = part
+    if numbers is not None:
+        return numbers, arrays
+    assert program.grouping is not None
+    numbers = np.flatnonzero(arrays[program.grouping.rows])
+    return numbers, [array[numbers] for array in arrays]
+
+
+def _merged(program: Program, parts: Sequence[Counted]) -> Counted:
     parts = [part for part in parts if len(part[0])] or list(parts[:1])
     if all(a[0][-1] <= b[0][0] for a, b in pairwise(parts)):
         return _joined(program, parts)
@@ -86,7 +114,7 @@ def merged(program: Program, parts: Sequence[Met]) -> Met:
     return numbers[starts], folded
 
 
-def _joined(program: Program, parts: Sequence[Met]) -> Met:
+def _joined(program: Program, parts: Sequence[Counted]) -> Counted:
     """Put stretches of groups one after the other; two that meet may share one group."""
     pieces = [parts[0]]
     for numbers, arrays in parts[1:]:

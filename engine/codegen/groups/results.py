@@ -16,7 +16,7 @@ from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term
 from .accumulate import FOLDS, Accumulator, Folded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ...plan.expr import Column
     from ..program import Program
@@ -153,9 +153,12 @@ class Registers:
 
 
 def result_registers(
-    made: Program, arrays: Sequence[Array], numbers: Array | None = None
+    made: Program,
+    arrays: Sequence[Array],
+    numbers: Array | None = None,
+    read: Collection[Column] | None = None,
 ) -> tuple[list[tuple[Column, Registers | pa.Array]], int]:
-    """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
+    """Return the columns of an aggregate, keys and calls, or those that are `read`, and their length; `arrays` holds one array an accumulator.
 
     `numbers` are the group numbers where the arrays hold only groups that rows fell into; else other groups are left out.
     Raises `OutOfRange` for a sum beyond 38 digits.
@@ -175,13 +178,24 @@ def result_registers(
             slots, arrays, counts = _met(grouping, arrays, numbers, counts)
         for key in grouping.keys:
             assert slots is not None
-            results.append((key.column, _key_values(key, slots, grouping)))
+            if read is None or key.column in read:
+                results.append((key.column, _key_values(key, slots, grouping)))
     for i, folded in enumerate(made.folded):
+        if read is not None and folded.column not in read:
+            continue
         given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
         values, valid = finished(folded, given)
         column = folded.column
         results.append((column, _kept(values, valid, column.type, folded.values)))
     return results, 1 if slots is None else len(slots)
+
+
+def groups_met(
+    grouping: Grouping, arrays: Sequence[Array], numbers: Array | None
+) -> tuple[Array, Sequence[Array]]:
+    """Return the numbers of the groups that rows fell into, and their elements of the accumulators; none counts different values."""
+    found, held, _ = _met(grouping, arrays, numbers, {})
+    return found, held
 
 
 def _met(

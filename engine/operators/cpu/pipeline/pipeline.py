@@ -34,7 +34,7 @@ from ...pipeline_backend import Done, Retry, Void, compiling, of_every_run, of_o
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
 from ..table import Table
-from .finish import finished, selected_rows
+from .finish import finished, passing, selected_rows
 from .first_rows import Bound, FirstRowsListing, Ranges
 from .pipeline_inputs import KnownInputs, Leaves
 
@@ -173,9 +173,13 @@ class Attempt:
         cut = node.cut is not None
         if stages.main.selects:
             return Done(selected_rows(node.steps.chain, done.outcome, leaves, cut), facts)
-        table = finished(stages.main, done.outcome, leaves, context, cut)
-        if node.steps.condition is not None:
-            table = filter_rows(node.steps.condition, (table,), context)
+        outcome, condition = done.outcome, node.steps.condition
+        kept = None
+        if condition is not None:
+            kept = passing(stages.main, outcome, condition.predicate, context)
+        table = finished(stages.main, outcome if kept is None else kept, leaves, context, cut)
+        if condition is not None and kept is None:
+            table = filter_rows(condition, (table,), context)
         return Done(table, facts)
 
 
