@@ -65,8 +65,8 @@ def met(
     floats = len(slots) - integers
     counts = slots[grouping.rows][1]
     if np.count_nonzero(out_i[counts]) * MOST_LEFT_OUT >= grouping.groups:
-        given = {"out_i": out_i, "out_f": out_f}
-        return None, [given[array][at] for array, at in slots]
+        whole = {"out_i": out_i, "out_f": out_f}
+        return None, [whole[array][at] for array, at in slots]
     numbers = np.empty(room, np.int64)
     kept = {
         "out_i": np.empty((integers, room), np.int64),

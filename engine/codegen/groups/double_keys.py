@@ -85,7 +85,9 @@ def _rounded(function: str, arg: Expr, kernel: ProgramBuilder) -> Value | None:
     low, high = (
         end + sign * SLACK * max(1.0, abs(end)) for end, sign in zip(between, (-1, 1), strict=True)
     )
-    least, most = of_result([(low, high)], [])
+    ends = of_result([(low, high)], [])
+    assert ends is not None
+    least, most = ends
     interval = IntegerRange(math.floor(least), math.ceil(most))
     if not _fits(interval):
         return None

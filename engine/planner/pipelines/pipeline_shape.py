@@ -272,16 +272,22 @@ def _as_loop(node: HashJoin) -> NestedLoopJoin:
 
 def _by_constant_key(node: NestedLoopJoin) -> HashJoin:
     """A join on any condition as one by a key that is the same in all rows, so that each has all of the other side before it."""
-    sides, keys = [], []
-    for side in (node.left, node.right):
-        key = new_column("all", INTEGER)
-        made = (*pass_on(side.columns), (key, Literal(0, INTEGER)))
-        sides.append(ComputeColumns(side, made).placed_as(node, side.estimate))
-        keys.append((key,))
-    made = HashJoin(
-        *sides, node.kind, *keys, (False,), node.condition, mark=node.mark, keep=node.columns
+    left, right = (new_column("all", INTEGER) for _ in range(2))
+    sides = (
+        ComputeColumns(side, (*pass_on(side.columns), (key, Literal(0, INTEGER))))
+        for side, key in ((node.left, left), (node.right, right))
     )
-    return made.placed_as(node)
+    below, beside = (made.placed_as(node, made.input.estimate) for made in sides)
+    return HashJoin(
+        left=below,
+        right=beside,
+        kind=node.kind,
+        left_keys=(left,),
+        right_keys=(right,),
+        null_equal=(False,),
+        residual=node.condition,
+        keep=node.columns,
+    ).placed_as(node)
 
 
 def _as_left(node: HashJoin) -> HashJoin:
