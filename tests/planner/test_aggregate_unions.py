@@ -97,11 +97,27 @@ def test_sources_are_joined_one_by_one(query: str, connection: Any, backend: str
     assert_same_as_duckdb(query, TABLES, backend=backend, fuse=("always", "never"))
 
 
+FULL = [
+    f"select g, {CALLS} from t full join side on k = id group by g",
+    f"select g, {CALLS} from {UNION} full join side on k = id group by g",
+    "select j, count(*), count(id), sum(w) from t full join side on k = id and v > 0 group by j",
+    "select count(*), count(k), count(id), avg(w) from t full join side on k = id where k is null or v is null",
+    "select g, count(*), bool_or(k is null) from t full join side on k = id join small using (g) group by g",
+    "select count(*), sum(w), count(k) from none full join side on k = id",
+]
+
+
+@pytest.mark.parametrize("query", FULL)
+def test_halves_of_full_joins_are_grouped_one_by_one(query: str) -> None:
+    with connected(TABLES, "cpu", fuse="always", check=True) as connection:
+        assert len(_pipelines(connection, query)) >= 2
+    assert_same_as_duckdb(query, TABLES, fuse=("always", "never"))
+
+
 @pytest.mark.parametrize(
     "query",
     [
         f"select g, {CALLS} from {UNION} right join side on k = id group by g",
-        f"select g, {CALLS} from {UNION} full join side on k = id group by g",
         f"select g, count(v) from side left join {UNION} on k = id and v > w group by g",
         f"select g, median(v) from {UNION} join side on k = id group by g",
         f"select f, sum(w) from {UNION} join side on k = id group by f",
