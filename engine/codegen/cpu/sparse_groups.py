@@ -55,7 +55,7 @@ def met(
 ) -> Met:
     """Copy the groups that a range has met, unless these are most; it has so many rows, None where they are not known.
 
-    Orders of 150,000 customers in no order are met by both of two ranges: putting them together by their numbers took 15 of 40 ms of CPU time.
+    Orders of 150,000 customers in no order are met by both of two ranges: with a condition on them they take 13 ms of CPU time, and 32 put together by number.
     """
     grouping = program.grouping
     assert grouping is not None

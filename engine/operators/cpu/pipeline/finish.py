@@ -50,7 +50,7 @@ def passing(made: Program, outcome: Any, predicate: Expr, context: Context) -> A
     """Return what a kernel gives without the groups for which a condition does not hold; None where it reads other columns than the kernel's.
 
     What the condition does not read is then finished for those that stay alone.  Deviations of 150,000 customers' orders, of which 117 have
-    more than 20, take 14 ms of CPU time where they took 25.
+    more than 20, take 13 ms of CPU time where they took 20.
     """
     grouping, read = made.grouping, columns_of(predicate)
     if grouping is None or grouping.distinct or not (grouping.keys or grouping.row is not None):
