@@ -149,6 +149,8 @@ def _concatenation(node: exp.Expr, scope: Scope) -> Expr:
         bound = bind(side, scope)
         nested = isinstance(side, exp.DPipe) and isinstance(bound, Call)
         parts.extend(bound.children if nested else (bound,))
+    if any(part.type == NULL for part in parts):
+        return Literal(None, NULL, span_of(node))
     if any(part.type.kind is Kind.LIST for part in parts):
         return joined(parts, span_of(node))
     parts = [infer.to_text(part) if part.type.is_nested else part for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -26,14 +27,25 @@ FILES_BY_NAME = (
     "any other by read_parquet, read_csv, read_json or read_text."
 )
 
+# What files have besides their columns, where a query names it, by formats
+_TOLD = {"filename": ("parquet", "csv", "json", "arrow"), "file_row_number": ("parquet",)}
 
-def file_of_path(path: str, around: Scope, node: exp.Expr) -> CatalogTable | None:
+
+@dataclass(frozen=True)
+class FileTable:
+    """The table of files, whose last columns `told` are none of * but names that the query knows."""
+
+    table: CatalogTable
+    told: tuple[str, ...] = ()
+
+
+def file_of_path(path: str, around: Scope, node: exp.Expr) -> FileTable | None:
     """Return the table of a name in FROM that is a path, None for one that is none."""
     form = format_read(path)
     return None if form is None else _opened(form, [path], {}, around, node)
 
 
-def file_function(name: str, function: exp.Expr, around: Scope) -> CatalogTable | None:
+def file_function(name: str, function: exp.Expr, around: Scope) -> FileTable | None:
     """Return the table of a function that reads files, None for another function."""
     form = TABLE_FUNCTIONS.get(name.lower())
     if form is None:
@@ -66,9 +78,20 @@ def file_function(name: str, function: exp.Expr, around: Scope) -> CatalogTable 
 
 def _opened(
     form: str, paths: list[str], options: dict[str, object], around: Scope, node: exp.Expr
-) -> CatalogTable:
+) -> FileTable:
+    catalog, text = around.session.catalog, around.session.text.lower()
     with _at(node):
-        return around.session.catalog.read_files(form, paths, options)
+        table = catalog.read_files(form, paths, options)
+        known = {name.lower() for name, _ in table.fields}
+        told = tuple(
+            name
+            for name, forms in _TOLD.items()
+            if name in text and form in forms and name not in known and options.get(name) is None
+        )
+        if not told:
+            return FileTable(table)
+        more = {**options, **dict.fromkeys(told, True)}
+        return FileTable(catalog.read_files(form, paths, more), told)
 
 
 @contextmanager

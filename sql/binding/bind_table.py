@@ -194,9 +194,10 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
     if found is not None:
         return _of_table(found, node, name, around)
     path = ".".join(part.name for part in node.parts)
-    table = file_of_path(path, around, node)
-    if table is not None:
-        return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0], around)
+    files = file_of_path(path, around, node)
+    if files is not None:
+        default = path.rstrip("/").rpartition("/")[2].partition(".")[0]
+        return _of_table(files.table, node, default, around, told=files.told)
     raise _unknown_table(path, node, around)
 
 
@@ -207,13 +208,19 @@ def _of_table(
     around: Scope,
     *,
     place: SchemaPlace | None = None,
+    told: Sequence[str] = (),
 ) -> Source:
-    """Scan a table, whose `unsupported` columns, if any, fail only where a query names them; DESCRIBE runs none and has them all."""
+    """Scan a table, of which * does not show the columns `told`, and whose `unsupported` columns, if any, fail only where a query names them; DESCRIBE runs none and has them all."""
     unsupported: Mapping[str, DataType] = getattr(table, "unsupported", {})
     if around.session.describes and unsupported:
         fields = getattr(table, "all_fields")  # noqa: B009 - it has both
         return named(*_scan(table, fields), node, default, place=place)
-    source = named(*_scan(table, table.fields), node, default, place=place)
+    plan, columns = _scan(table, table.fields)
+    also = tuple(each for each in columns if each[0] in told)
+    source = named(plan, columns[: len(columns) - len(also)], node, default, place=place)
+    if also:
+        relations = tuple(dataclasses.replace(r, also=also) for r in source.relations)
+        source = dataclasses.replace(source, relations=relations)
     if place is not None and ROW_ID in around.session.text.lower():
         source = _with_row_ids(source)
     if not unsupported:
@@ -341,10 +348,11 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
     if macro is not None:
         plan = around.bind_query(expanded(macro, function, around))
         return named(plan, _unique_names(plan.columns), node, macro.name)
-    name = function.name if isinstance(function, exp.Anonymous) else _function_name(function)
-    table = file_function(name, function, around)
-    if table is not None:
-        return _of_table(table, node, name, around)
+    name = function.sql_name() if isinstance(function, exp.Func) else function.key
+    name = function.name if isinstance(function, exp.Anonymous) else name
+    files = file_function(name, function, around)
+    if files is not None:
+        return _of_table(files.table, node, name, around, told=files.told)
     entries = bind_entries(name, function, around)
     if entries is not None:
         return named(*entries, node, name.lower())
@@ -389,7 +397,3 @@ def _argument(made: TableFunction, name: str, function: exp.Expr, around: Scope)
     if len(texts) != 1 or len(given) != 1:
         raise InvalidQuery(f"{name.lower()}() takes {made.argument}, as text.", span_of(function))
     return texts
-
-
-def _function_name(function: exp.Expr) -> str:
-    return function.sql_name() if isinstance(function, exp.Func) else function.key

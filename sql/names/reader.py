@@ -26,10 +26,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ESCAPE = re.compile(
-    r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)|''", re.DOTALL
-)
-_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)|''", re.DOTALL)
+_ESCAPED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 # Types that the grammar knows by a word of their own; the others are printed as written.
 GRAMMAR_TYPES = {
@@ -114,18 +112,18 @@ def constant_text(word: Word) -> str:
         tag = text.index("$", 1) + 1
         value = text[tag:-tag]
     else:
-        value = _ESCAPE.sub(_unescaped, text[2:-1])
+        value = _ESCAPE.sub(_unescaped, text[2:-1].encode()).decode(errors="replace")
     return "'" + value.replace("'", "''") + "'"
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescaped(match: re.Match[bytes]) -> bytes:
     letters = match.group(1)
     if letters is None:
-        return "'"
-    if letters[0] in "uUx" and len(letters) > 1:
-        return chr(int(letters[1:], 16))
-    if letters[0] in "01234567":
-        return chr(int(letters, 8))
+        return b"'"
+    if letters[:1] == b"x" and len(letters) > 1:
+        return bytes([int(letters[1:], 16)])
+    if letters[:1] in b"01234567":
+        return bytes([int(letters, 8) & 0xFF])
     return _ESCAPED.get(letters, letters)
 
 

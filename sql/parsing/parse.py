@@ -119,6 +119,12 @@ class Parser(DuckDBParser):
         ),
     }
 
+    PLACEHOLDER_PARSERS: ClassVar = {  # without `:name`, which x[:name] is none of
+        kind: parse
+        for kind, parse in DuckDBParser.PLACEHOLDER_PARSERS.items()
+        if kind is not TokenType.COLON
+    }
+
     STATEMENT_PARSERS: ClassVar = {
         **DuckDBParser.STATEMENT_PARSERS,
         **dict.fromkeys(_PIVOTS, lambda self: self._parse_pivot_query()),

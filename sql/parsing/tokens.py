@@ -38,7 +38,9 @@ _BEGIN = {
     *(TokenType.INSTALL, TokenType.LOCK, TokenType.REVOKE, TokenType.ROLLBACK),
 }
 _OF_TABLES = (TokenType.CREATE, TokenType.ALTER)
-_NAMES = {*_BEGIN, TokenType.MAP, TokenType.APPLY}
+# Types for sqlglot, of what stands behind a < there; columns may be called so
+_OF_PARTS = (TokenType.RANGE, TokenType.LIST, TokenType.OBJECT, TokenType.NULLABLE)
+_NAMES = {*_BEGIN, *_OF_PARTS, TokenType.MAP, TokenType.APPLY}
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 # Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
@@ -153,8 +155,10 @@ def _with_names(tokens: list[Token]) -> Iterator[Token]:
         begins = begins or (merges and tokens[number - 1].token_type is TokenType.THEN)
         if kind is TokenType.APPLY and following is TokenType.L_PAREN:
             yield _of_kind(TokenType.VAR, token)
-        elif (kind in _BEGIN and not begins) or (
-            kind is TokenType.MAP and following not in _OPENING
+        elif (
+            (kind in _BEGIN and not begins)
+            or (kind is TokenType.MAP and following not in _OPENING)
+            or (kind in _OF_PARTS and following is TokenType.LT)
         ):
             yield _of_kind(TokenType.IDENTIFIER, token)
         else:

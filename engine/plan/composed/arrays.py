@@ -22,11 +22,13 @@ def array_value(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _vectors(name: str, args: Sequence[Expr], span: Span | None, length: int = 0) -> list[Expr]:
-    """Return two arrays of one length as lists of FLOAT, or of DOUBLE where one is."""
+    """Return two arrays of one length as lists of FLOAT, or of DOUBLE where one is; of `length` elements both may be whole."""
     known = [a.type for a in args if a.type != NULL]
-    floats = [t for t in known if t.is_array and t.children[0].is_float]
-    sizes = {t.precision for t in floats}
-    if len(floats) < len(known) or len(sizes) > 1 or (length and sizes - {length}):
+    numbers = [t for t in known if t.is_array and t.children[0].is_numeric]
+    floats = [t for t in numbers if t.children[0].is_float]
+    sizes = {t.precision for t in numbers}
+    whole = bool(known) and not floats and not length
+    if len(numbers) < len(known) or whole or len(sizes) > 1 or (length and sizes - {length}):
         given = ", ".join(str(a.type) for a in args)
         what = f"two arrays of FLOAT or DOUBLE with {length or 'equally many'} elements"
         raise TypeMismatch(f"{name} takes {what}, and not {given}: cast them.", span)
