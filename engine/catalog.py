@@ -14,6 +14,7 @@ from .plan.changes.catalog_objects import SchemaObject, View
 from .plan.changes.recursion import Recursion
 from .plan.changes.sequences import Sequence as SequenceObject
 from .plan.changes.session_objects import Macro, SessionObjects, UserType
+from .plan.composed.default_order import DEFAULTS, SortDefaults
 from .plan.logical import CatalogTable, Logical
 from .storage.tables.access import Access, AccessRules
 
@@ -53,6 +54,7 @@ class Catalog(Namespace):
         """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan, `open_files` tables of other files than Parquet."""
         super().__init__()
         self.timezone = "UTC"
+        self.sort_defaults = DEFAULTS
         self.access = Access()
         self._functions = functions or {}
         self._system_views = views or {}
@@ -126,6 +128,13 @@ class Catalog(Namespace):
         with self._lock:
             if name != self.timezone:
                 self.timezone = name
+                self.version += 1
+
+    def set_sort_defaults(self, defaults: SortDefaults) -> None:
+        """Plan ORDER BY without a direction in another way from now on."""
+        with self._lock:
+            if defaults != self.sort_defaults:
+                self.sort_defaults = defaults
                 self.version += 1
 
     def system_view(self, name: str, schema: str | None) -> View | None:

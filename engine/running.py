@@ -16,6 +16,7 @@ from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import PlanMemory
+from .plan.composed.default_order import SortDefaults
 from .plan.logical import CatalogTable, Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -69,6 +70,7 @@ class QueryRunner:
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(self._rules(settings))
         catalog.set_timezone(settings.timezone)
+        catalog.set_sort_defaults(SortDefaults(settings.default_order, settings.default_null_order))
         self._lock = new_reentrant_lock()
         self._folders: WeakSet[SpillFolder] = WeakSet()
 
@@ -80,6 +82,7 @@ class QueryRunner:
             self.device, self.settings = device, new
             self.catalog.restrict(self._rules(new))
             self.catalog.set_timezone(new.timezone)
+            self.catalog.set_sort_defaults(SortDefaults(new.default_order, new.default_null_order))
             self.cache.set_limits(backends.cache_limits(device, new))
 
     def _rules(self, settings: Settings) -> AccessRules:

@@ -27,6 +27,7 @@ from .setting_values.paths import (
     parse_paths,
     refused,
 )
+from .setting_values.sort_orders import parse_direction, parse_place_of_nulls
 
 PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
@@ -98,6 +99,8 @@ class Settings:
     enable_progress_bar  show in a terminal or notebook how far a query is that takes longer than progress_bar_time
     progress_bar_time  milliseconds that a query takes before its progress is shown
     timezone           the zone in which TIMESTAMP WITH TIME ZONE is read and shown; by default the machine's
+    default_order      how ORDER BY sorts without a direction: asc, desc
+    default_null_order where ORDER BY puts NULLs that it does not say: nulls_last, nulls_first, or by the direction
     lock_settings      true: no setting changes any more, this one included
     """
 
@@ -132,6 +135,8 @@ class Settings:
     enable_progress_bar: bool = False
     progress_bar_time: int = 1000
     timezone: str = field(default_factory=_system_zone)
+    default_order: str = "ASC"
+    default_null_order: str = "NULLS_LAST"
     lock_settings: bool = False
 
     def __post_init__(self) -> None:
@@ -187,6 +192,7 @@ DUCKDB_NAMES = {
     "lock_configuration": "lock_settings",
     "max_execution_time": "statement_timeout",
     "max_memory": "memory_limit",
+    "null_order": "default_null_order",
     "temp_directory": "spill_dir",
     "worker_threads": "threads",
 }
@@ -381,6 +387,8 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "http_timeout": _parse_limit,
     "http_retries": _count(0, 100, "a number of tries, 0 to 100"),
     "timezone": _parse_zone,
+    "default_order": parse_direction,
+    "default_null_order": parse_place_of_nulls,
     "recursion_limit": _count(1, 10**9, "a number of rounds, 1 to 999999999"),
     "lock_settings": _parse_flag,
     "python_enable_replacements": _parse_flag,

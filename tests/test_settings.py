@@ -46,7 +46,7 @@ GIVEN = {
     "one_worker_below": ("2MB", 2 * 10**6), "replicate_below": ("1MB", 10**6), "worker_grace": ("2s", 2.0), "debug": ("4", 4), "check": ("1", True), "deterministic": ("true", True),
     "timezone": ("europe/berlin", "Europe/Berlin"), "statement_timeout": ("500ms", 0.5), "http_timeout": ("2s", 2.0), "http_retries": ("5", 5), "external_access": ("off", False),
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
-    "lock_settings": ("yes", True),
+    "lock_settings": ("yes", True), "default_order": ("descending", "DESC"), "default_null_order": ("nulls first", "NULLS_FIRST"),
     "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
     "recursion_limit": ("500", 500),
     "enable_progress_bar": ("on", True), "progress_bar_time": ("250", 250),

@@ -21,6 +21,7 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan import derived, infer
+from fuseline.plan.composed.default_order import with_order
 from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
 from fuseline.plan.expr import Call, Cast, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
@@ -30,7 +31,7 @@ from fuseline.sql.parsing.pieces import span_of, split
 
 from ..parsing.unread import use
 from . import function_names
-from .bind_expr_subquery import bind_sorted
+from .bind_expr_subquery import bind_sorted, sort_direction
 from .bind_lambda import bind_lambda_call, has_lambda
 from .constants.known_values import known, known_value, with_known
 from .draws.volatile import bind_setseed
@@ -79,7 +80,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         if has_lambda(name, nodes):
             return bind_lambda_call(name, nodes, call_span(node, scope), scope)
         args = with_known(name, [scope.bind(n) for n in nodes], scope)
-        return derived.function(name, args, call_span(node, scope))
+        called, sorted_by = with_order(name, args, scope.session.catalog.sort_defaults)
+        return derived.function(called, sorted_by, call_span(node, scope))
     place = call_span(node, scope)
     if isinstance(node, exp.Func):
         name = _written_name(place, scope) or type(node).sql_names()[0].lower()
@@ -318,7 +320,7 @@ def bind_sort_key(node: exp.Expr, scope: Scope) -> SortKey:
     if not isinstance(node, exp.Ordered):
         return SortKey(bind_sorted(node, scope), span=span_of(node))
     use(node)
-    descending, nulls_first = (bool(node.args.get(key)) for key in ("desc", "nulls_first"))
+    descending, nulls_first = sort_direction(node, scope)
     return SortKey(bind_sorted(node.this, scope), descending, nulls_first, span_of(node))
 
 

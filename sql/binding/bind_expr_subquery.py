@@ -124,6 +124,15 @@ def bind_compared(nodes: Sequence[exp.Expr], scope: Scope) -> list[Expr]:
     return values
 
 
+def sort_direction(item: exp.Ordered, scope: Scope) -> tuple[bool, bool]:
+    """Return whether a key of ORDER BY is descending, and whether NULLs come first."""
+    defaults, said = scope.session.catalog.sort_defaults, item.args.get("desc")
+    descending = defaults.descending(None if said is None else bool(said))
+    if item.meta.get("places_nulls"):
+        return descending, bool(item.args.get("nulls_first"))
+    return descending, defaults.nulls_first(descending)
+
+
 def bind_sorted(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a key of ORDER BY, which may have a COLLATE."""
     return bind_compared([node], scope)[0]

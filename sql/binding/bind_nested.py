@@ -48,16 +48,18 @@ def _list(node: exp.Expr, scope: Scope) -> Expr:
 
 
 def _struct(node: exp.Expr, scope: Scope) -> Expr:
-    """{'a': 1} and struct_pack(a := 1)."""
-    names = []
+    """{'a': 1} and struct_pack(a := 1, b), of which a column has its own name."""
+    names, values = [], []
     for item in node.expressions:
-        if not isinstance(item, exp.PropertyEQ | exp.Kwarg):
+        named = isinstance(item, exp.PropertyEQ | exp.Kwarg)
+        if named:
+            use(item, item.this)
+        elif not isinstance(item, exp.Column):
             raise InvalidQuery("A field of a STRUCT has a name: {'name': value}.", span_of(item))
-        use(item, item.this)
         names.append(item.this.name)
+        values.append(scope.bind(item.expression if named else item))
     if not names:
         raise InvalidQuery("A STRUCT has at least one field.", span_of(node))
-    values = [scope.bind(item.expression) for item in node.expressions]
     return struct_pack(names, values, call_span(node, scope))
 
 

@@ -19,7 +19,7 @@ from fuseline.plan.window.window_node import Window
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
-from .bind_expr_subquery import bind_sorted
+from .bind_expr_subquery import bind_sorted, sort_direction
 from .columns_chosen import bound_column
 from .constants.known_values import answered, known, known_count, known_value
 from .scope import Scope
@@ -101,8 +101,7 @@ def bind_order(
         if not isinstance(item, exp.Ordered):
             raise Unsupported("ORDER BY takes expressions with ASC, DESC and NULLS.", span_of(item))
         use(item)
-        descending = bool(item.args.get("desc"))
-        nulls_first = bool(item.args.get("nulls_first"))
+        descending, nulls_first = sort_direction(item, scope)
         if isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL":
             use(item.this)
             found: Sequence[Expr] = values

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
-import traceback
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,7 +33,7 @@ from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 from fuseline.sql.parsing.written_items import written_as
-from fuseline.sql.parsing.wrong_calls import parse_error
+from fuseline.sql.parsing.wrong_calls import is_of_sqlglot, parse_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -238,6 +237,15 @@ class Parser(DuckDBParser):
         query = self.expression(exp.Subquery(this=pivot))
         return self._parse_query_modifiers(self._parse_set_operations(query)) or query
 
+    def _parse_ordered(
+        self, parse_method: Callable[[], exp.Expr | None] | None = None
+    ) -> exp.Ordered | None:
+        """Note whether NULLS FIRST or LAST is written."""
+        item = super()._parse_ordered(parse_method)
+        if item is not None and self._tokens[self._index - 2].text.upper() == "NULLS":
+            item.meta["places_nulls"] = True
+        return item
+
     def _parse_escape(self, this: exp.Expr | None) -> exp.Expr | None:
         if not self._match(TokenType.ESCAPE):
             return this
@@ -346,7 +354,7 @@ def parse(piece: Piece) -> Tree:
         # sqlglot builds some calls without a look at their arguments
         if misread is not None:
             raise misread.error from None
-        if not _is_of_sqlglot(error):
+        if not is_of_sqlglot(error):
             raise
         message = "Syntax error: a part of this statement, such as a call, lacks something."
         raise ParseError(message, Span(piece.start, piece.end)) from error
@@ -364,14 +372,6 @@ def parse(piece: Piece) -> Tree:
     mend_empty_formats(tree.nodes, piece.text)
     fault = dropped(tokens, tree.nodes, piece)
     return dataclasses.replace(tree, fault=fault, misread=misread)
-
-
-def _is_of_sqlglot(error: BaseException) -> bool:
-    """Whether an error was raised in sqlglot, and not in what it calls of ours, where it is a fault."""
-    last = None
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        last = frame
-    return last is not None and str(last.f_globals.get("__name__")).startswith("sqlglot.")
 
 
 def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Sequence
 
 import sqlglot.errors
@@ -52,3 +53,11 @@ def parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: Pi
         return ParseError(f"{name.text}() {said}.", Span(piece.start + name.start, span.end))
     shown = piece.text[span.start : span.end]
     return ParseError(f'The syntax at or near "{shown}" is not supported.', span)
+
+
+def is_of_sqlglot(error: BaseException) -> bool:
+    """Whether an error was raised in sqlglot, and not in what it calls of ours, where it is a fault."""
+    last = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        last = frame
+    return last is not None and str(last.f_globals.get("__name__")).startswith("sqlglot.")

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from fuseline import planner
 from fuseline.plan.changes.session_objects import SessionObjects
+from fuseline.plan.composed.default_order import DEFAULTS, SortDefaults
 from fuseline.plan.logical import Logical
 from fuseline.plan.node import Node
 from fuseline.plan.physical import Physical
@@ -118,6 +119,7 @@ class Tables(UnplacedTables):
 
     by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})
     timezone: str = "UTC"
+    sort_defaults: SortDefaults = DEFAULTS
     session: SessionObjects = field(default_factory=SessionObjects)
 
     def table(self, name: str) -> StatisticsTable | None:

@@ -1,6 +1,9 @@
 -- What analysts type: each line is asked here and of DuckDB, those of several statements in a database of their own; `!` makes the tables.
 !create table orders as select i as id, 'c' || (i % 7) as customer, date '2023-01-01' + (i * 3 % 400)::int as day, (i * 37 % 101)::decimal(10,2) / 4 as amount, case i % 5 when 0 then 'paid' when 1 then 'open' when 2 then null else 'late' end as status, [i % 3, i % 4, null][1: i % 4] as tags, {'w': i % 10, 'u': 'kg'} as dims, '{"a": ' || (i % 4) || ', "b": ["x", "y' || i || '"], "c": {"d": null}}' as doc from range(60) r(i)
 !create table customers as select 'c' || i as customer, ['Ann', 'Bob', null, 'Zoë', 'Émile', 'bob', ''][i + 1] as name, case when i % 2 = 0 then 'EU' else 'US' end as region, timestamp '2022-01-01 10:00:00' + i * interval '37 hours 5 minutes' as joined from range(7) r(i)
+!create table ev as select i as id, (i * 7919 % 23)::int as u, timestamp '2024-01-01' + (i * 317) * interval '1 minute' as ts, case when i % 11 = 0 then null else ['view', 'click', 'buy'][i % 3 + 1] end as kind, case when i % 7 = 0 then null else (i % 13) * 1.25 end as v, {'os': ['ios', 'web', null][i % 3 + 1], 'tags': list_value(i % 2, i % 5)} as meta from range(200) r(i)
+!create table emp (id int, name varchar, boss int, dept varchar, pay decimal(10,2), hired date)
+!insert into emp values (1,'Ada',null,'X',100.5,'2010-01-01'),(2,'Bo',1,'X',80,'2012-02-29'),(3,'Cy',1,'Y',80,'2013-05-05'),(4,'Di',2,'Y',null,'2020-12-31'),(5,'Ed',2,null,55.25,'2021-07-01'),(6,'Fy',4,'Z',0,null)
 select date_trunc('month', day) as month, region, sum(amount) as total, count(distinct customer) as buyers from orders join customers using (customer) group by all order by all
 select region, status, sum(amount), grouping(region, status) from orders natural join customers group by rollup (region, status) order by all
 select customer, amount, amount / sum(amount) over (partition by customer) as share from orders order by id limit 10
@@ -150,3 +153,114 @@ select [1, 2, 3][:id], [1, 2, 3][: id - 1], customer[:id], [1, 2, 3][id:], [1, 2
 select case when range < 1 then 1 else 2 end, range from range(2)
 create table r (range int, list int, map int); insert into r values (1, 2, 3); select range < 2, list < 3, range << 1, map < 4 from r where range < 4 and list<3
 select range from range(5) where range<3 and range >= 1
+select u, count(*) filter (kind = 'buy') * 1.0 / nullif(count(*) filter (kind = 'view'), 0) as rate from ev group by u order by rate desc nulls last, u limit 5
+with f as (select u, min(ts) filter (kind = 'view') v, min(ts) filter (kind = 'buy') b from ev group by u) select count(*) as users, count(b) as buyers, avg(date_diff('hour', v, b)) filter (b > v) as hours from f
+select date_trunc('week', ts)::date w, kind, count(*) n, sum(count(*)) over (partition by kind order by date_trunc('week', ts)::date) c from ev group by 1, 2 order by 1, 2 nulls first
+with s as (select *, case when ts - lag(ts) over w > interval '2 days' or lag(ts) over w is null then 1 else 0 end as new from ev window w as (partition by u order by ts)) select u, sum(new) over (partition by u order by ts) as session, kind from s order by u, ts limit 20
+select meta.os as os, list(distinct kind order by kind) as kinds, max(struct_pack(v := v, id := id)) from ev group by os order by os nulls first
+select u, arg_max(kind, ts) as last_kind, arg_max(meta, ts).os as last_os, list(id order by ts desc)[:3] as last3 from ev group by u order by u limit 6
+select kind, quantile_cont(v, [0.25, 0.5, 0.75]) as q, mad(v), stddev_pop(v), histogram(v)[1.25] from ev group by kind order by kind nulls last
+select * from (select u, kind, v from ev) pivot (sum(v) as s, count(*) as n for kind in ('view', 'buy') group by u) order by u limit 5
+unpivot (select id, v::double as v, u::double as u from ev where id < 4) on columns(* exclude id) order by all
+select id, coalesce(v, avg(v) over (partition by kind)) as filled, v is null as was from ev where id < 30 order by id
+select id, last_value(v ignore nulls) over (order by id rows between unbounded preceding and current row) as ff, first_value(v ignore nulls) over (order by id rows between current row and unbounded following) as bf from ev where id < 25 order by id
+select ts::date as day, count(*) as n, avg(count(*)) over (order by ts::date rows between 6 preceding and current row) as ma7, rank() over (order by count(*) desc) as r from ev group by ts::date order by day limit 15
+select dept, name, pay, pay - avg(pay) over (partition by dept) as diff, percent_rank() over (partition by dept order by pay), dense_rank() over (order by pay desc nulls last) from emp order by id
+with recursive up as (select id, name, boss, 1 as lvl, name as path from emp where boss is null union all select e.id, e.name, e.boss, lvl + 1, path || ' > ' || e.name from emp e join up on e.boss = up.id) select lvl, path, (select count(*) from emp x where x.boss = up.id) as reports from up order by path
+select e.name, b.name as boss, e.pay > b.pay as more from emp e left join emp b on e.boss = b.id order by e.id
+select dept, string_agg(name, ', ' order by pay desc nulls last, name) as names, sum(pay) as total, round(sum(pay) * 100 / sum(sum(pay)) over (), 2) as pct from emp group by dept order by dept nulls first
+select name from emp where pay > (select avg(pay) from emp e2 where e2.dept = emp.dept) order by 1
+select name from emp e where not exists (select 1 from emp where boss = e.id) and dept in (select dept from emp group by dept having count(*) > 1) order by name
+select name, hired, age(date '2024-03-01', hired), date_diff('year', hired, date '2024-03-01'), hired + interval 1 year, strftime(hired, '%d.%m.%y'), hired::timestamp + interval '1' hour, dayname(hired) from emp order by id
+select generate_series as m, count(id) from generate_series(date '2012-01-01', date '2013-06-01', interval 3 month) left join emp on hired >= generate_series and hired < generate_series + interval 3 month group by m order by m
+select d::date as d, coalesce(n, 0) as n from range(timestamp '2024-01-01', timestamp '2024-01-08', interval 1 day) t(d) left join (select ts::date as x, count(*) n from ev group by 1) e on e.x = d::date order by d
+select name, case when pay is null then 'none' when pay >= 100 then 'high' else 'low' end as band, pay::varchar, format('{:.1f}', pay::double), lpad(pay::int::varchar, 5, '0'), pay::int % 7 from emp order by id
+update emp set pay = pay * 1.1 where dept = 'X' returning id, pay
+update emp set pay = case when pay is null then 1 else pay + 1 end, name = upper(name); from emp order by id
+update emp e set boss = b.id from emp b where b.name = 'Ada' and e.boss = 2; select id, boss from emp order by id
+delete from emp where hired is null or pay < (select avg(pay) from emp); select id from emp order by id
+create table tgt (id int primary key, v varchar, n int default 1); insert into tgt values (1, 'a', 1), (2, 'b', 2); insert into tgt (id, v) values (2, 'bb'), (3, 'c') on conflict (id) do update set v = excluded.v || tgt.v, n = tgt.n + 10 where tgt.n < 5; from tgt order by id
+create table tgt (id int primary key, v varchar); insert into tgt values (1, 'a'); insert into tgt select id, name from emp on conflict do nothing; select count(*), min(v), max(v) from tgt
+create table tgt as select id, pay from emp; merge into tgt t using (select id, pay * 2 as p from emp where id <> 3 union all select 99, 9) s on t.id = s.id when matched and s.p is null then delete when matched then update set pay = s.p when not matched then insert (id, pay) values (s.id, s.p) when not matched by source then delete; from tgt order by id
+create table k (a int, b int, unique (a, b)); insert into k values (1, 1), (1, 2); insert or ignore into k values (1, 1), (2, 1); insert into k values (1, 2) on conflict (a, b) do update set b = 77; from k order by all
+create table g (id int, ts timestamp default '2020-01-01', tags varchar[], info struct(a int, b varchar), m map(varchar, int)); insert into g (id, tags, info, m) values (1, ['x', 'y'], {'a': 1, 'b': 'q'}, map {'k': 1}), (2, [], null, map {}); select *, info.b, m['k'], len(tags) from g order by id
+create table g (j json); insert into g values ('{"a": [1, 2, {"b": null}], "c": "x"}'), ('[1]'), (null); select j->'a'->2->'b', j->>'$.a[0]', j->>'c', json_type(j), j->'$.a[#-1]', json_array_length(j->'a') from g
+select j->>'name' as n, (j->'items')::json[] as i, list_transform((j->'items')::json[], lambda x: (x->>'p')::int) as p from (values ('{"name": "o1", "items": [{"p": 3}, {"p": 4}]}'::json)) v(j)
+select n, unnest(from_json(j, '["INTEGER"]')) as x from (values (1, '[1, 2]'), (2, '[]'), (3, null)) v(n, j)
+select json_extract_string(j, '$.user.id')::int as id, sum((j->>'$.v')::double) from (values ('{"user": {"id": 1}, "v": 1.5}'), ('{"user": {"id": 1}, "v": 2}'), ('{"user": {"id": 2}}')) v(j) group by 1 order by 1
+select key, count(*), min(value::varchar) from (values ('{"a": 1, "b": 2}'::json), ('{"a": null}')) v(j), json_each(v.j) group by key order by key
+select to_json(list(struct_pack(id, name) order by id)) from emp where id < 3
+select split_part(e, '@', 2) as dom, count(*) from (values ('a@x.com'), ('b@y.org'), ('c@x.com'), (null), ('nope')) v(e) group by dom order by 2 desc, 1 nulls last
+select list_sort(list_distinct(string_split(lower('the cat the dog'), ' '))), list_count(string_split('a b', ' ')), array_to_string(list_reverse(string_split('a/b/c', '/')), '.')
+select word, count(*) from (select unnest(string_split(lower('to be or not to be'), ' ')) as word) group by word order by count(*) desc, word
+select [{'k': 1, 'v': 'a'}, {'k': 2, 'v': 'b'}] as l, list_transform(l, lambda x: x.v || x.k), list_filter(l, lambda x: x.k > 1)[1].v, l[2].k, list_transform(l, lambda x, i: i * x.k)
+select list_reduce([1, 2, 3], lambda acc, x: acc * 10 + x), list_reduce(['a', 'b'], lambda a, b: a || b, '>'), list_sum(list_transform(range(5), lambda x: x ** 2)), [x for x in range(10) if x % 3 = 0], list_any_value([null, 2]), list_unique([1, 1, null]), list_has_all([1, 2], [2])
+select list_zip([1, 2], [3, 4]), list_resize([1], 3, 0), list_concat([1], [2], null), list_append([1], 2), list_where([1, 2, 3], [true, false, true]), list_select([5, 6, 7], [3, 1]), list_cosine_similarity([1.0, 0], [1, 1]), generate_subscripts([5, 6], 1)
+select struct_extract(s, 'a'), s.b.c, s['b']['c'], struct_update(s, a := 5), s = {'a': 1, 'b': {'c': 'x'}}, s::json, s is null from (values ({'a': 1, 'b': {'c': 'x'}}), (null), ({'a': null, 'b': null})) v(s)
+select map_from_entries(list((dept, pay) order by id)) from emp where dept is not null and id in (1, 3, 6)
+select map([u, u + 100], [kind, 'z']) as m, map_keys(m), m[u], m[9999], map_extract(m, u), map_contains(m, u), cardinality(m) from ev order by id limit 3
+select dept, map_from_entries(list_zip(list(name order by id), list(pay order by id)))['Bo'] from emp group by dept order by dept nulls last
+select count(*) over (partition by u order by ts range between interval '3 days' preceding and interval '1 second' preceding) as prev3, min(v) over (order by id rows between 3 preceding and 1 preceding), max(v) over (partition by kind order by id rows between 1 following and unbounded following) from ev order by id limit 20
+select id, sum(v) over (order by u groups between 1 preceding and current row exclude ties), array_agg(id) over (order by id rows between 1 preceding and 1 following), avg(v) over (order by v range between 2.5 preceding and 2.5 following) from ev where id < 25 order by id
+select distinct on (u) u, id, ts from ev order by u, ts desc
+select id, ntile(4) over (order by v nulls first, id), cume_dist() over (order by v), nth_value(id, 3) over (partition by kind order by id), lead(ts, 1, ts) over (partition by u order by ts) - ts from ev order by id limit 15
+select * from ev asof join (select ts - interval '10 minutes' as at2, id as pid, u from ev where kind = 'view') p on ev.u = p.u and ev.ts >= p.at2 order by ev.id limit 8
+select a.id, b.id from (select * from ev where id < 10) a left join (select * from ev where id < 20) b on a.u = b.u and b.ts > a.ts and b.ts <= a.ts + interval '1 day' order by all
+select grouping_id(dept, id), dept, id, count(*) from emp group by grouping sets ((dept), (dept, id), ()) order by all
+select year(hired) y, sum(pay) s from emp group by rollup (y) order by y nulls last
+select case grouping(dept) when 1 then 'TOTAL' else coalesce(dept, '?') end as d, count(*) from emp group by rollup(dept) order by grouping(dept), d
+from emp select dept, max(pay) as top group by dept having top > 50 order by top desc
+select columns(lambda c: c like '%a%') from emp order by 1 limit 2
+select count(columns(*)), sum(columns('pay|id')) from emp
+select * replace (upper(name) as name) rename (dept as team) from emp order by id limit 2
+select emp.* exclude (boss, hired), dept is null as nodept from emp order by id limit 3
+(select name from emp where id < 3) union all (select dept from emp where id > 4) order by 1 nulls first
+select id from emp intersect all select boss from emp order by 1
+select 1 as a, 'x' as b union all by name select 'y' as b, 2.5 as a order by all
+values (1, 'a'), (2, null) order by 1 desc
+with t(a, b) as (values (1, 2), (3, 4)), u as materialized (select sum(a) s from t) select t.*, s from t, u order by a
+select sum(x) from (select unnest([1, 2, 3]) as x), (select unnest([10, 20]) as y) where x * 10 > y
+select x, y from (select unnest([1, 2]) as x), lateral (select x * 10 as y union all select x * 100) order by all
+select (select max(v) from ev where ev.u = e.id) as m, e.id in (select u from ev) from emp e order by e.id
+select any_value(name) filter (where pay > 60), bool_and(pay > 0), count(distinct dept), count(distinct (dept, boss)), sum(distinct pay), approx_count_distinct(dept) from emp
+select max(hired) - min(hired), avg(pay)::decimal(10,2), sum(pay) / count(*), sum(pay)::double / count(pay), min(name), max((pay, name)) from emp
+select name from emp order by pay desc nulls last, lower(name) limit 2 offset 1
+select name, pay from emp order by all desc nulls last limit 3
+select try_cast('1,5' as double), try_cast('2024-13-01' as date), cast(' 7 ' as int), '0x1F'::int, '1_000'::int, '12:30'::time + interval 45 minute, '2024-01-01T10:00:00Z'::timestamptz::varchar, 'infinity'::timestamp > now()::timestamp
+select date '2024-03-10' - interval 1 month, date '2024-03-31' - interval 1 month, date_add(date '2024-01-31', interval 1 month), timestamp '2024-02-28 23:00' + interval '25 hours', interval '1 month' > interval '29 days', interval '1 day' = interval '24 hours', (interval '1 day 2 hours')::varchar, extract(epoch from interval '1 month')
+select date_part('isodow', d), date_part('doy', d), week(d), quarter(d), last_day(d), monthname(d), d - date_trunc('year', d)::date, date_trunc('month', d) + interval '1 month' - interval '1 day' from (values (date '2023-12-31'), (date '2024-02-29'), (null)) v(d)
+select strptime('2024-02-29T12:00:01.5', '%Y-%m-%dT%H:%M:%S.%g'), strptime('Jan 5, 2024', '%b %-d, %Y'), strftime(date '2024-01-05', '%-d/%-m/%y %A'), to_timestamp(1700000000.5)::varchar, epoch_us(timestamp '1970-01-02'), make_time(1, 2, 3.5), time '23:59:59' + interval 2 second
+select table_schema, table_name, column_name from information_schema.columns where table_name = 'emp' and data_type like 'DEC%'
+select distinct table_catalog, table_schema from information_schema.tables
+select function_name, count(*) > 0 from duckdb_functions() where function_name in ('sum', 'lower') group by 1 order by 1
+select constraint_type, constraint_text from duckdb_constraints() where table_name = 'tgt'
+create table tgt (id int primary key, v varchar not null check (length(v) > 1)); select constraint_type, constraint_text, constraint_column_names from duckdb_constraints() where table_name = 'tgt' order by all
+create view v1 as select dept, count(*) n from emp group by dept; select view_name, column_count from duckdb_views() where not internal
+describe emp
+create temp table tt as select * from emp where false; insert into tt select * from emp limit 2; select count(*) from tt
+create table p as select * from emp; alter table p add column bonus decimal(5,1) default 1.5; alter table p drop column boss; alter table p alter column pay type double; alter table p rename column name to who; select * from p order by id limit 2
+create table p (a int not null, b int default 5); insert into p values (1, default), (2, null); insert into p (a) select 7; select a, b, a + b from p order by a
+create or replace macro add_vat(x, rate := 0.2) as x * (1 + rate); select add_vat(100), add_vat(pay, rate := 0.1) from emp order by id limit 2
+create macro recent(n) as table select name, hired from emp order by hired desc nulls last limit n; from recent(2)
+create sequence s2; create table q (id int default nextval('s2'), t text); insert into q (t) values ('a'), ('b'); insert into q (t) select name from emp where id < 3; select id, t from q order by id
+begin transaction; insert into emp (id) values (100); select count(*) from emp; rollback; select count(*) from emp
+select id, v, v > all (select v from ev e2 where e2.id < 3 and v is not null), v = some (select 1.25) from ev where id < 5 order by id
+select sum(v) filter (kind = 'buy' and meta.os = 'ios'), count(*) filter (meta.tags[1] = 1), avg(len(meta.tags)), max(meta.os) from ev
+select meta, count(*) from ev where meta.os is not null group by meta order by count(*) desc, meta limit 4
+select id from ev where list_contains(meta.tags, 4) and meta.tags[-1] > 3 and kind <> 'buy' order by id limit 5
+select bar(id, 0, 10, 10), format_bytes(123456789), to_base(255, 16), bin(5), hex(255), chr(65) || ascii('a'), nullif(sign(-2.5), -1), xor(5, 3), 5 & 6 | 1, 2 << 3, -7 // 2, -7 % 3, 7.5 % 2, 1 / 3, 10 ** -2 from range(1) r(id)
+select round(0.5), round(1.5), round(-0.5), round(2.675, 2), round(2.675::double, 2), 1.1 + 2.2, 0.1::float + 0.2::float, 1e20::decimal(38,0), 99999999999999999999, 123456789012 * 1000000, 5::tinyint / 2::tinyint, sum(x) from (values (0.1), (0.2)) v(x)
+select id, list_aggregate(list(v) over (order by id rows between 2 preceding and current row), 'max') from ev order by id limit 6
+select u, count(*) as n from ev group by u having n >= 9 and max(v) is not null order by n desc, u
+select kind, sum(v) as s from ev group by kind order by s desc limit 50%
+select id % 2 = 0 as even, avg(v) as a from ev group by even order by even
+select string_agg(distinct kind, '|' order by kind desc), group_concat(id, ',') from (select * from ev order by id limit 5)
+select cast(row(1, 'a') as struct(x int, y varchar)).y, row(1, 2) < row(1, 3), (1, 'a') in ((1, 'a'), (2, 'b')), {'x': [1, null]}.x[2] is null
+select * from (values (1, [1, 2]), (2, []), (3, null)) t(i, l), unnest(l) with ordinality as u(x, n)
+select i, x from (values (1, [1, 2]), (2, []), (3, null)) t(i, l) left join lateral unnest(l) u(x) on true order by all
+select unnest(l), unnest(m) from (values ([1, 2, 3], ['a'])) t(l, m)
+select i, unnest(generate_series(1, i)) from range(4) t(i)
+select struct_pack(id, name), struct_pack(emp.id, z := name), id from emp order by id
+select id, generate_subscripts([5, 6, null], 1) from emp where id < 3 order by all
+select regexp_split_to_table(name, 'y') from emp order by 1
+select mad(x), mad(x) filter (x > 0) from (values (1.5::decimal(38, 2)), (-7.25), (null), (12.5)) v(x)

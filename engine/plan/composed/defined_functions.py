@@ -8,7 +8,7 @@ from datetime import date
 
 from ...errors import InvalidQuery, Span, Unsupported
 from .. import infer
-from ..expr import Expr, Literal
+from ..expr import Call, Expr, Literal
 from ..types import BIGINT, DATE, INTERVAL, VARCHAR, Kind
 from .derived_dates import DERIVED_DATES
 from .derived_texts import typeof
@@ -120,7 +120,21 @@ def _groups(pattern: str) -> int:
     return len(re.findall(r"\((?!\?)|\(\?P?<", plain))
 
 
+def _subscripts(args: Sequence[Expr], span: Span | None) -> Expr:
+    """generate_subscripts(l, 1) -> unnest(generate_series(1, array_length(l, 1)))."""
+    places = [Literal(1, BIGINT), _length_along(args, span)]
+    return Call("unnest", (infer.call("list_of_generate_series", places, span),), BIGINT, span)
+
+
+def _split_rows(args: Sequence[Expr], span: Span | None) -> Expr:
+    """regexp_split_to_table(s, pattern) -> unnest(string_split_regex(s, pattern))."""
+    parts = infer.call("string_split_regex", args, span)
+    return Call("unnest", (parts,), VARCHAR, span)
+
+
 DEFINED_FUNCTIONS = {
+    "generate_subscripts": (_subscripts, 2, 2, "generate_subscripts(any[], BIGINT)"),
+    "regexp_split_to_table": (_split_rows, 2, 2, "regexp_split_to_table(VARCHAR, VARCHAR)"),
     "make_date": (_make_date, 1, 3, "make_date(BIGINT[, BIGINT, BIGINT])"),
     "array_length": (_length_along, 1, 2, "array_length(any[][, BIGINT])"),
     "regexp_extract": (

@@ -130,10 +130,25 @@ def _zip(types: Sequence[DataType]) -> Resolved:
 
 
 def _row(
-    name: str, resolve: Resolve, signature: str, *aliases: str, nulls: Nulls = "propagate"
+    name: str,
+    resolve: Resolve,
+    signature: str,
+    *aliases: str,
+    nulls: Nulls = "propagate",
+    sorts: bool = False,
+    reverses: str = "",
 ) -> FunctionRow:
     """A function; one whose signature has another name is known by that to SQL, through `derived`."""
-    return FunctionRow(name, resolve, signature, aliases, nulls=nulls, takes_lists=True)
+    return FunctionRow(
+        name,
+        resolve,
+        signature,
+        aliases,
+        nulls=nulls,
+        takes_lists=True,
+        sorts=sorts,
+        reverses=reverses,
+    )
 
 
 LISTS = (
@@ -189,12 +204,14 @@ LISTS = (
         of_list(None, VARCHAR, VARCHAR, optional=2),
         "list_sort(any[][, VARCHAR[, VARCHAR]])",
         "array_sort",
+        sorts=True,
     ),
     _row(
         "list_reverse_sort",
         of_list(None, VARCHAR, optional=1),
         "list_reverse_sort(any[][, VARCHAR])",
         "array_reverse_sort",
+        reverses="list_sort",
     ),
     _row(
         "list_grade_up",
@@ -202,6 +219,7 @@ LISTS = (
         "list_grade_up(any[][, VARCHAR[, VARCHAR]])",
         "array_grade_up",
         "grade_up",
+        sorts=True,
     ),
     _row("list_reverse", of_list(), "list_reverse(any[])", "array_reverse"),
     _row("list_resize", _resize, "list_resize(any[], BIGINT[, any])", "array_resize", nulls="own"),

@@ -45,6 +45,8 @@ class FunctionRow:
     of_lists: str = ""  # the function that its name is for lists
     of_bits: str = ""  # and for BIT
     takes_lists: bool = False  # and arrays as lists
+    sorts: bool = False  # elements, in an order that its text may leave out
+    reverses: str = ""  # the function that sorts the other way
     # Of operators
     negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is
     mirrored: str = ""  # the comparison that says the same of exchanged sides

@@ -226,7 +226,7 @@ def _found_cells(axis: Axis, table: exp.Expr, scope: Scope) -> tuple[PivotedValu
         from_=_from(table),
         where=exp.Where(this=known),
         group=exp.Group(expressions=[_as_text(value) if by_text else copied(value)]),
-        order=exp.Order(expressions=[exp.Ordered(this=_as_text(value))]),
+        order=exp.Order(expressions=[exp.Ordered(this=_as_text(value), desc=False)]),
         limit=exp.Limit(expression=exp.Literal.number(MOST_COLUMNS + 1)),
     )
     rows = scope.session.catalog.rows(scope.bind_query(query)).column(0).to_pylist()

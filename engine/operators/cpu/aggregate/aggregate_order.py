@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....errors import OutOfRange
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DOUBLE
 from ..nested_arrays import list_array
@@ -182,7 +183,16 @@ def median_distance(call: AggregateCall, args: list[pa.Array], groups: Groups) -
     medians = quantile_cont(half, args, groups)
     middle = take_array(medians, groups.all_codes)
     if pa.types.is_decimal(array.type):
-        distances = pc.abs(pc.subtract(array, middle)).cast(array.type)
+        wide = pa.decimal256(
+            array.type.precision, array.type.scale
+        )  # 38 digits have a difference of 39
+        apart = pc.abs(pc.subtract(array.cast(wide), middle.cast(wide)))
+        try:
+            distances = apart.cast(array.type)
+        except pa.ArrowInvalid:
+            raise OutOfRange(
+                f"A distance from the median has more digits than {call.type}: cast the argument of mad to DOUBLE."
+            ) from None
     else:
         distances = pc.abs(pc.subtract(array, middle))
     return quantile_cont(half, [distances], groups)
