@@ -61,6 +61,26 @@ select s.column_name, s.max, d.column_type from (summarize t) s join (describe t
 """
 
 
+INDEXED = [
+    "create table stock (sku varchar primary key, n int check (n > 0), m int unique, k int not null)",
+    "create unique index by_n on stock (n)",
+    "create type mood as enum ('sad', 'ok')",
+]
+OF_INDEXES = """
+select * exclude (indexrelid, indrelid, indcollation, indclass) from pg_catalog.pg_index
+from pg_catalog.pg_indexes
+from information_schema.constraint_table_usage order by all
+from information_schema.constraint_column_usage order by all
+select enumsortorder, enumlabel from pg_enum order by 1
+select e.enumlabel from pg_type t join pg_enum e on t.oid = e.enumtypid where t.typname = 'mood' order by enumsortorder
+"""
+
+
+@pytest.mark.parametrize("query", OF_INDEXES.strip().splitlines())
+def test_indexes_constraints_and_enums_are_asked_as_in_duckdb(query, backend) -> None:
+    assert_same_as_duckdb(query, setup=INDEXED, backend=backend)
+
+
 @pytest.mark.parametrize("query", QUERIES.strip().splitlines())
 def test_the_catalog_is_asked_as_in_duckdb(query, backend) -> None:
     assert_same_as_duckdb(query, setup=SETUP, backend=backend)

@@ -127,6 +127,24 @@ _PG_DESCRIPTION = """
     select table_oid as objoid, database_oid as classoid, 0 as objsubid, comment as description from duckdb_tables()
     union all select table_oid, database_oid, column_index, comment from duckdb_columns()
     union all select view_oid, database_oid, 0, comment from duckdb_views() where not internal"""
+_PG_INDEX = """
+    select index_oid as indexrelid, table_oid as indrelid, 0 as indnatts, 0 as indnkeyatts, is_unique as indisunique,
+        is_primary as indisprimary, false as indisexclusion, true as indimmediate, false as indisclustered, true as indisvalid,
+        false as indcheckxmin, true as indisready, true as indislive, false as indisreplident, null::integer[] as indkey,
+        null::bigint[] as indcollation, null::bigint[] as indclass, null::integer[] as indoption, expressions as indexprs,
+        null as indpred
+    from duckdb_indexes()"""
+_PG_ENUM = """
+    select null as oid, type_oid as enumtypid, list_position(labels, label) as enumsortorder, label as enumlabel
+    from (select labels, unnest(labels) as label, type_oid from duckdb_types() where logical_type = 'ENUM')"""
+_CONSTRAINED = """database_name as constraint_catalog, schema_name as constraint_schema, constraint_name, constraint_type"""
+_CONSTRAINT_TABLE_USAGE = f"""
+    select database_name as table_catalog, schema_name as table_schema, table_name, {_CONSTRAINED}
+    from duckdb_constraints() where constraint_type <> 'NOT NULL'"""
+_CONSTRAINT_COLUMN_USAGE = f"""
+    select database_name as table_catalog, schema_name as table_schema, table_name, column_name, {_CONSTRAINED}, constraint_text
+    from (select *, unnest(constraint_column_names) as column_name from duckdb_constraints())
+    where constraint_type <> 'NOT NULL'"""
 _SQLITE_MASTER = """
     select 'table' as type, table_name as name, table_name as tbl_name, 0 as rootpage, sql from duckdb_tables()
     union all select 'view', view_name, view_name, 0, sql from duckdb_views() where not internal"""
@@ -136,6 +154,8 @@ _TEXTS = {
         "character_sets": _CHARACTER_SETS,
         "check_constraints": _CHECK_CONSTRAINTS,
         "columns": _COLUMNS,
+        "constraint_column_usage": _CONSTRAINT_COLUMN_USAGE,
+        "constraint_table_usage": _CONSTRAINT_TABLE_USAGE,
         "key_column_usage": _KEY_COLUMN_USAGE,
         "referential_constraints": _REFERENTIAL_CONSTRAINTS,
         "schemata": _SCHEMATA,
@@ -153,6 +173,10 @@ _TEXTS = {
         "pg_database": "select database_oid as oid, database_name as datname, true as datallowconn, false as datistemplate "
         "from duckdb_databases()",
         "pg_description": _PG_DESCRIPTION,
+        "pg_enum": _PG_ENUM,
+        "pg_index": _PG_INDEX,
+        "pg_indexes": "select schema_name as schemaname, table_name as tablename, index_name as indexname, null as tablespace, "
+        "sql as indexdef from duckdb_indexes()",
         "pg_namespace": "select oid, schema_name as nspname, 0 as nspowner, null as nspacl from duckdb_schemas() "
         "where database_name = current_database()",
         "pg_sequence": "select sequence_oid as seqrelid, 0 as seqtypid, start_value as seqstart, increment_by as seqincrement, "
