@@ -317,7 +317,7 @@ def has_joins(node: Physical) -> bool:
 
 
 def leaves(node: Physical) -> list[Physical]:
-    return [part for part in walk(node) if not part.children]
+    return [part for part in walk_once(node) if not part.children]
 
 
 def table_rows(leaf: Physical) -> float:
