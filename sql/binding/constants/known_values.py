@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from fuseline.errors import InvalidQuery, OutOfRange, TypeMismatch, Unsupported
+from fuseline.errors import FuselineError, InvalidQuery, OutOfRange, TypeMismatch, Unsupported
 from fuseline.plan.composed.nested_literals import as_told, constant_told
 from fuseline.plan.composed.nested_values import listed_constants
 from fuseline.plan.expr import AggregateCall, Call, Expr, Literal, Subquery, Value, new_column
@@ -62,9 +62,18 @@ def _without_slot(node: Expr) -> Expr | None:
 
 
 def with_known(name: str, args: Sequence[Expr], scope: Scope) -> list[Expr]:
-    """Return the arguments of a function, known where it takes constants."""
+    """Return the arguments of a function, known where it takes constants; one that fails is left for rows, of which there may be none."""
     wanted = places_of_constants(name)
-    return [known(arg, scope) if place in wanted else arg for place, arg in enumerate(args)]
+    return [
+        _known_or_left(arg, scope) if place in wanted else arg for place, arg in enumerate(args)
+    ]
+
+
+def _known_or_left(expr: Expr, scope: Scope) -> Expr:
+    try:
+        return known(expr, scope)
+    except FuselineError:
+        return expr
 
 
 def known_value(expr: Expr, what: str, scope: Scope) -> Value:
