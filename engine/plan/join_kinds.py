@@ -65,7 +65,7 @@ class JoinKind(StrEnum):
         """Return the columns that come out, of those of both sides and the one of a mark join."""
         if self.outputs_right:
             return left + right
-        return left if mark is None else (*left, mark)
+        return (*left, mark) if mark is not None and self is JoinKind.MARK else left
 
     @property
     def is_divisible(self) -> bool:

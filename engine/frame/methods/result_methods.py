@@ -191,7 +191,7 @@ class ResultMethods(RelationalMethods):
         """
         from ...observe.explain import analyzed, explain
 
-        if stage == "analyze":
+        if isinstance(stage, str) and stage == "analyze":
             return analyzed(self._run(timed=True).profile)
         with in_text(self._text):
             return explain(self._connection, self._plan, stage, self._key)
