@@ -43,7 +43,17 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 # What writes to the outside or ends the connection, and what takes plans, which only this package makes
 LEFT_OUT = {"show", "close", "interrupt", "to_cudf", "__exit__", "__init__"}
-LEFT_OUT |= {"run", "stream", "load", "forget", "physical", "kept", "gathered", "persisted"}
+LEFT_OUT |= {
+    "run",
+    "stream",
+    "load",
+    "forget",
+    "physical",
+    "planned",
+    "kept",
+    "gathered",
+    "persisted",
+}
 LEFT_OUT |= {"dask_frame", "resolve", "with_plan", "runs_on", "sql_over"}
 
 

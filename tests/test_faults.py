@@ -20,6 +20,7 @@ import fuseline
 from fuseline import col, count
 from fuseline.errors import FuselineError, InternalError, InvalidQuery, MemoryLimitError
 from fuseline.plan import literals
+from fuseline.storage import spill_folders
 from fuseline.storage.columns import value_checks
 from fuseline.storage.tables import access
 from tests.faults import called, floor_of, with_fault
@@ -76,6 +77,9 @@ def _shown(c: Any) -> Any:
     frame.show()
     return frame._repr_html_(), len(frame.explain()) > 0
 
+
+# What fails in here leaves the folder to the next process, which is what these tests look for elsewhere
+REMOVES = spill_folders._removed.__code__
 
 STEPS: Sequence[Step] = (
     lambda c: c.sql(GROUPED).fetchall(),
@@ -136,7 +140,8 @@ def floors(folder: Path, expected: list[Any]) -> dict[str, list[CodeType]]:
     """The functions that the work calls, by floor."""
     found: dict[str, list[CodeType]] = defaultdict(list)
     for code, floor in called(Work(folder)).items():
-        found[floor].append(code)
+        if code is not REMOVES:
+            found[floor].append(code)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What binding asks of a catalog about schemas, for one of a test that has a few tables and no schema."""
+"""What binding asks of a catalog about schemas and orders, for one of a test that has a few tables and no schema."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
+from fuseline.plan.composed.default_order import DEFAULTS
 
 HERE = SchemaPlace(MEMORY)
 
@@ -14,6 +15,7 @@ class UnplacedTables:
     """The methods of a catalog whose tables are all in memory.main."""
 
     user_types: Mapping[str, Any] = {}
+    sort_defaults = DEFAULTS
 
     def table(self, name: str) -> Any:
         raise NotImplementedError

@@ -32,7 +32,7 @@ VALUES: list[Any] = [
     *(Decimal("1.5"), Decimal("1e30"), Decimal("NaN"), np.int64(3), np.float32(2.5), np.bool_(True)),
     *("", " ", "auto", "none", "true", "4GB", "0.5 GiB", "9" * 30, "9" * 5000, "1e5", "-1", "+1"),
     *("١٢", "４GB", "1_000", "0x10", "NULL", "\ud800", "\0", "a\0b", "'", "x" * 100_000, "\n"),
-    *("~", "~nobody-here/x", "../..", "/dev/null", "/proc/1/x", "cpu", "never", "5", "5000ms", "UTC"),
+    *("~", "~nobody-here/x", "../..", "/dev/null", "/proc/1/x", "cpu", "never", "asc", "nulls_last", "5", "5000ms", "UTC"),
     *(b"4GB", bytearray(b"x"), [], [1], {}, {"a": 1}, (), set(), object, object(), Unprintable()),
     *(datetime.date(2024, 1, 1), datetime.timedelta(seconds=1), Path("x"), complex(1, 2), range(3)),
 ]  # fmt: skip
@@ -195,7 +195,17 @@ TOML_VALUES = [
         "1.5",
         "9" * 5000,
     ),
-    *('""', '"auto"', '"x"', '"4GB"', '"\\u0000"', f'"{"x" * 100_000}"', f'"{"9" * 5000}"'),
+    *(
+        '""',
+        '"auto"',
+        '"asc"',
+        '"nulls_last"',
+        '"x"',
+        '"4GB"',
+        '"\\u0000"',
+        f'"{"x" * 100_000}"',
+        f'"{"9" * 5000}"',
+    ),
     *("[]", "[1]", '["/tmp"]', "[" * 50_000, "{}", "{a = 1}", "{a = " * 50_000),
     *("2024-01-01", "2024-01-01T00:00:00Z", "10:00:00", '"~nobody/x"', "", "\0", "\ufeff"),
 ]

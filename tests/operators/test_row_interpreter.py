@@ -13,8 +13,8 @@ import pytest
 
 from fuseline.codegen.groups.results import Registers
 from fuseline.errors import FuselineError
+from fuseline.operators import cpu
 from fuseline.operators.context import Context, PlanMemory
-from fuseline.operators.cpu import operate
 from fuseline.operators.gpu.compute_few_rows import row_by_row
 from fuseline.operators.gpu.memory.host_table import HostColumns
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
@@ -97,10 +97,11 @@ def bits(array: pa.Array) -> list[str]:
 
 def by_arrays(node: p.ComputeColumns, rows: pa.Table) -> pa.Array | None:
     try:
-        made = operate(node, [rows], Context(ColumnCache(0), lambda: None, 1))
+        given = cpu.from_arrow(rows, node.input.columns)
+        made = cpu.operate(node, (given,), Context(ColumnCache(0), lambda: None, 1))
     except FuselineError:
         return None
-    return made.column(0).combine_chunks()
+    return cpu.to_arrow(made, node.columns).column(0).combine_chunks()
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

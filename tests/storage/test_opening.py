@@ -24,6 +24,7 @@ DOOR = {
     "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
     "engine/storage/shards.py": "reads what the door has opened",
+    "engine/storage/tables/repeated_text.py": "reads what the door has opened",
     "engine/operators/gpu/scan/scan.py": "reads files that the door has judged, and judges them again",
 }
 # Files that a query neither names nor changes the path of
