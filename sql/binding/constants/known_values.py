@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
-from fuseline.errors import FuselineError, InvalidQuery, OutOfRange, TypeMismatch, Unsupported
+from fuseline.errors import DataError, InvalidQuery, OutOfRange, TypeMismatch, Unsupported
 from fuseline.plan.composed.nested_literals import as_told, constant_told
 from fuseline.plan.composed.nested_values import listed_constants
 from fuseline.plan.expr import AggregateCall, Call, Expr, Literal, Subquery, Value, new_column
@@ -72,7 +72,7 @@ def with_known(name: str, args: Sequence[Expr], scope: Scope) -> list[Expr]:
 def _known_or_left(expr: Expr, scope: Scope) -> Expr:
     try:
         return known(expr, scope)
-    except FuselineError:
+    except DataError:
         return expr
 
 
