@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
-from ..columns.encode import MANY_VALUES, encode, few_values, with_order
+from ..columns.encode import encode, largest_dictionary, with_order
 from ..columns.encodings import (
     BLOCK,
     TRUTHS,
@@ -78,7 +78,7 @@ class ColumnParts:
         coded = [part for part in self._parts if isinstance(part.encoding, Dictionary)]
         if coded:
             values = _values_of_all(coded)
-            if len(values) > max(MANY_VALUES, few_values(self._rows)):
+            if len(values) > largest_dictionary(self._rows):
                 texts = self._as_texts()
                 return None if texts.is_full else StoredColumn(texts.whole(), refused=True)
             form = Dictionary(values, code_width(len(values)))

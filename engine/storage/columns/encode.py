@@ -289,6 +289,11 @@ def few_values(rows: int) -> int:
     return max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * rows))
 
 
+def largest_dictionary(rows: int) -> int:
+    """Return how many values strings have at most that are made a dictionary for so many rows."""
+    return max(MANY_VALUES, few_values(rows))
+
+
 def _sampled(array: pa.Array, rows: int) -> tuple[int, int]:
     """Look at evenly spread rows: so many or up to twice as many, all where there are fewer."""
     if len(array) > rows:

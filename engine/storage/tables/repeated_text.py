@@ -1,4 +1,4 @@
-"""Text whose values come again though files keep no dictionary of them: DuckDB writes none where a tenth of the values differ, others stop at a megabyte.
+"""Text whose values come again though files keep no dictionary of them: DuckDB writes none where more than a fifth of the values differ, others stop at a megabyte.
 
 Such columns are dictionaries in memory (`encode.most_values`), so that kernels tell groups of them apart, and a plan has to know it.
 """
@@ -33,8 +33,8 @@ _known: Recent[tuple[FileIdentity, str], bool] = Recent(COLUMNS_LOOKED_AT)
 def comes_again(table: ParquetTable, source: str) -> bool:
     """Whether text of a local table will probably be a dictionary once it is loaded, by the first rows of its first file.
 
-    It is a guess: a kernel that finds the column in no dictionary leaves its work to operators.  Reading 65,536 item ids of TPC-DS takes
-    3 ms, once for each file and column that groups are asked by.
+    It is a guess: a kernel that finds the column in no dictionary leaves its work to operators.  18,000 item ids of TPC-DS
+    take 2.4 ms, 65,536 customers' ids 9 and addresses 12, once for each file and column that groups are asked by.
     """
     name = table.name_in(source, 0)
     if table.is_remote or name is None or table.type_in(source, 0).kind is not Kind.VARCHAR:

@@ -15,7 +15,7 @@ from ....storage.column_store.column_store import StoredPlace
 from ....storage.columns.cache import TableScan
 from ....storage.columns.device_decode import codes_of as device_codes_of
 from ....storage.columns.device_encode import MOST_STRINGS, aligned, codes_at
-from ....storage.columns.encode import MANY_VALUES, few_values
+from ....storage.columns.encode import largest_dictionary
 from ....storage.columns.encodings import EncodedColumn, bits_of, codes_of, values_of
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
@@ -83,7 +83,7 @@ def _encoded_on_device(column: EncodedColumn) -> EncodedColumn | None:
 
 def _makes(values: pa.Array, rows: int) -> bool:
     """Whether the device would make a dictionary of these values for so many rows."""
-    most = min(MOST_STRINGS, max(MANY_VALUES, few_values(rows)))
+    most = min(MOST_STRINGS, largest_dictionary(rows))
     return len(values) <= most and pa.types.is_string(values.type)
 
 
