@@ -66,7 +66,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)  # behind the fixtures' own
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """So does what a file of tests has left: looking through that of all files took a second at a time in the end."""
+    """So does what a file of tests has left: each look for cycles went through that of all files before it."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()

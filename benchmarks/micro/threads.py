@@ -143,7 +143,6 @@ def print_lock_use(found: dict[str, tuple[float, float, float]]) -> None:
         print(
             f"{name:4}: {lock * 1e6:7.0f} us with the lock, {own * 1e6:7.0f} us of CPU time, {slept:5.1f} waits"
         )
-    print(f"Threads together answer at most {1 / held:.0f} queries a second.")
 
 
 def main() -> None:

@@ -23,7 +23,9 @@ class ColumnStatistics:
     unique: bool | None = None
     likely_distinct: int | None = None
     likely_sorted: bool = False
-    comes_again: Callable[[], bool] = field(default=bool, compare=False, repr=False)
+    comes_again: Callable[[], bool] = field(
+        default=bool, compare=False, repr=False
+    )  # bool() is False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,15 +69,22 @@ class Distribution:
     claims: list[Claim] = field(default_factory=list)
     _exchanges: Exchanges = field(default_factory=Exchanges)
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
-    _of_few: set[int] = field(
-        default_factory=set
-    )  # gathers of few parts of aggregates, and of first rows
+    # Gathers of few parts of aggregates, and of first rows
+    _of_few: set[int] = field(default_factory=set)
 
     def __post_init__(self, rotated: dict[int, HashJoin] | None) -> None:
         self._cuts = keys_of_scans(self.plan, self.sharing)
-        own = self.placed, self._exchanges, self._of_few, self.plan
-        costs = self.sharing.workers, self.small
-        self._joins = Joins(*own, *costs, self.spread, rotated or {}, rotated is None)
+        self._joins = Joins(
+            node_of=self.placed,
+            exchanges=self._exchanges,
+            few=self._of_few,
+            plan=self.plan,
+            workers=self.sharing.workers,
+            small=self.small,
+            spread=self.spread,
+            rotated=rotated or {},
+            rotates=rotated is None,
+        )
 
     def on_first(self) -> Physical:
         """Return what a worker runs so that the first has all rows."""
