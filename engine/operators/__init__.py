@@ -8,7 +8,7 @@
     from_arrow    (pyarrow.Table, columns) -> Table
     parted        (table, keys, columns) -> rows on the host, in the order of the parts of a join (`spilling`)
     unparted      (rows on the host, columns) -> Table
-    num_rows, num_bytes, synchronize, name
+    num_rows, num_bytes, synchronize, wait_for, name
 
 How a pipeline runs is said once, in `run_pipeline` and `streaming`; a backend gives what `pipeline_backend` asks for.
 A Table maps column ids to arrays of equal length.  May import plan, storage and codegen; never the planner, never each other.

@@ -38,6 +38,8 @@ class Backend(Parting[BackendTable], Protocol):
 
     def synchronize(self) -> None: ...
 
+    def wait_for(self, table: BackendTable) -> None: ...
+
     def load_columns(self, scan: ParquetScan | MemoryScan, context: Context) -> None: ...
 
     def device_name(self, threads: int) -> str: ...
@@ -138,8 +140,7 @@ def begin_run(
 def result_of(run: Run, table: BackendTable, start: float) -> Result:
     """Return a table with the receipt of the run that made it since `start`."""
     backend = run.backends[run.plan.device]
-    if run.plan.device == "gpu":
-        backend.synchronize()
+    backend.wait_for(table)
     receipt = profile(run, time.perf_counter() - start)
     return Result(table, run.plan.columns, run.plan.device, receipt, backend, run.budget)
 

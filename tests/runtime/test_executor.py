@@ -91,6 +91,9 @@ class FakeBackend(SimpleNamespace):
     def synchronize(self):
         self.synchronized += 1
 
+    def wait_for(self, table):
+        self.synchronized += self.name == "gpu"
+
 
 @pytest.fixture
 def backends():

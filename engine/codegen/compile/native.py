@@ -10,7 +10,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ _word_at = ctypes.c_size_t.from_address
 _C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)  # lets go of the GIL
 _loading = new_lock()
 
+T = TypeVar("T")
 Signature = Sequence[tuple[str, str]]
 Array: TypeAlias = npt.NDArray[np.generic]
 Argument: TypeAlias = int | float | Array
@@ -148,6 +149,21 @@ def _loaded(code: bytes) -> tuple[ExecutionEngine, int]:
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
         engine.finalize_object()
         return engine, engine.get_function_address(ENTRY)
+
+
+def loaded_text(text: str, kind: Callable[[int], T]) -> T:
+    """Return the function `ENTRY` of LLVM's assembly language, as a function of a kind of ctypes; its memory stays."""
+    from llvmlite import binding
+
+    with _loading:
+        machine = _target().create_target_machine(jit=True)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(text), machine)
+        engine.finalize_object()
+        _kept.append(engine)
+        return kind(engine.get_function_address(ENTRY))
+
+
+_kept: list[ExecutionEngine] = []
 
 
 @cache

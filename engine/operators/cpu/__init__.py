@@ -72,6 +72,7 @@ __all__ = [
     "to_arrow",
     "unparted",
     "unsupported",
+    "wait_for",
 ]
 
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
@@ -146,6 +147,10 @@ OPERATORS[p.Pipeline] = pipelines(
 
 def synchronize() -> None:
     """Nothing is pending: operators return when they are done."""
+
+
+def wait_for(table: Table) -> None:
+    """A table is there when its operator returns."""
 
 
 def _logical(array: pa.Array, column: Column) -> pa.Array | pa.ChunkedArray:

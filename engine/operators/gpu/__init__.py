@@ -52,6 +52,7 @@ __all__ = [
     "to_arrow",
     "unparted",
     "unsupported",
+    "wait_for",
 ]
 
 name = "gpu"
@@ -80,7 +81,7 @@ if find_spec("pylibcudf") is not None:
     from .set_operations import hash_set_operation
     from .sort.sort import sort_rows, top_k
     from .support import unsupported
-    from .table import Table, from_arrow, num_bytes, num_rows, settled
+    from .table import Table, from_arrow, num_bytes, num_rows, settled, wait_for
     from .window.window_rows import window_rows
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]

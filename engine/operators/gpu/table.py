@@ -24,6 +24,7 @@ from ...storage.columns.device_encode import DURATIONS, TIMESTAMPS
 from .columns import INT32, INT64, cast, empty, null_column, reinterpret
 from .dictionaries import Coded, Held, codes_of_all, plain
 from .late_materialization import LateColumns
+from .memory.device import synchronize
 from .memory.host_table import HostColumns
 
 MAX_ROWS = (1 << 31) - 1
@@ -318,6 +319,12 @@ def _without_columns(rows: int) -> pa.Table:
         pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     )
     return pa.Table.from_batches([batch])
+
+
+def wait_for(table: Table) -> None:
+    """Wait until a table is there; what lies on the host has been waited for."""
+    if not isinstance(table.columns, HostColumns):
+        synchronize()
 
 
 def settled(table: Table) -> Table:

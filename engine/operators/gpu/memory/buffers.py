@@ -25,14 +25,12 @@ MOST_ROWS = 1 << 30  # of a column that is filled at a time
 
 
 class Memory:
-    """Buffers by region, as kernels expect them before the first one runs.
+    """Buffers by region; what is small and what is let go of after the run share one allocation.
 
-    What is small and what is let go of after the run share one allocation.  `blank` is a copy on the device of what the small
-    buffer begins with.
+    Words whose bytes differ are filled in already, the rest is left to the calls of a run.
     """
 
-    def __init__(self, regions: Regions, blank: DeviceBuffer | None) -> None:
-        self.regions = regions
+    def __init__(self, regions: Regions) -> None:
         sizes, stream = regions.sizes, plc.utils.CUDF_DEFAULT_STREAM
         small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
         self._working = DeviceBuffer(size=small + sizes[Region.INDEXES], stream=stream)
@@ -42,13 +40,9 @@ class Memory:
         if sizes[Region.LARGE]:
             self._large = DeviceBuffer(size=sizes[Region.LARGE], stream=stream)
             self.starts[Region.LARGE] = int(self._large.ptr)
-        if blank is not None:
-            copy(start, int(blank.ptr), sizes[Region.SMALL])
         for span, word in regions.fills:
-            self._fill(span, word)
-
-    def address(self, span: BufferSpan) -> int:
-        return self.starts[span.region] + span.start
+            if word not in BYTES:
+                self._fill(span, word)
 
     def column(self, span: BufferSpan, data_type: plc.DataType) -> plc.Column:
         """Return a large array as a column, which keeps the buffer."""
@@ -59,24 +53,7 @@ class Memory:
         data = whole.byte_slice(slice(span.start, span.start + span.size))
         return plc.Column(data_type, span.length, data, None, 0, 0, [])
 
-    def small_on_host(self) -> Array:
-        """Wait for the kernels and return the small buffer as int64 words."""
-        for word, place in self.regions.reports:
-            copy(self.address(place), self.address(word), 8)
-        size, start = self.regions.sizes[Region.SMALL], self.starts[Region.SMALL]
-        if size <= LANDING_BYTES:
-            return landed([(0, start, size)], size).view(np.int64)
-        host = np.empty(size, np.uint8)
-        copied = runtime.cudaMemcpyAsync(host.ctypes.data, start, size, TO_HOST, stream_handle())
-        check(copied[0])
-        plc.utils.CUDF_DEFAULT_STREAM.synchronize()
-        return host.view(np.int64)
-
     def _fill(self, span: BufferSpan, word: int) -> None:
-        byte = BYTES.get(word)
-        if byte is not None:
-            check(runtime.cudaMemsetAsync(self.address(span), byte, span.size, stream_handle())[0])
-            return
         for first in range(0, span.length, MOST_ROWS):
             column = self.column(span.part(first, min(MOST_ROWS, span.length - first)), INT64)
             plc.filling.fill_in_place(column, 0, column.size(), scalar(word, INT64))
@@ -114,6 +91,22 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
             )
             check(copied[0])
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+    bytes_ = staging[:size].copy()
+    give_staging(found)
+    return bytes_
+
+
+def landed_by(work: Callable[[int], None], size: int) -> Array:
+    """Return `size` bytes that `work` has the device write from an address on, and waits for.
+
+    Staging memory is not given back where the work fails: the device may write to it still.
+    """
+    if size > LANDING_BYTES:
+        host = np.empty(size, np.uint8)
+        work(host.ctypes.data)
+        return host
+    staging, start = found = staging_memory()
+    work(start)
     bytes_ = staging[:size].copy()
     give_staging(found)
     return bytes_

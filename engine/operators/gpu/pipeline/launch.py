@@ -1,7 +1,7 @@
 """Generated kernels on the device: loading machine code, preparing the arguments of launches, running those of a pipeline.
 
-The launches of a pipeline are prepared once for its programs and columns.  A run then takes two allocations, the copies that fill
-them, a launch a kernel, all without waiting, and one copy to the host.
+The launches of a pipeline are prepared once for its programs and columns.  A run then takes two allocations, and one list of calls of
+the driver: copies and fills, a launch a kernel, one copy to the host, and the wait for that.
 
 All kernels run on one stream.  Builds of sides that do not read each other could share the device, but large ones fill it anyway
 (their grids are as many blocks as are resident), and a small one takes 5 to 10 us, as long as the host takes to launch the
@@ -29,8 +29,9 @@ from ....codegen.loop import Machine
 from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable, Parameter
 from ....storage.columns.encodings import Array, EncodedColumn
-from ..memory.buffers import Memory, check
+from ..memory.buffers import BYTES, Memory, check, landed_by, stream_handle
 from ..memory.pinned import ALIGNMENT
+from .driver_calls import POINTERS, DriverCall, DriverCalls, Late, driver_calls
 from .regions import BufferSpan, Region, Regions
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
@@ -45,7 +46,7 @@ Given = Any
 
 
 @dataclass(frozen=True)
-class ColumnPart:
+class ColumnPart(Late):
     """The codes or the bitmap of a column, which may be another one in each run."""
 
     key: tuple[int, int]
@@ -53,7 +54,7 @@ class ColumnPart:
 
 
 @dataclass(frozen=True)
-class LateArgument:
+class LateArgument(Late):
     """An argument that a run of a single kernel is given, by its place among these."""
 
     number: int
@@ -61,32 +62,28 @@ class LateArgument:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with all that is the same in each run, and the places of the arguments that are not.
-
-    `spans` are arrays in a run's buffers: the place of an argument, the buffer, and where in it the array begins.
-    """
+    """A kernel and its arguments, some of which each run has its own of: arrays in its buffers, columns, late ones."""
 
     kernel: Kernel
     config: LaunchConfig
     arguments: tuple[Given, ...]
-    spans: tuple[tuple[int, Region, int], ...]
-    columns: tuple[tuple[int, ColumnPart], ...]
-    late: tuple[tuple[int, int], ...]
 
-    def run(
-        self,
-        memory: Memory,
-        columns: Mapping[tuple[int, int], EncodedColumn],
-        given: Sequence[int] = (),
-    ) -> None:
-        arguments, starts = [*self.arguments], memory.starts
-        for place, region, start in self.spans:
-            arguments[place] = starts[region] + start
-        for place, part in self.columns:
-            arguments[place] = address(columns[part.key], part.bitmap)
-        for place, number in self.late:
-            arguments[place] = given[number]
-        launch(default_stream(), self.config, self.kernel, *arguments)
+    @property
+    def call(self) -> DriverCall:
+        sizes = *self.config.grid, *self.config.block, self.config.shmem_size
+        kernel = int(self.kernel.handle)
+        given = kernel, *sizes, stream_handle(), POINTERS, 0
+        return DriverCall("cuLaunchKernel", given, self.arguments, self.kernel)
+
+    @cached_property
+    def _alone(self) -> DriverCalls:
+        return driver_calls([self.call])
+
+    def run(self, memory: Memory, given: Sequence[int]) -> None:
+        """Launch it alone, with late arguments by their numbers."""
+        calls = self._alone
+        numbers = [late.number for late in calls.late if isinstance(late, LateArgument)]
+        calls.run(memory.starts, [given[number] for number in numbers])
 
 
 @dataclass(frozen=True)
@@ -103,12 +100,33 @@ class Launches:
         """The bytes of a run's buffers."""
         return sum(self.regions.sizes.values())
 
+    @cached_property
+    def _calls(self) -> DriverCalls:
+        """All that a run has the driver do."""
+        regions, stream = self.regions, stream_handle()
+        small = BufferSpan(Region.SMALL, 0, regions.sizes[Region.SMALL], 1)
+        calls = [] if self.blank is None else [_copy(small, int(self.blank.ptr), small.size)]
+        for span, word in regions.fills:
+            if word in BYTES:
+                calls.append(DriverCall("cuMemsetD8Async", (span, BYTES[word], span.size, stream)))
+        calls += [step.call for step in self.steps]
+        calls += [_copy(place, word, 8) for word, place in regions.reports]
+        calls.append(_copy(BufferSpan(Region.HOST, 0, small.size, 1), small, small.size))
+        return driver_calls([*calls, DriverCall("cuStreamSynchronize", (stream,))])
+
     def run(self, columns: Mapping[tuple[int, int], EncodedColumn]) -> tuple[Memory, Any]:
         """Run all kernels and wait; return the buffers, and the small one's words on the host."""
-        memory = Memory(self.regions, self.blank)
-        for step in self.steps:
-            step.run(memory, columns)
-        return memory, memory.small_on_host()
+        memory, calls = Memory(self.regions), self._calls
+        parts = [part for part in calls.late if isinstance(part, ColumnPart)]
+        given = [address(columns[part.key], part.bitmap) for part in parts]
+        return memory, landed_by(
+            lambda start: calls.run({**memory.starts, Region.HOST: start}, given),
+            self.regions.sizes[Region.SMALL],
+        ).view(np.int64)
+
+
+def _copy(target: Given, source: Given, size: int) -> DriverCall:
+    return DriverCall("cuMemcpyAsync", (target, source, size, stream_handle()))
 
 
 def address(column: EncodedColumn, bitmap: bool) -> int:
@@ -225,29 +243,16 @@ def _launch(
 ) -> Launch:
     """Put arguments into the order of parameters, arrays as `array_at` gives them."""
     arguments: list[Given] = []
-    spans: list[tuple[int, Region, int]] = []
-    columns: list[tuple[int, ColumnPart]] = []
-    late: list[tuple[int, int]] = []
     for name, kind in signature:
         value = given[name]
-        if isinstance(value, ColumnPart):
-            columns.append((len(arguments), value))
-            arguments.append(None)
-        elif isinstance(value, LateArgument):
-            late.append((len(arguments), value.number))
-            arguments.append(None)
-        elif isinstance(value, BufferSpan) and kind.startswith("["):
-            spans.append((len(arguments) + 4, value.region, value.start))
+        if isinstance(value, BufferSpan) and kind.startswith("["):
             length, width = value.length, value.width
-            arguments += [0, 0, length, width, None, length, width]
-        elif isinstance(value, BufferSpan):
-            spans.append((len(arguments), value.region, value.start))
-            arguments.append(None)
+            arguments += [0, 0, length, width, value, length, width]
         elif isinstance(value, tuple):
             arguments += value
         else:
             arguments.append(value)
-    return Launch(kernel, config, tuple(arguments), tuple(spans), tuple(columns), tuple(late))
+    return Launch(kernel, config, tuple(arguments))
 
 
 @lru_cache(maxsize=1024)

@@ -147,7 +147,7 @@ class Picks:
         sizes = [count * np.dtype(kind).itemsize for kind in self.wanted.results]
         starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]
         buffer = DeviceBuffer(size=starts[-1], stream=plc.utils.CUDF_DEFAULT_STREAM)
-        self.step.run(memory, {}, [int(buffer.ptr) + start for start in starts])
+        self.step.run(memory, [int(buffer.ptr) + start for start in starts])
         whole = plc.gpumemoryview(buffer)
         return [
             plc.Column(kind, count, whole.byte_slice(slice(start, start + size)), None, 0, 0, [])

@@ -24,6 +24,7 @@ class Region(StrEnum):
     SMALL = "small"
     INDEXES = "indexes"
     LARGE = "large"
+    HOST = "host"  # where the small buffer goes after the last kernel
 
 
 @dataclass(frozen=True, slots=True)
