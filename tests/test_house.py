@@ -38,7 +38,6 @@ CIRCLES: dict[str, frozenset[str]] = {
             "operators.gpu.pipeline.stored",
             "operators.gpu.table",
             "operators.gpu.functions.expressions",
-            "operators.gpu.functions.expressions_kernels",
             "operators.gpu.functions.values",
             *(
                 f"operators.gpu.functions.kernels_{name}"

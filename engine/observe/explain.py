@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from statistics import median as middle
 from typing import TYPE_CHECKING, get_args
 from typing import Literal as OneOf
 
 from ..errors import UnknownName, nearest, shown
+from ..operators.column_tiers import LiftedColumn
+from ..operators.exchange.exchange_rounds import FEW_ROWS, HEADERS
 from ..plan.logical import nested_expressions
 from ..plan.node import Node, walk, walk_once
 from ..plan.physical import ParquetScan, Physical, Pipeline
 from ..plan.text.plan_text import describe, tree
 from ..plan.udf.python_aggregate import PythonFold
 from ..plan.udf.python_function import PythonCall
-from .profile import PLAN_ORIGINS
+from .profile import PLAN_ORIGINS, WorkerReceipt
 from .roofline import bound
-from .stages import stage_lines
-from .tiers import tier_lines
 
 if TYPE_CHECKING:
     from ..connection import Connection
@@ -220,3 +221,73 @@ def _calls(node: Node) -> Iterator[PythonCall | PythonFold]:
     for field in fields(node):  # type: ignore[arg-type]
         for expr in nested_expressions(getattr(node, field.name)):
             yield from (part for part in walk(expr) if isinstance(part, PythonCall | PythonFold))
+
+
+WHENCE = {"store": "from the column store", "Parquet": "from Parquet files"}
+
+
+def tier_lines(lifted: Sequence[LiftedColumn] | None) -> list[str]:
+    """Return a line for each table and tier that columns were lifted from, and one for each column that was to be in the store; none without a store."""
+    if lifted is None:
+        return []
+    if not lifted:
+        return ["columns: all in memory"]
+    lines = []
+    for table, tier in dict.fromkeys((each.table, each.tier) for each in lifted):
+        own = {each.column: each for each in lifted if (each.table, each.tier) == (table, tier)}
+        size = sum(e.bytes for e in lifted if (e.table, e.tier) == (table, tier))
+        lines.append(f"columns {WHENCE[tier]}, {size / 1e6:,.1f} MB of {table}: {', '.join(own)}")
+    reasons = {each.reason: each for each in lifted if each.reason}
+    lines += [
+        f"{each.column} of {each.table} is not in the column store: {reason}"
+        for reason, each in reasons.items()
+    ]
+    return lines
+
+
+def stage_lines(workers: Sequence[WorkerReceipt], run_seconds: float) -> list[str]:
+    """Return a line for each stage, and one for what the workers did not take; a worker that meets more often has its last stages untold."""
+    if not workers:
+        return []
+    lines = []
+    works = [worker.stages() for worker in workers]
+    count = min(len(work) for work in works)
+    for stage in range(count):
+        line = f"Stage {stage + 1}: {_spread(workers, [work[stage] for work in works])}"
+        if stage < count - 1:
+            met = [worker.meetings[stage] for worker in workers]
+            out, into = (sum(found) for found in ((m.sent for m in met), (m.received for m in met)))
+            # Who comes last waits for nobody
+            seconds = min(m.seconds for m in met)
+            most = max(max(m.sent, m.received) for m in met)
+            line += (
+                f"; met for {seconds * 1e3:.2f} to {max(m.seconds for m in met) * 1e3:.2f} ms in exchange {_named(met[0].number)}, "
+                f"{out / 1e6:,.2f} MB out, {into / 1e6:,.2f} MB in, {most / max(seconds, 1e-9) / 1e9:.2f} GB/s a worker"
+            )
+        lines.append(line)
+    slowest = max(worker.seconds for worker in workers)
+    lines.append(
+        f"Workers: {_spread(workers, [worker.seconds for worker in workers])}, of them in meetings "
+        f"{max(worker.met_seconds for worker in workers) * 1e3:.2f} ms; control and answers {(run_seconds - slowest) * 1e3:.2f} ms"
+    )
+    return lines
+
+
+def _named(number: int) -> str:
+    """An exchange by its number; that of its samples has the complement, those of its headers a multiple besides."""
+    if number >= HEADERS:
+        return f"{number % HEADERS}'s header"
+    if number <= FEW_ROWS:
+        return f"{FEW_ROWS - number}'s few rows"
+    return str(number) if number >= 0 else f"{~number}'s samples"
+
+
+def _spread(workers: Sequence[WorkerReceipt], seconds: Sequence[float]) -> str:
+    """The slowest, the median and the fastest."""
+    worst = max(range(len(seconds)), key=seconds.__getitem__)
+    if len(seconds) == 1:
+        return f"worker {workers[worst].worker} {seconds[0] * 1e3:.2f} ms"
+    return (
+        f"slowest worker {workers[worst].worker} {seconds[worst] * 1e3:.2f} ms, median {middle(seconds) * 1e3:.2f}, "
+        f"fastest {min(seconds) * 1e3:.2f}"
+    )

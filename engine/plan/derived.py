@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache
 
@@ -24,7 +24,6 @@ from .composed.nested_values import (
     named_aggregate,
     struct_pack,
 )
-from .composed.units_by_row import by_unit
 from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
 from .expr import Call, Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
@@ -345,3 +344,25 @@ def is_of_lists(name: str) -> bool:
     """Whether SQL calls a function of lists by `name`."""
     known = {*NESTED_VALUES, *(n for row in (*LISTS, *MAPS) for n in (row.name, *row.aliases))}
     return name.lower() in known or named_aggregate(name) is not None
+
+
+def by_unit(
+    units: Mapping[str, str], unit: Expr, build: Callable[[Expr], Expr], span: Span | None
+) -> Expr:
+    """Return CASE WHEN lower(unit) IN ('year', 'years', 'y') THEN build('year') ... END, which raises for other texts.
+
+    `units` maps each spelling to the name of its unit.  What `build` refuses for the arguments at hand, as years of a TIME, is another text.
+    """
+    lowered = infer.call("lower", [unit], span)
+    conditions: list[Expr] = [infer.call("is_null", [unit], span)]
+    results: list[Expr] = [Literal(None, NULL)]
+    for name in dict.fromkeys(units.values()):
+        try:
+            result = build(Literal(name, VARCHAR, unit.span))
+        except (InvalidQuery, TypeMismatch):
+            continue
+        spelled = [Literal(spelling, VARCHAR) for spelling, known in units.items() if known == name]
+        conditions.append(infer.in_list(lowered, spelled, span))
+        results.append(result)
+    parts = [Literal('There is no unit "', VARCHAR), unit, Literal('" of this type', VARCHAR)]
+    return infer.case(conditions, results, infer.call("error", [infer.call("concat", parts)]), span)

@@ -1,28 +1,28 @@
 """Joins of a placed plan as each worker of a cluster runs them: both sides meet by what moves least.
 
 One side goes to all workers, or to where the other one's keys lie, or both go where their hash says.  What moves is less by what the other
-side rules out (`reduce_moved`), and what lies on one worker is joined before it moves (`rotate_joins`).
+side rules out (`reduce_moved`), and what lies on one worker is joined before it moves (`joined_sooner`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 
 from ..plan.exchange import Exchange, expected_bytes
+from ..plan.expr import ColumnRef, columns_of
+from ..plan.join_kinds import JoinKind
 from ..plan.node import walk_once
 from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, Spread, described
-from ..plan.physical import HashJoin, MemoryScan, NestedLoopJoin, Physical
+from ..plan.physical import ComputeColumns, HashJoin, MemoryScan, NestedLoopJoin, Physical
 from .estimates.chain_estimate import ChainEstimates
 from .estimates.relation_estimate import RelationEstimate
 from .exchanges import Exchanges, Placed
 from .join_ways import STAY, JoinSide, Move, Way, cheapest_way, partners, side_of_heavy_keys
 from .reduce_moved import without_unmatched
-from .rotate_joins import joined_sooner
-from .steps_on_all import below_renames, made_on_all
 
 Join = HashJoin | NestedLoopJoin
 
@@ -187,3 +187,99 @@ class Joins:
         if not move.keys:
             return placed.node
         return self.exchanges.sent(placed, move.keys, move.cuts, because=why)
+
+
+ToAll = Callable[[Physical], Exchange]
+
+
+def made_on_all(node: Physical, few: Collection[int], to_all: ToAll) -> Physical | None:
+    """Steps(Gather(few rows), replicated ...) -> Steps(Broadcast(few rows), replicated ...).
+
+    The first worker has not to send all what it makes of them, which would be a second meeting.  `few` are such gathers, by identity;
+    None where steps are over other rows.
+    """
+    if id(node) in few:
+        return to_all(node.children[0])
+    if isinstance(node, Exchange) or not node.children:
+        return None
+    made: list[Physical] = []
+    for child in node.children:
+        is_there = child.partitioning is not None and child.partitioning.is_replicated
+        below = child if is_there else made_on_all(child, few, to_all)
+        if below is None:
+            return None
+        made.append(below)
+    return node.with_children(made).replaced(partitioning=REPLICATED)
+
+
+def below_renames(node: Physical, to_all: ToAll) -> Physical:
+    """Broadcast(Rename(x)) -> Rename(Broadcast(x)): x may go to all for another reader, too, and goes once then."""
+    if isinstance(node, ComputeColumns):
+        renamed = [e.column for _, e in node.items if isinstance(e, ColumnRef)]
+        if len(renamed) == len(node.items) and {*renamed} == {*node.input.columns}:
+            below = below_renames(node.input, to_all)
+            return node.with_children((below,)).replaced(partitioning=REPLICATED)
+    return to_all(node)
+
+
+def joined_sooner(
+    join: HashJoin,
+    side: int,
+    goes_on: Callable[[Physical], bool],
+    is_beside: Callable[[Physical], bool],
+) -> HashJoin | None:
+    """Return the joins below one side of a join with its other side in the deepest of them that this lies beside; None where it does nowhere.
+
+    HashJoin(a, HashJoin(b, c)) -> HashJoin(HashJoin(a, b), c): inner joins, where rows of a lie beside those of b.
+    `goes_on` says of a join below whether it is read here alone.
+    """
+    path: list[tuple[HashJoin, int]] = []
+    depth, node = 0, join.children[side]
+    keys = frozenset((join.left_keys, join.right_keys)[side])
+    while _is_inner(node) and node.device == join.device and goes_on(node):
+        assert isinstance(node, HashJoin)
+        place = next((i for i in (0, 1) if keys <= {*node.children[i].columns}), None)
+        if place is None:
+            break
+        path.append((node, place))
+        node = node.children[place]
+        depth = len(path) if is_beside(node) else depth
+    if not depth or not _is_inner(join):
+        return None
+    return _rebuilt(join, side, path[:depth])
+
+
+def _is_inner(node: Physical) -> bool:
+    return isinstance(node, HashJoin) and node.kind is JoinKind.INNER
+
+
+def _rebuilt(join: HashJoin, side: int, path: list[tuple[HashJoin, int]]) -> HashJoin | None:
+    other, (last, place) = join.children[1 - side], path[-1]
+    near = last.children[place]
+    there = {*other.columns, *near.columns}
+    if join.residual is not None and not columns_of(join.residual) <= there:
+        return None
+    wanted = {*join.columns}
+    for above, _ in path:
+        wanted |= {*above.left_keys, *above.right_keys}
+        if above.residual is not None:
+            wanted |= columns_of(above.residual)
+    before, after = join.children[side].estimate, join.estimate
+    share = None if not before or after is None else after / before
+
+    def over(node: HashJoin, place: int, child: Physical, rows: float | None) -> HashJoin:
+        sides = [*node.children]
+        sides[place] = child
+        left, right = sides
+        sizes = [side.estimate for side in sides]
+        build = node.build
+        if None not in sizes:
+            build = "left" if sizes[0] < sizes[1] else "right"
+        expected = None if rows is None or share is None else rows * share
+        keep = tuple(c for c in (*left.columns, *right.columns) if c in wanted)
+        return node.replaced(left=left, right=right, build=build, keep=keep, estimate=expected)
+
+    made = over(join, side, near, near.estimate)
+    for above, place in reversed(path):
+        made = over(above, place, made, above.estimate)
+    return made.replaced(keep=join.columns)

@@ -16,7 +16,7 @@ from fuseline.sql.parsing.written_items import written
 
 from ..names import result_name
 from ..names.over import with_definitions
-from ..names.unpacked import without_columns
+from ..names.reader import words
 from ..parsing.unread import use, use_all
 from .bind_unnest import expanded
 from .columns_chosen import (
@@ -365,3 +365,21 @@ def _places(
         hint = nearest(node.name, [name for name, _ in columns])
         raise UnknownName(f'There is no column "{node.name}" to {clause}.{hint}', span_of(node))
     return places
+
+
+def without_columns(text: str, listed: str) -> str:
+    """Return `text` with `listed` for each `*COLUMNS(...)` in it."""
+    tokens = words(text)
+    parts: list[str] = []
+    end = i = 0
+    while i < len(tokens):
+        if [token.lower for token in tokens[i : i + 3]] == ["*", "columns", "("]:
+            parts += text[end : tokens[i].start], listed
+            depth, i = 1, i + 3
+            while depth and i < len(tokens):
+                depth += {"(": 1, ")": -1}.get(tokens[i].lower, 0)
+                i += 1
+            end = tokens[i - 1].end
+        else:
+            i += 1
+    return "".join([*parts, text[end:]])

@@ -10,7 +10,7 @@ import pytest
 
 from fuseline.codegen.typed_values import NotFusable
 from fuseline.operators.context import Context
-from fuseline.operators.cpu.pipeline.derived_columns import derived
+from fuseline.operators.cpu.pipeline.pipeline_inputs import derived
 from fuseline.operators.cpu.table import to_physical
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column

@@ -191,7 +191,7 @@ def test_residuals_are_looked_at() -> None:
 
 def test_each_kernel_has_a_function() -> None:
     from fuseline.operators.gpu.aggregate.aggregate import AGGREGATES
-    from fuseline.operators.gpu.functions.expressions_kernels import KERNELS, REFUSALS
+    from fuseline.operators.gpu.functions.expressions import KERNELS, REFUSALS
 
     assert set(KERNELS) <= set(SCALAR)
     assert set(REFUSALS) <= set(KERNELS)

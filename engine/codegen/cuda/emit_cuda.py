@@ -23,7 +23,6 @@ from .emit_fold import (
     select,
     word_partials,
 )
-from .emit_rows import list_kept, list_row, note_kept
 from .emit_runs import begin_runs, end_runs, gathers, run_row, straight, without_insertion
 from .emit_sorted import LONG_BODY, condition_function, places, results, rows_at_a_time, sorted_loop
 from .vector_loads import (
@@ -236,3 +235,43 @@ def _index_parameters(program: Program) -> list[tuple[str, str]]:
 def _row_parameters(source: Input, program: Program) -> list[tuple[str, str]]:
     """A column that is read row by row."""
     return [(name, f"*{kind}") for name, kind in source.arrays(program.names[source.column])]
+
+
+def list_row(program: Program) -> list[str]:
+    """Write the numbers of one row, in any order, as long as there is room.
+
+    `counter` ends at how many there are, so that a run without room for all says how much the next one takes.
+    """
+    lines = [
+        "place = np.uint64(append(counter))",
+        *_store(program, [_row(program, i) for i in program.rows_out]),
+    ]
+    return lines if program.keep is None else [f"if {program.keep.text}:", *indent(lines, 1)]
+
+
+def note_kept(program: Program) -> list[str]:
+    """Note that row k of a word is in, to be written with the others."""
+    kept = "True" if program.keep is None else program.keep.text
+    return [f"kept |= np.uint32({kept}) << np.uint32(k)"]
+
+
+def list_kept(program: Program, rows: int) -> list[str]:
+    """Write the numbers of a word's rows: far fewer atomic operations than if each took its place apart."""
+    number = f"word * np.uint64({rows}) + np.uint64(cuda.ffs(kept) - 1)"
+    return [
+        "place = np.uint64(append_several(counter, cuda.popc(kept)))",
+        "while kept != 0:",
+        *indent(_store(program, [number]), 1),
+        "    place += np.uint64(1)",
+        "    kept &= kept - np.uint32(1)",
+    ]
+
+
+def _row(program: Program, relation: int) -> str:
+    return program.relations[relation].row
+
+
+def _store(program: Program, numbers: list[str]) -> list[str]:
+    arrays = [f"out_row{i}" for i in program.rows_out]
+    stores = [f"    {a}[place] = np.int32({n})" for a, n in zip(arrays, numbers, strict=True)]
+    return [f"if place < np.uint64({arrays[0]}.size):", *stores]

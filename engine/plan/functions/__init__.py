@@ -15,7 +15,6 @@ from ...errors import Span, UnknownName, nearest
 from .aggregates import AGGREGATES
 from .bits import BITS_OF_TYPE
 from .combined_aggregates import COMBINED
-from .conditional import CONDITIONAL
 from .dates import DATES
 from .json_functions import JSON_FUNCTIONS
 from .listed_aggregates import LISTED, OF_LISTS
@@ -24,9 +23,19 @@ from .maps import MAPS
 from .numeric import NUMERIC
 from .operators import OPERATORS
 from .row import FunctionRow, Resolve
+from .signatures import variadic
 from .strings import STRINGS
 from .value_functions import VALUE_FUNCTIONS
 from .window_functions import WINDOW_FUNCTIONS
+
+CONDITIONAL = (
+    # n-ary, all of the result's type.  NULL arguments are skipped; NULL when all are.
+    FunctionRow("greatest", variadic(1), "greatest(any, ...)", nulls="all", total=True),
+    FunctionRow("least", variadic(1), "least(any, ...)", nulls="all", total=True),
+    # The first that is not NULL; a later argument's error counts only where it is reached.
+    FunctionRow("coalesce", variadic(1), "coalesce(any, ...)", nulls="all"),
+)
+
 
 __all__ = [
     "AGGREGATE",

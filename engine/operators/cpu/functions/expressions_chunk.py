@@ -37,15 +37,28 @@ from ....plan.udf.python_aggregate import PythonFold
 from ....plan.udf.python_function import PythonCall, has_python
 from .. import table as tables
 from ..table import Table
+from . import (
+    kernels_arithmetic,
+    kernels_casts,
+    kernels_dates,
+    kernels_formats,
+    kernels_intervals,
+    kernels_logic,
+    kernels_numeric,
+    kernels_patterns,
+    kernels_strings,
+)
 from . import kernels_logic as logic
-from .expressions_kernels import KERNELS
+from .json import JSON_KERNELS
 from .kernels_casts import cast
+from .nested import NESTED_KERNELS
 from .nested.list_aggregates import aggregated
 from .nested.over_elements import mapped, reduced
 from .udf.group_folds import folded
 from .udf.python_calls import called
+from .values import VALUE_KERNELS
 from .values.attempts import attempted
-from .vectors import Array, Mask, Vector, booleans, constant, null_constant
+from .vectors import Array, Kernel, Mask, Vector, booleans, constant, null_constant
 
 NARROW = (
     8  # later conjuncts look at the remaining rows alone when they are less than one in so many
@@ -368,3 +381,19 @@ def _true_rows(parts: Sequence[Expr], chunk: Chunk, narrow: int) -> Array:
         mask = np.zeros(chunk.num_rows, bool)
         mask[rows[here]] = True
     return np.ones((), bool) if mask is None else mask
+
+
+KERNELS: dict[str, Kernel] = {
+    **kernels_logic.KERNELS,
+    **kernels_arithmetic.KERNELS,
+    **kernels_numeric.KERNELS,
+    **kernels_strings.KERNELS,
+    **kernels_patterns.KERNELS,
+    **VALUE_KERNELS,
+    **kernels_dates.KERNELS,
+    **kernels_formats.KERNELS,
+    **kernels_intervals.KERNELS,
+    **NESTED_KERNELS,
+    **JSON_KERNELS,
+    **kernels_casts.KERNELS,
+}

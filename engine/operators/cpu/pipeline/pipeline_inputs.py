@@ -11,12 +11,15 @@ from typing import Any
 import pyarrow as pa
 
 from ....codegen.groups.results import domain
-from ....codegen.row_sources import input_of
-from ....codegen.typed_values import Input, NotFusable
+from ....codegen.row_sources import encoded_values, input_of
+from ....codegen.typed_values import Input, NotFusable, unnumbered
+from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import at_present
+from ....plan.types import Kind
 from ....storage.columns.cache import CacheKey, TableScan, kernel_key
+from ....storage.columns.encode import encode
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
 from ..functions.expressions import evaluate
@@ -25,7 +28,6 @@ from ..rows import values_scan
 from ..scan.encoded import EncodedScan, encoded_scan
 from ..scan.scan import DEVICE, memory_scan, parquet_scan
 from ..table import Indices, Table, physical_type, take_array, to_physical
-from .derived_columns import derived, stored_column
 
 ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
 ROWS_COMPARED = 1 << 12  # to tell whether most have values that others have too
@@ -362,3 +364,28 @@ def _serves(described: Input, now: Input) -> bool:
     if described.raw is None or now.raw is None or not now.raw.is_within(described.raw):
         return described == now
     return described == replace(now, raw=described.raw)
+
+
+def derived(expr: Expr, column: Column, held: pa.Array, context: Context) -> EncodedColumn:
+    """Return the values of an expression over `column` in all rows of `held`, encoded.
+
+    A BOOLEAN's encoding does not depend on its values, so that a kernel made for one run fits the next.  Raises `NotFusable` for
+    what has no encoding, and where the expression fails in some row, which an operator's filters may never get to.
+    """
+    try:
+        values = evaluate(expr, Table({column.id: held}, len(held)), context.threads)
+    except (ConversionError, ExecutionError, OutOfRange) as error:
+        raise NotFusable(f"an expression fails in some row: {error.message}") from error
+    narrow = expr.type.kind is not Kind.BOOLEAN
+    return encoded_values(expr, encode(values, expr.type, context.threads, narrow))
+
+
+def stored_column(table: Table, column: Column, threads: int) -> EncodedColumn:
+    """Return a column of a table that an operator made as kernels read it; raises `NotFusable` for one that has no encoding."""
+    held = table.encoded.get(column.id)
+    if held is None:
+        held = encode(table[column], column.type, threads, narrow=False)
+        if held is None:
+            raise unnumbered(f'"{column.name}"', column.type)
+        table.encoded[column.id] = held
+    return held

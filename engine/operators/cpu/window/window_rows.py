@@ -5,21 +5,24 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ....errors import Located
-from ....plan.expr import Column
+from ....plan.expr import Column, ColumnRef
 from ....plan.physical import Order
+from ....plan.window.window_call import WindowCall
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
-from ...windows.window_places import rank_to_cut_at
+from ...windows.window_places import argument, rank_to_cut_at
+from ...windows.window_positions import NUMBERED, numbered, picked, shifted
 from .. import table as tables
 from ..memory.ask_memory import ask_window
 from ..sort.keys import Ints, group_codes
 from ..sort.sort import SortColumn, leading_digit
-from ..table import Indices, Table
+from ..table import Indices, Table, decode, from_numpy
 from .frame_aggregates import aggregate_frames
 from .places import HostRows, places_of
-from .positions import position
 
 
 def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
@@ -77,3 +80,21 @@ def rows_up_to_rank(
 def _leading(table: Table, key: Order) -> Ints:
     column = SortColumn(table[key.column], key.descending, key.nulls_first)
     return leading_digit(column)[0]
+
+
+def position(call: WindowCall, rows: HostRows) -> pa.Array:
+    """Return a function of `functions.WINDOW` of each row, in the order of the input's rows."""
+    places, table = rows.places, rows.table
+    if call.function in NUMBERED:
+        values, valid = numbered(call, rows)
+        return from_numpy(places.at_rows(values), None if valid is None else places.at_rows(valid))
+    array = table[argument(call)]
+    if call.function not in ("lag", "lead"):
+        return places.take(array, picked(call, rows))
+    found, outside = shifted(call, rows)
+    taken = places.take(array, found)
+    default = call.args[2] if len(call.args) > 2 else None
+    if not isinstance(default, ColumnRef) or not outside.any():
+        return taken
+    mask = pa.array(places.at_rows(outside))
+    return pc.if_else(mask, decode(table[default.column]), decode(taken))

@@ -29,10 +29,29 @@ from ....plan.types import Kind
 from ..columns import negate, select, true_mask
 from ..dictionaries import Coded, Held, recoded
 from ..table import Table, device_type, unsupported_type
-from .expressions_kernels import KERNELS, refusal
+from . import (
+    kernels_arithmetic,
+    kernels_dates,
+    kernels_formats,
+    kernels_logic,
+    kernels_numeric,
+    kernels_patterns,
+    kernels_strings,
+    kernels_zones,
+)
 from .kernels_casts import cast, cast_refusal
 from .kernels_logic import in_list
-from .values import Constant, RowScope, Value, as_column, is_null_constant, literal, null, operand
+from .values import (
+    Constant,
+    Kernel,
+    RowScope,
+    Value,
+    as_column,
+    is_null_constant,
+    literal,
+    null,
+    operand,
+)
 
 __all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]
 
@@ -262,3 +281,32 @@ def _coalesce(expr: Call, scope: RowScope) -> Value:
             missing = answer
             rest = rest.where(lambda missing=missing: plc.unary.is_null(missing))  # type: ignore[misc]
     return answer
+
+
+KERNELS: dict[str, Kernel] = {
+    **kernels_logic.KERNELS,
+    **kernels_arithmetic.KERNELS,
+    **kernels_numeric.KERNELS,
+    **kernels_strings.KERNELS,
+    **kernels_patterns.KERNELS,
+    **kernels_dates.KERNELS,
+    **kernels_formats.KERNELS,
+    **kernels_zones.KERNELS,
+}
+# Function -> why a call of it is refused, or None.
+REFUSALS: dict[str, Callable[[Call], str | None]] = {
+    **kernels_numeric.REFUSALS,
+    **kernels_strings.REFUSALS,
+    **kernels_patterns.REFUSALS,
+    **kernels_dates.REFUSALS,
+    **kernels_formats.REFUSALS,
+    **kernels_zones.REFUSALS,
+}
+
+
+def refusal(call: Call) -> str | None:
+    """Return why the GPU does not compute a call, whatever its arguments are made of, or None."""
+    if call.function not in KERNELS and call.function != "coalesce":
+        return f"the function {call.function}()"
+    check = REFUSALS.get(call.function)
+    return None if check is None else check(call)

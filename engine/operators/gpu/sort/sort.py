@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pylibcudf as plc
+from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.groups.results import Registers
+from ....codegen.handwritten import sort_kernels as kernels
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.types import Kind
@@ -30,9 +32,10 @@ from ..memory import host_table, to_host
 from ..memory.device import on_device
 from ..memory.host_table import HostColumns
 from ..memory.upload import row_numbers
+from ..pipeline import launch
+from ..pipeline.fixed_kernels import machine_code
 from ..table import Table
 from .packed_keys import Direction, packed
-from .text_leads import leads
 
 Op = plc.binaryop.BinaryOperator
 # Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
@@ -267,3 +270,22 @@ def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
     keep = binary(column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, BOOL)
     rows = plc.Table([sequence(table.num_rows)])
     return plc.stream_compaction.apply_retention_mask(rows, keep).columns()[0]
+
+
+def leads(column: plc.Column) -> plc.Column | None:
+    """Return numbers in the order of strings without NULL, equal for those whose first 8 bytes are; None while the kernel is compiled."""
+    code = machine_code(kernels.LEAD, kernels.lead_kernel)
+    if code is None or not column.size():
+        return None
+    rows, offsets, data = column.size(), column.child(0), column.data()
+    wide = offsets.type().id() == plc.TypeId.INT64
+    first = column.offset() + offsets.offset()
+    place = int(offsets.data().ptr) + first * (8 if wide else 4)
+    memory = plc.gpumemoryview(DeviceBuffer(size=rows * 8))
+    out = plc.Column(INT64, rows, memory, None, 0, 0, [])
+    given = {
+        "rows": rows, "characters": place if data is None else int(data.ptr), "wide": int(wide), "offsets32": place,
+        "offsets64": place, "out": int(out.data().ptr),
+    }  # fmt: skip
+    launch.run_fixed(code, kernels.LEAD, kernels.LEAD_SIGNATURE, rows, given)
+    return out

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from ....errors import Located
+from ....plan.expr import ColumnRef
 from ....plan.pipeline_steps import columns_read
 from ....plan.types import Kind
+from ....plan.window.window_call import WindowCall
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
-from ...windows.window_places import rank_to_cut_at
+from ...windows.window_places import argument, rank_to_cut_at
+from ...windows.window_positions import NUMBERED, numbered, picked, shifted
 from .. import table as tables
-from ..columns import empty
-from ..dictionaries import Held
+from ..columns import empty, select, where_true
+from ..dictionaries import Held, plain
 from ..few_rows import run_on_host
 from ..late_materialization import together
 from ..memory.device import on_device
 from ..sort.sort import led
 from ..table import Table, device_type
+from .device_array import column_of
 from .frame_aggregates import aggregate_frames
 from .places import DeviceRows, MarkedPlaces, places_of
-from .positions import position
 
 READS_A_WRITE = 2  # at random, in the same time
 
@@ -77,3 +80,22 @@ def _stays(node: WindowRows) -> bool:
     """
     few = len(node.passed) <= READS_A_WRITE * len(node.calls)
     return few and all(c.type.kind is not Kind.VARCHAR for c in node.passed)
+
+
+def position(call: WindowCall, rows: DeviceRows) -> Held:
+    """Return a function of `functions.WINDOW` of each row, in the order of the input's rows."""
+    places, table = rows.places, rows.table
+    if call.function in NUMBERED:
+        values, valid = numbered(call, rows)
+        column = column_of(values)
+        return places.at_rows(column if valid is None else where_true(column, column_of(valid)))
+    held = table.columns[argument(call).id]
+    if call.function not in ("lag", "lead"):
+        return places.taken(held, picked(call, rows))
+    found, outside = shifted(call, rows)
+    taken = places.taken(held, found)
+    default = call.args[2] if len(call.args) > 2 else None
+    if not isinstance(default, ColumnRef) or not outside.any():
+        return taken
+    others = places.as_they_leave(table.columns[default.column.id])
+    return select(plain(places.at_rows(column_of(outside))), plain(others), plain(taken))

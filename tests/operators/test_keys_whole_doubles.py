@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.operators.cpu.memory import chunks
-from fuseline.operators.cpu.sort import keys, whole_doubles
+from fuseline.operators.cpu.sort import keys
 from tests.compare import assert_same_as_duckdb
 
 NAN, INF = float("nan"), float("inf")
@@ -43,7 +43,7 @@ QUERIES = (
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns are gone through in several ranges, of which the first rows are not all."""
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 256)
-    monkeypatch.setattr(whole_doubles, "SAMPLE", 16)
+    monkeypatch.setattr(keys, "SAMPLE", 16)
 
 
 def table(values: list[Any], rows: int = ROWS) -> pa.Table:
