@@ -43,8 +43,8 @@ TOP_K_ROWS = 200_000
 UNSIGNED = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.UINT32)
 HEAD_ROWS = 1 << 16  # that are looked at before all are, whether they lie in order
 TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
-# Beyond, sorting all rows by one key takes longer than selecting among them.
-MOST_LED_ROWS = 1 << 23
+# Beyond, sorting all rows by one key takes longer than selecting among them in several calls.
+MOST_SORTED_ROWS = 1 << 23
 LED_ROWS = 512  # that come to the host, at least, in the hope that they hold all that are equal to the last one that is wanted
 LED_SHARE = 4  # as many for each one that is wanted
 
@@ -87,16 +87,21 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
 def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> HostColumns | None:
     """Bring columns to the host of all rows that can be among the first `end` by a key, equal ones included, and of some more.
 
-    None where these are not few.  One key of a fixed width has a radix sort, and nothing but the few rows is waited for.
+    None where these are not few.  Kernels select them; without those, one key of a fixed width has a radix sort, and nothing but the few
+    rows is waited for.
     """
     count = max(LED_ROWS, LED_SHARE * end)
     if isinstance(table.columns, HostColumns) or count > host_table.MOST_ROWS:
         return None
-    if not max(host_table.MOST_ROWS, TOP_K_SHARE * count) < table.num_rows <= MOST_LED_ROWS:
+    if table.num_rows <= max(host_table.MOST_ROWS, TOP_K_SHARE * count):
         return None
     (lead,) = sort_keys(table, [key.column])
     few = _leading(table, key, columns, lead, end)
-    if few is not None or lead.type().id() == plc.TypeId.STRING:
+    if (
+        few is not None
+        or lead.type().id() == plc.TypeId.STRING
+        or table.num_rows > MOST_SORTED_ROWS
+    ):
         return few
     order = sorted_rows([lead], [(key.descending, key.nulls_first)])
     (rows,) = plc.copying.slice(order, [0, count])
