@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ....errors import OutOfRange
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DOUBLE
+from ....storage.columns.encodings import Array
 from ..nested_arrays import list_array
 from ..sort.keys import group_codes
 from ..table import (
@@ -97,18 +98,27 @@ def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
 
 def continuous(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
     """Return the value at `fraction` of the way through sorted values, interpolated between two neighbours."""
-    place = np.maximum(ordered.sizes - 1, 0) * fraction
-    below, above = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
+    below, above, weight = neighbours(ordered.sizes, fraction)
     low = take_array(array, ordered.rows_at(below))
-    high = take_array(array, ordered.rows_at(above))
-    if pa.types.is_null(array.type):
+    return between(low, take_array(array, ordered.rows_at(above)), weight)
+
+
+def neighbours(sizes: Indices, fraction: float) -> tuple[Indices, Indices, Array]:
+    """Return the places before and behind `fraction` of the way through so many values, and how far it is from the first to the second."""
+    place = np.maximum(sizes - 1, 0) * fraction
+    below = np.floor(place).astype(np.int64)
+    return below, np.ceil(place).astype(np.int64), place - below
+
+
+def between(low: pa.Array, high: pa.Array, weight: Array) -> pa.Array:
+    """Return values so far on the way from `low` to `high`, as DuckDB interpolates their type."""
+    if pa.types.is_null(low.type):
         return low
-    weight = place - below
-    if pa.types.is_floating(array.type):
+    if pa.types.is_floating(low.type):
         return _between_floats(low, high, weight)
-    if pa.types.is_decimal(array.type):
+    if pa.types.is_decimal(low.type):
         return _between_wide_decimals(low, high, weight)
-    return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(array.type))
+    return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(low.type))
 
 
 def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]) -> pa.Array:

@@ -17,14 +17,14 @@ from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encodings import Array
 from .. import table as tables
-from ..columns import STRING, width_of
+from ..columns import NUMBERS, STRING, width_of
 from ..dictionaries import Coded
 from ..late_materialization import LateColumns
 from ..table import Table
 from . import fetch_rows
 from .buffers import LANDING_BYTES, landed
 from .host_table import HostColumns
-from .host_values import INT32, Lying, bitmap_of, host_values, lying_of
+from .host_values import INT32, Lying, address_of, bitmap_of, host_values, lying_of
 from .pinned import ALIGNMENT
 from .upload import row_numbers, uploaded
 
@@ -109,6 +109,19 @@ class Landing:
     def landed(self) -> Array:
         """Copy, wait, and return the bytes."""
         return landed(self.pieces, self.size)
+
+
+def numbers_on_host(*columns: plc.Column) -> list[Array]:
+    """Return the values of a few rows of a fixed width, anything where NULL, with one wait."""
+    landing, places = Landing(), []
+    for column in columns:
+        width = width_of(column.type().id())
+        places.append(landing.add(address_of(column, width), column.size() * width))
+    memory = landing.landed()
+    return [
+        memory[place].view(NUMBERS[column.type().id()])
+        for place, column in zip(places, columns, strict=True)
+    ]
 
 
 @dataclass

@@ -52,10 +52,19 @@ def uploaded(arrays: Arrays) -> Mapping[int, Held]:
 
 def row_numbers(rows: Array) -> plc.Column:
     """Return row numbers as a column to gather by."""
+    return column_of(rows.astype(np.int32), None, INT32)
+
+
+def column_of(values: Array, valid: Array | None, data_type: plc.DataType) -> plc.Column:
+    """Return values of a fixed width, in that of their type, as a column, NULL where not `valid`."""
     staging = Staging()
-    place = staging.add(rows.astype(np.int32))
-    data = staging.copied().byte_slice(place)
-    return plc.Column(INT32, len(rows), data, None, 0, 0, [])
+    place, bits, nulls = staging.add(values), None, 0
+    if valid is not None and not valid.all():
+        bits = staging.add(np.packbits(valid, bitorder="little"))
+        nulls = len(valid) - int(np.count_nonzero(valid))
+    memory = staging.copied()
+    bitmap = None if bits is None else memory.byte_slice(_padded(bits))
+    return plc.Column(data_type, len(values), memory.byte_slice(place), bitmap, nulls, 0, [])
 
 
 def upload(arrays: Mapping[Column, pa.Array], rows: int) -> Table:
