@@ -46,10 +46,12 @@ class RowSource:
 class LeafColumns(Protocol):
     """What a backend tells the generator about leaves (scans and `Stored`) while it makes programs.
 
-    `text_tables`: how many times as many codes of a text column as of others make a table of an expression over it.
+    `text_tables`: how many times as many codes of a text column as of others make a table of an expression over it.  `has_vectors`:
+    whether functions of doubles take less time one operator at a time than in a kernel's loop.
     """
 
     text_tables: int
+    has_vectors: bool
 
     def rows(self, leaf: Physical) -> int:
         """Return how many rows a leaf has."""

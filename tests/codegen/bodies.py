@@ -44,6 +44,7 @@ class Tables:
     repeating: Collection[int] = ()
     derivations: list[Expr] = field(default_factory=list)
     text_tables: int = 1
+    has_vectors: bool = True
 
     def scan(self, name: str, rows: int, nullable: str = "", /, **columns: Held) -> MemoryScan:
         made = tuple(self.column_of(n, held, nullable) for n, held in columns.items())

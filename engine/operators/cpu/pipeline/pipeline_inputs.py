@@ -131,6 +131,7 @@ class Leaves:
     """
 
     text_tables = 16  # a value has two rows or more, and a row of text takes longer than a look
+    has_vectors = True
 
     def __init__(
         self,

@@ -231,6 +231,7 @@ class Relations:
     """The leaves of a body in one run; `repeating` are the build sides of which an earlier run found that keys repeat."""
 
     text_tables = 1
+    has_vectors = False
 
     def __init__(
         self, inputs: Sequence[Table], context: Context, repeating: frozenset[int] = frozenset()
