@@ -287,3 +287,22 @@ def test_the_kernels_compile_for_a_gpu(name: str, tmp_path: Path) -> None:
     code, origin = kernels.row_kernel(tmp_path, (9, 0), name).machine_code()
     assert code
     assert origin == "compiler"
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("slots", [1, 7, 300])
+def test_the_first_row_of_each_slot(kind: Any, slots: int) -> None:
+    keys = np.random.default_rng(slots).integers(0, slots, 300).astype(kind)
+    first, state = np.full(slots, 0x7F7F7F7F, np.int32), np.zeros(1, np.int64)
+    chosen = np.full(slots + 1, -1, np.int32)
+    given = {
+        "rows": len(keys), "width": keys.dtype.itemsize, "keys32": keys.view(np.int32),
+        "keys64": keys if kind == np.int64 else np.zeros(0, np.int64),
+        "first": first, "state": state, "room": slots, "chosen": chosen,
+    }  # fmt: skip
+    launch(kernels.FIRST, given, 3)
+    launch(kernels.LIST, given, 2)
+    expected = sorted(np.unique(keys, return_index=True)[1].tolist())
+    assert sorted(chosen[chosen >= 0].tolist()) == expected
+    assert state.tolist() == [len(expected)]
+    assert chosen[slots] == -1, "more than there is room for"

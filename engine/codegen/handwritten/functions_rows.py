@@ -1,4 +1,4 @@
-"""CUDA kernels, written by hand, that put some rows of several columns together, for one copy to the host, and find the first of an order; `row_kernels` lists their parameters.
+"""CUDA kernels, written by hand, that put some rows of several columns together, for one copy to the host, and find the first of an order and of equal ones; `row_kernels` lists their parameters.
 
 Columns lie anywhere in memory, and jobs say where: `memory8` and its like are the memory from address 0 on.
 """
@@ -163,6 +163,20 @@ def top_bound(wanted, least, state):  # type: ignore[no-untyped-def]
         slot += np.int64(cuda.gridsize(1)) >> 5
 
 
+@cuda.jit(device=True, inline="always")
+def list_rows(there, row, lane, state, counter, room, chosen):  # type: ignore[no-untyped-def]
+    """Have a warp list those of its rows that are `there`, as far as there is room; state[counter] counts them all."""
+    votes = np.int32(cuda.ballot_sync(ALL_LANES, there))
+    if votes != 0:
+        place = np.int64(0)
+        if lane == 0:
+            place = cuda.atomic.add(state, counter, np.int64(cuda.popc(votes)))
+        place = cuda.shfl_sync(ALL_LANES, place, 0)
+        place += np.int64(cuda.popc(votes & cuda.lanemask_lt()))
+        if there and place < room:
+            chosen[place] = np.int32(row)
+
+
 def top_rows(rows, width, keys32, keys64, turned, room, state, chosen):  # type: ignore[no-untyped-def]
     """List the rows whose key is not above state[0], in any order, as far as there is room; state[1] counts them all."""
     thread = np.int64(cuda.grid(1))
@@ -172,13 +186,29 @@ def top_rows(rows, width, keys32, keys64, turned, room, state, chosen):  # type:
     row = thread
     while row - lane < rows:
         there = row < rows and key_at(row, rows, width, keys32, keys64, turned) <= bound
-        votes = np.int32(cuda.ballot_sync(ALL_LANES, there))
-        if votes != 0:
-            place = np.int64(0)
-            if lane == 0:
-                place = cuda.atomic.add(state, 1, np.int64(cuda.popc(votes)))
-            place = cuda.shfl_sync(ALL_LANES, place, 0)
-            place += np.int64(cuda.popc(votes & cuda.lanemask_lt()))
-            if there and place < room:
-                chosen[place] = np.int32(row)
+        list_rows(there, row, lane, state, 1, room, chosen)
         row += step
+
+
+def first_of_slots(rows, width, keys32, keys64, first):  # type: ignore[no-untyped-def]
+    """Write to `first` the lowest of the rows of each slot; a row's key is its slot, and most rows find a lower one there."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        slot = keys64[row] if width == 8 else np.int64(keys32[row])
+        if row < np.int64(first[slot]):
+            cuda.atomic.min(first, slot, np.int32(row))
+        row += np.int64(cuda.gridsize(1))
+
+
+def first_rows(rows, width, keys32, keys64, first, room, state, chosen):  # type: ignore[no-untyped-def]
+    """List the rows that are the first of their slots, in any order; state[0] counts them."""
+    thread = np.int64(cuda.grid(1))
+    lane = thread & 31
+    row = thread
+    while row - lane < rows:
+        there = False
+        if row < rows:
+            slot = keys64[row] if width == 8 else np.int64(keys32[row])
+            there = np.int64(first[slot]) == row
+        list_rows(there, row, lane, state, 0, room, chosen)
+        row += np.int64(cuda.gridsize(1))

@@ -15,6 +15,7 @@ from ..compile.kernel_files import KernelFile, kernel_file
 SOURCE = Path(__file__).with_name("functions_rows.py")
 NAME = "row_fetch"
 LEAST, BOUND, ROWS = "top_least", "top_bound", "top_rows"
+FIRST, LIST = "first_of_slots", "first_rows"
 SLOTS = 2048  # that rows are dealt out to
 WARP = 32
 WORD = 8  # bytes of a word of a job, of a text's place and length, and of a cursor
@@ -34,18 +35,21 @@ SIGNATURE: Signature = [
     ("result64", "*int64"),
     ("cursors", "[int64]"),
 ]
-_KEYS: Signature = [
+_NUMBERS: Signature = [
     ("rows", "int64"),
     ("width", "int64"),
     ("keys32", "*int32"),
     ("keys64", "*int64"),
-    ("turned", "int64"),
 ]
+_KEYS: Signature = [*_NUMBERS, ("turned", "int64")]
+_CHOSEN: Signature = [("room", "int64"), ("state", "[int64]"), ("chosen", "*int32")]
 SIGNATURES: dict[str, Signature] = {
     NAME: SIGNATURE,
     LEAST: [*_KEYS, ("least", "[int64]")],
     BOUND: [("wanted", "int64"), ("least", "*int64"), ("state", "*int64")],
-    ROWS: [*_KEYS, ("room", "int64"), ("state", "[int64]"), ("chosen", "*int32")],
+    ROWS: [*_KEYS, *_CHOSEN],
+    FIRST: [*_NUMBERS, ("first", "[int32]")],
+    LIST: [*_NUMBERS, ("first", "*int32"), *_CHOSEN],
 }
 
 

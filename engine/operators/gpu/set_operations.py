@@ -8,6 +8,7 @@ from ...plan import physical as p
 from ..context import Context
 from .aggregate.groups import pick
 from .columns import EQUAL, INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
+from .distinct_rows import first_of_each
 from .few_rows import run_on_host
 from .memory.device import on_device
 from .table import Table, gather
@@ -73,16 +74,6 @@ def _counted(keys: plc.Table) -> tuple[plc.Table, plc.Column, plc.Column]:
     distinct, (result,) = grouped.aggregate([request])
     counts, rows = result.columns()
     return distinct, cast(counts, INT32), rows
-
-
-def first_of_each(keys: plc.Table) -> plc.Column:
-    """Return the number of the first of each set of equal rows, in no order."""
-    return plc.stream_compaction.distinct_indices(
-        keys,
-        plc.stream_compaction.DuplicateKeepOption.KEEP_FIRST,
-        EQUAL,
-        plc.types.NanEquality.ALL_EQUAL,
-    )
 
 
 def _count(node: p.HashSetOperation, left: int, right: int) -> int:

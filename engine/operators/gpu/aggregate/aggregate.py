@@ -17,6 +17,7 @@ from ...context import Context
 from .. import table as tables
 from ..columns import HUGE, as_key, empty, mean, reinterpret, where_true
 from ..dictionaries import Coded, Held
+from ..distinct_rows import first_of_each
 from ..few_rows import run_on_host
 from ..late_materialization import (
     Bounds,
@@ -29,7 +30,6 @@ from ..late_materialization import (
     together,
 )
 from ..memory.device import on_device
-from ..set_operations import first_of_each
 from ..sort.sort import sorted_rows
 from ..table import Table, device_type
 from . import aggregate_moments as moments

@@ -101,9 +101,16 @@ class PackedKeys:
 
 def packed(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> PackedKeys | None:
     """Return integers without NULL in the ascending order of several keys; None where they take more than 63 bits, or rows are few."""
-    if keys[0].size() < LEAST_ROWS or (len(keys) == 1 and not keys[0].null_count()):
+    if len(keys) == 1 and not keys[0].null_count():
         return None
-    if any(key.type().id() not in INTEGERS for key in keys):
+    return numbered(keys, directions, LIMIT)
+
+
+def numbered(
+    keys: Sequence[plc.Column], directions: Sequence[Direction], limit: int
+) -> PackedKeys | None:
+    """Return integers from 0 on in the ascending order of keys; None for keys of `limit` places and more, of other types, and of few rows."""
+    if keys[0].size() < LEAST_ROWS or any(key.type().id() not in INTEGERS for key in keys):
         return None
     digits, size = [], 1
     # All are being measured before the first answer is waited for
@@ -112,7 +119,7 @@ def packed(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> Packe
         low, high = (int(bound.to_py() or 0) for bound in bounds)  # None of NULLs alone
         digits.append(_Digit(key, direction, low, high))
         size *= digits[-1].size
-        if size >= LIMIT or low == LOWEST or high == HIGHEST:
+        if size >= limit or low == LOWEST or high == HIGHEST:
             return None
     sizes = tuple(digit.size for digit in digits)
     code = machine_code(kernels.DIGIT, kernels.digit_kernel)

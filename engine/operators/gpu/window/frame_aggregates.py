@@ -29,8 +29,8 @@ from ..columns import (
     without_nulls,
 )
 from ..dictionaries import Coded, Held, plain
+from ..distinct_rows import first_of_each
 from ..join.join_pairs import UNMATCHED, in_a_pair
-from ..set_operations import first_of_each
 from ..table import Table, concat_held
 from .device_array import as_array, as_rows, column_of
 from .folds import FrameGroups, folded
