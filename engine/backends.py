@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .runtime.run import Backend
     from .stopping import Stop
     from .storage.column_store.column_store import ColumnStore
-    from .storage.columns.cache import ColumnCache
+    from .storage.columns.cache import ColumnCache, ToHost
 
 CACHE_SHARE = (
     0.5  # of a device's memory, for scanned columns, unless column_cache_limit says otherwise
@@ -57,18 +57,27 @@ def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend
 
 
 def cache_limits(device: Device, settings: Settings) -> Mapping[str, int]:
-    """Return how many bytes of scanned columns to keep on each device."""
+    """Return how many bytes of scanned columns to keep on the device, and beside a GPU on the host."""
     from .runtime.memory import host_memory
 
-    if settings.column_cache_limit is not None:
-        return {"cpu": settings.column_cache_limit, "gpu": settings.column_cache_limit}
-    limits = {"cpu": int(host_memory() * CACHE_SHARE)}
-    if device == "gpu":
+    asked = settings.column_cache_limit
+    beside = asked if device == "cpu" else settings.host_cache_limit
+    limits = {"cpu": int(host_memory() * CACHE_SHARE) if beside is None else beside}
+    if device == "gpu" and asked is None:
         from .operators import gpu
 
         _, total = gpu.device_memory()
-        limits["gpu"] = int((settings.memory_limit or total) * CACHE_SHARE)
-    return limits
+        asked = int((settings.memory_limit or total) * CACHE_SHARE)
+    return limits if asked is None else {"gpu": asked} | limits
+
+
+def host_tier(device: Device) -> ToHost | None:
+    """Return what copies columns that a GPU's cache has no room for to the host's memory."""
+    if device == "cpu":
+        return None
+    from .operators import gpu
+
+    return gpu.to_host_tier
 
 
 def column_store(settings: Settings) -> ColumnStore | None:
@@ -84,7 +93,7 @@ def column_cache(device: Device, settings: Settings) -> ColumnCache:
     """Return the cache of a connection's columns, with the folder of those on disk, if there is one."""
     from .storage.columns.cache import ColumnCache
 
-    return ColumnCache(cache_limits(device, settings), column_store(settings))
+    return ColumnCache(cache_limits(device, settings), column_store(settings), host_tier(device))
 
 
 def device_memory(device: Device) -> tuple[int, int]:

@@ -83,6 +83,7 @@ class QueryRunner:
             self.catalog.restrict(self._rules(new))
             self.catalog.set_timezone(new.timezone)
             self.catalog.set_sort_defaults(SortDefaults(new.default_order, new.default_null_order))
+            self.cache.to_host = backends.host_tier(device)
             self.cache.set_limits(backends.cache_limits(device, new))
 
     def _rules(self, settings: Settings) -> AccessRules:

@@ -71,6 +71,7 @@ class Settings:
     device             where queries run: auto (the GPU when there is one), gpu, cpu
     memory_limit       bytes that one query may hold on its device; None: what the device has
     column_cache_limit bytes of scanned columns kept for the next query, for each device; None: a share of its memory
+    host_cache_limit   bytes of host memory for columns that a GPU's cache has no room for; None: a share of it
     threads            threads of the CPU backend and of Parquet readers
     require_gpu        raise, with all reasons, when a plan node would not run on the GPU; few rows of one may still be left to the host
     fuse               when pipelines become kernels: auto, always, never
@@ -107,6 +108,7 @@ class Settings:
     device: DeviceChoice = "auto"
     memory_limit: int | None = None
     column_cache_limit: int | None = None
+    host_cache_limit: int | None = None
     threads: int = 0
     require_gpu: bool = False
     fuse: FuseChoice = "auto"
@@ -242,9 +244,7 @@ def server_secrets() -> tuple[str, str]:
 def history_file() -> Path:
     """Return where the shell keeps its history: `FUSELINE_HISTORY`, or a file in the user's state directory."""
     given = os.environ.get(PREFIX + "HISTORY")
-    if given:
-        return Path(given)
-    return state_folder() / "history"
+    return Path(given) if given else state_folder() / "history"
 
 
 def state_folder() -> Path:
@@ -364,6 +364,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "device": _one_of(get_args(DeviceChoice)),
     "memory_limit": parse_bytes,
     "column_cache_limit": parse_bytes,
+    "host_cache_limit": parse_bytes,
     "threads": _parse_threads,
     "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),

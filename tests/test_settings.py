@@ -38,6 +38,7 @@ def test_seconds_that_are_none(text):
 
 GIVEN = {
     "device": ("cpu", "cpu"), "memory_limit": ("1GB", 10**9), "column_cache_limit": ("2GB", 2 * 10**9),
+    "host_cache_limit": ("30GB", 30 * 10**9),
     "threads": ("3", 3), "require_gpu": ("on", True), "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
     "column_store": ("/fast/columns", Path("/fast/columns")), "column_store_limit": ("40GB", 40 * 10**9),

@@ -21,6 +21,7 @@ from ..backends import (
     column_store,
     context_of,
     device_memory,
+    host_tier,
     load_backends,
     resolve_device,
 )
@@ -106,8 +107,10 @@ class WorkerSession:
         self._device = resolve_device(settings)
         self._backends = load_backends(self._device, settings)
         limits = dict(cache_limits(self._device, settings))
-        if settings.column_cache_limit is None:
+        is_gpu = self._device == "gpu"
+        if (settings.host_cache_limit if is_gpu else settings.column_cache_limit) is None:
             limits["cpu"] //= self._neighbours
+        self._cache.to_host = host_tier(self._device)
         self._cache.set_limits(limits)
         if self._cache.store is None:
             self._cache.store = column_store(settings)

@@ -223,11 +223,15 @@ def _calls(node: Node) -> Iterator[PythonCall | PythonFold]:
             yield from (part for part in walk(expr) if isinstance(part, PythonCall | PythonFold))
 
 
-WHENCE = {"store": "from the column store", "Parquet": "from Parquet files"}
+WHENCE = {
+    "host": "from memory of the host",
+    "store": "from the column store",
+    "Parquet": "from Parquet files",
+}
 
 
 def tier_lines(lifted: Sequence[LiftedColumn] | None) -> list[str]:
-    """Return a line for each table and tier that columns were lifted from, and one for each column that was to be in the store; none without a store."""
+    """Return a line for each table and tier that columns were lifted from, and one for each column that was to be in the store; none without tiers in between."""
     if lifted is None:
         return []
     if not lifted:

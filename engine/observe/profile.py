@@ -119,7 +119,7 @@ class Profile:
     (`cached_plan`; `plan_origin` says of what text).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
     reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
     `spilled` are the bytes of joins that did not fit into memory, by where they lay: pinned host memory, host memory, disk.
-    `lifted` are the columns that the run brought into the cache, from the column store or from Parquet files; None where there is no store.
+    `lifted` are the columns that the run brought into the cache, from the host's memory, the column store or Parquet files; None without a store, unless some came from the host's memory.
     `workers` are what those of a cluster did, if they ran it.  `make` gives the operators when somebody asks for them, which after most queries nobody does.
     """
 

@@ -1,4 +1,5 @@
-"""Where columns of Parquet files come from when the cache lacks them: from the column store, where a connection has one, else from the files.
+"""Where columns of Parquet files come from when the cache lacks them: to a GPU from the host's memory, then from the column store, where a
+connection has one, else from the files.
 
 Both backends call `lift` before they read a file, and `keep` with what they have read; a device has functions of its own to take a
 column of the host in, and to give one back.
@@ -6,7 +7,7 @@ column of the host in, and to give one back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 from typing import Literal as OneOf
 from weakref import ref
@@ -17,6 +18,7 @@ from ..plan.physical import ParquetScan
 from ..storage.column_store.column_file import StoredColumn
 from ..storage.column_store.column_store import ColumnStore, StoreAnswer, StoredPlace, place_of
 from ..storage.columns.cache import (
+    HOST,
     NO_ENCODING,
     CacheKey,
     ColumnCache,
@@ -40,17 +42,28 @@ Lift = Callable[[ParquetScan, "Context"], None]
 # A column of the host on the device with its bytes there, or None where the device would not have it so
 Uploaded = Callable[[StoredColumn, StoredPlace], tuple[object, int] | None]
 
+# The tiers below a device's memory
+LowerTier = OneOf["host", "store", "Parquet"]
+
 NOT_ON_DEVICE = "the GPU has no room for it, or not in this form"
 
 
 class LiftedColumn(NamedTuple):
-    """A column that a run has brought into the cache: from the store, or the bytes of Parquet files, for a `reason` if it was to be in the store."""
+    """A column that a run has brought into the cache: from a tier below, or the bytes of Parquet files, for a `reason` if it was to be in the store."""
 
     table: str
     column: str
-    tier: Tier | OneOf["Parquet"]
+    tier: LowerTier
     bytes: int
     reason: str = ""
+
+
+class _Found(NamedTuple):
+    """A column of a tier below."""
+
+    place: StoredPlace
+    column: StoredColumn
+    tier: LowerTier
 
 
 def lift(
@@ -60,33 +73,60 @@ def lift(
     context: Context,
     uploaded: Uploaded | None = None,
 ) -> None:
-    """Bring those columns of a scan that the cache lacks into it from the store, all rows of them if these row groups are not there apart.
+    """Bring those columns of a scan that the cache lacks into it from tiers below, all rows of them if these row groups are not there apart.
 
     What has all rows serves for some, which filters leave.  Of those in a chunk no filter knows, so that its cache gets these rows alone.
     """
     cache = context.cache
-    if not isinstance(scan, ParquetScan) or (cache.store is None and cache.is_lasting):
+    has_tiers = cache.store is not None or not cache.is_lasting
+    if not isinstance(scan, ParquetScan) or not (cache.limit(device) if uploaded else has_tiers):
         return
     selection = row_groups(scan)
+    there = _below(cast("ParquetTable", scan.table), selection, sources, device, context)
+    wanted = None if _has_room(cache, device, there, uploaded) else selection
+    for found in there:
+        place, column = _chosen(found, wanted)
+        if uploaded is None:
+            _map(cache, place, column)
+        elif _upload(cache, place, column, device, uploaded):
+            _note(place, column, found.tier, context)
+        else:
+            context.unlifted[place.table.name, place.source] = NOT_ON_DEVICE
+
+
+def _below(
+    table: ParquetTable,
+    selection: tuple[RowGroups, ...] | None,
+    sources: Iterable[str],
+    device: str,
+    context: Context,
+) -> list[_Found]:
+    """Return those columns that the cache lacks and a tier below has, of some row groups or of all."""
+    there = []
     for source in dict.fromkeys(sources):
-        if (scan.table.name, source) in context.unlifted:
+        if (table.name, source) in context.unlifted:
             continue
         for rows in dict.fromkeys((selection, None)):
-            place = place_of(scan.table, rows, source)
-            if place is None or _is_cached(cache, place, device):
+            place = StoredPlace(table, rows, source)
+            if _is_cached(context.cache, place, device):
                 break
-            found = _on_host(place, device, context)
-            if found.column is not None:
-                rows_place, column = _chosen(cache, place, found.column, selection)
-                if uploaded is None:
-                    _map(cache, rows_place, column)
-                    break
-                if _upload(cache, rows_place, column, device, uploaded):
-                    _note(rows_place, column, context)
-                    break
-            reason = found.reason if found.column is None else NOT_ON_DEVICE
-            if reason:
-                context.unlifted[place.table.name, source] = reason
+            answer, tier = _on_host(place, device, context)
+            if answer.column is not None:
+                there.append(_Found(place, answer.column, tier))
+                break
+            if answer.reason:
+                context.unlifted[table.name, source] = answer.reason
+    return there
+
+
+def _has_room(
+    cache: ColumnCache, device: str, there: Sequence[_Found], uploaded: Uploaded | None
+) -> bool:
+    """Whether columns may be there whole, where some row groups are wanted: not in a chunk, nor where others would have to leave a device."""
+    if uploaded is None or not cache.is_lasting:
+        return cache.is_lasting
+    size = sum(found.column.value.nbytes for found in there)
+    return cache.used(device) + size <= cache.limit(device)
 
 
 def not_lifted(scan: ParquetScan, lifted: Lift, context: Context) -> ParquetScan:
@@ -104,8 +144,8 @@ def not_lifted(scan: ParquetScan, lifted: Lift, context: Context) -> ParquetScan
 def read_from_files(
     table: ParquetTable, sources: Iterable[str], parts: Iterable[RowGroups], context: Context
 ) -> None:
-    """Note what is about to be read of Parquet files, where there is a store that might have had it."""
-    if context.cache.store is None:
+    """Note what is about to be read of Parquet files, where a tier above might have had it."""
+    if context.cache.store is None and context.cache.lasting.to_host is None:
         return
     chosen = list(parts)
     for source in sources:
@@ -161,39 +201,43 @@ def _place_to_keep(
     return None if place is None else (store, place)
 
 
-def _on_host(place: StoredPlace, device: str, context: Context) -> StoreAnswer:
+def _on_host(place: StoredPlace, device: str, context: Context) -> tuple[StoreAnswer, LowerTier]:
     """Return a column from memory of the host, or from the store; what is mapped for a chunk stays for others and for later runs."""
     lasting, store = context.cache.lasting, context.cache.store
-    encoded = lasting.peek(_encoded_key(place, "cpu"))
-    plain = lasting.peek(_plain_key(place, "cpu"))
+    read = lasting.peek if device == HOST else lasting.get
+    encoded = read(_encoded_key(place, HOST))
     if isinstance(encoded, EncodedColumn):
-        return StoreAnswer(StoredColumn(encoded))
+        return StoreAnswer(StoredColumn(encoded)), _tier(lasting, _encoded_key(place, HOST))
+    plain = read(_plain_key(place, HOST))
     if isinstance(plain, pa.Array):
-        return StoreAnswer(StoredColumn(plain, encoded is NO_ENCODING))
-    if store is None:
-        return StoreAnswer(None)
+        column = StoredColumn(plain, encoded is NO_ENCODING)
+        return StoreAnswer(column), _tier(lasting, _plain_key(place, HOST))
+    if store is None or place_of(*place) is None:
+        return StoreAnswer(None), "store"
     found = store.find(place, context.threads)
     if found.column is not None:
-        if device == "cpu":
-            _note(place, found.column, context)
+        if device == HOST:
+            _note(place, found.column, "store", context)
         if not context.cache.is_lasting:
             _map(lasting, place, found.column)
-    return found
+    return found, "store"
 
 
-def _note(place: StoredPlace, column: StoredColumn, context: Context) -> None:
+def _tier(cache: ColumnCache, key: CacheKey) -> LowerTier:
+    return "host" if cache.lies_in_memory(key) else "store"
+
+
+def _note(place: StoredPlace, column: StoredColumn, tier: LowerTier, context: Context) -> None:
     size = column.value.nbytes
-    context.lifted.append(LiftedColumn(place.table.name, place.source, "store", size))
+    context.lifted.append(LiftedColumn(place.table.name, place.source, tier, size))
 
 
 def _chosen(
-    cache: ColumnCache,
-    place: StoredPlace,
-    column: StoredColumn,
-    selection: tuple[RowGroups, ...] | None,
+    found: _Found, selection: tuple[RowGroups, ...] | None
 ) -> tuple[StoredPlace, StoredColumn]:
-    """Return a column of a place, or for a chunk its rows alone."""
-    if cache.is_lasting or selection is None or place.rows == selection:
+    """Return a column of its place, or of these row groups alone."""
+    place, column = found.place, found.column
+    if selection is None or place.rows == selection:
         return place, column
     ranges = list(row_ranges(place.table, selection))
     value = column.value
@@ -216,7 +260,8 @@ def _upload(
     cache: ColumnCache, place: StoredPlace, column: StoredColumn, device: str, uploaded: Uploaded
 ) -> bool:
     """Put a column into a device's cache as the device has it; False where that would not."""
-    on_device = uploaded(column, place)
+    fits = column.value.nbytes <= cache.limit(device)
+    on_device = uploaded(column, place) if fits else None
     if on_device is None:
         return False
     if isinstance(column.value, EncodedColumn):
@@ -228,14 +273,25 @@ def _upload(
     return True
 
 
+def keep_in_memory(cache: ColumnCache, place: StoredPlace, column: StoredColumn) -> bool:
+    """Keep a column in the host's memory; False where there is no room."""
+    return _put_on_host(cache, place, column, column.value.nbytes, "memory")
+
+
 def _map(cache: ColumnCache, place: StoredPlace, column: StoredColumn) -> None:
-    """Put a column over a mapped file into the CPU's cache."""
-    if isinstance(column.value, EncodedColumn):
-        cache.put_mapped(_encoded_key(place, "cpu"), column.value)
-        return
+    """Put a column over a mapped file into the CPU's cache; it takes no memory that could be given back."""
+    _put_on_host(cache, place, column, 0, "store")
+
+
+def _put_on_host(
+    cache: ColumnCache, place: StoredPlace, column: StoredColumn, nbytes: int, tier: Tier
+) -> bool:
+    is_encoded = isinstance(column.value, EncodedColumn)
     if column.refused:
-        cache.put(_encoded_key(place, "cpu"), NO_ENCODING, 0)
-    cache.put_mapped(_plain_key(place, "cpu"), column.value)
+        cache.put(_encoded_key(place, HOST), NO_ENCODING, 0)
+    key = _encoded_key(place, HOST) if is_encoded else _plain_key(place, HOST)
+    cache.put(key, column.value, nbytes, tier)
+    return cache.holds(key)
 
 
 def _encoded_key(place: StoredPlace, device: str) -> CacheKey:

@@ -275,7 +275,7 @@ class Context:
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
     what makes the receipt of what a pipeline did, should anybody ask; it keeps no table.  `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
     operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.
-    `lifted` are the columns that were brought into the cache where there is a column store, `unlifted` why it did not have one, by table and column.  `fuse`,
+    `lifted` are the columns that were brought into the cache from tiers below, where there are some, `unlifted` why the column store did not have one, by table and column.  `fuse`,
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.

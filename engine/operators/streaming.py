@@ -136,9 +136,9 @@ def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
 def _chunks_left(
     steps: PipelineSteps, context: Context, backend: PipelineBackend[T, K]
 ) -> Chunks | None:
-    """Return the chunks that are left when columns that do not fit have gone to the column store, where there is one: mapped they take no room."""
+    """Return the chunks that are left when columns that do not fit have gone to a tier below whole, where there is one: mapped on a CPU they take no room."""
     chunks = chunks_of(steps, context)
-    if chunks is None or context.cache.store is None:
+    if chunks is None:
         return chunks
     assert isinstance(steps.source, p.ParquetScan)
     backend.store_columns(steps.source, context)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..errors import ExecutionError, FuselineError
 from ..observe.profile import NodeProfile, PlanOrigin, Profile
 from ..observe.roofline import remembered
+from ..operators.column_tiers import LiftedColumn
 from ..operators.context import Context, PipelineReceipt
 from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
@@ -158,8 +159,15 @@ def profile(run: Run, seconds: float) -> Profile:
         timed=run.options.timed,
         bandwidth=_bandwidths(nodes(), run) if run.options.timed else {},
         spilled=dict(context.spilled),
-        lifted=None if context.cache.store is None else tuple(context.lifted),
+        lifted=_lifted(context),
     )
+
+
+def _lifted(context: Context) -> tuple[LiftedColumn, ...] | None:
+    """Return what came from tiers below; None where there are but files below the cache, or nothing is below a GPU's yet."""
+    if context.cache.store is None and all(each.tier == "Parquet" for each in context.lifted):
+        return None
+    return tuple(context.lifted)
 
 
 def explain(error: Exception, node: Physical, run: Run) -> None:

@@ -47,7 +47,7 @@ def run(
     **settings: object,
 ) -> tuple[list[Any], dict[str, int]]:
     """Return what a new connection answers, and the bytes that it took from each tier."""
-    lifted = {"store": 0, "Parquet": 0}
+    lifted = {"host": 0, "store": 0, "Parquet": 0}
     settings = {"fuse": "always", **settings}
     with fuseline.connect(device, column_store=store, **settings) as connection:
         connection.read_parquet(str(source), "t")
@@ -79,7 +79,8 @@ def test_damaged_files_are_read_from_parquet(source: Path, tmp_path: Path) -> No
 
 
 def test_what_leaves_the_device_comes_back_from_the_store(source: Path, tmp_path: Path) -> None:
-    with fuseline.connect("gpu", column_store=tmp_path / "columns", fuse="always") as connection:
+    settings = {"column_store": tmp_path / "columns", "fuse": "always", "host_cache_limit": 0}
+    with fuseline.connect("gpu", **settings) as connection:
         connection.read_parquet(str(source), "t")
         expected = connection.sql(QUERIES[0]).fetchall()
         assert connection.cache.store is not None

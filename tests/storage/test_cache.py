@@ -1,7 +1,9 @@
 import threading
 from weakref import ref
 
-from fuseline.storage.columns.cache import NO_ENCODING, CacheKey, ColumnCache
+import pytest
+
+from fuseline.storage.columns.cache import NO_ENCODING, CacheKey, ColumnCache, encoded_key
 
 
 def key(column, device="cpu", source="file"):
@@ -153,3 +155,65 @@ def test_another_value_is_not_the_one_that_was_there() -> None:
     assert cache.still_there("cpu", [gone]) is None
     cache.put(key("a"), Value(), 40)
     assert cache.still_there("cpu", [known]) is None
+
+
+def moved_down(key: CacheKey, value: object, is_refused: bool) -> tuple[object, int] | None:
+    return (
+        None if value == "kept nowhere" else (f"{value} on the host{' as it is' * is_refused}", 30)
+    )
+
+
+def below(cache: ColumnCache) -> dict[str, object]:
+    return {c.column: c.value for c in cache.stats() if c.device == "cpu"}
+
+
+def test_what_leaves_a_device_goes_to_the_host():
+    cache = ColumnCache({"gpu": 100, "cpu": 70}, to_host=moved_down)
+    for name in "abc":
+        cache.put(CacheKey("t", None, name, "gpu"), name, 40)
+    assert below(cache) == {"a": "a on the host"}
+    cache.release("gpu", 1000)
+    assert below(cache) == {"b": "b on the host", "c": "c on the host"}  # which has its own limit
+    assert (cache.used("gpu"), cache.used("cpu")) == (0, 60)
+    cache.release("cpu", 1000)
+    assert below(cache) == {}
+
+
+def test_what_is_on_the_host_is_copied_once():
+    cache, copied = ColumnCache({"gpu": 50, "cpu": 100}), []
+    cache.to_host = lambda key, value, _: copied.append(key.column) or (value, 30)
+    for _ in range(3):
+        for name in "ab":
+            cache.put(CacheKey("t", None, name, "gpu"), name, 40)
+    assert copied == ["a", "b"]
+    cache.put_mapped(CacheKey("t", None, "c", "cpu"), "mapped")
+    cache.put(CacheKey("t", None, "c", "gpu"), "c", 40)
+    cache.release_others("gpu", set())
+    assert copied == ["a", "b", "c"]  # of a mapped file's pages the device has to wait
+    assert below(cache)["c"] == "c"
+
+
+@pytest.mark.parametrize("limit", [0, 39])
+def test_what_the_host_has_no_room_for_is_not_copied(limit):
+    cache = ColumnCache({"gpu": 50, "cpu": limit}, to_host=moved_down)
+    for name in "ab":
+        cache.put(CacheKey("t", None, name, "gpu"), name, 40)
+    assert below(cache) == {}
+
+
+def test_a_column_without_encoding_is_known_as_such_on_the_host():
+    cache = ColumnCache({"gpu": 50, "cpu": 100}, to_host=moved_down)
+    cache.put(encoded_key("t", None, "a", "gpu"), NO_ENCODING, 0)
+    for name in ("a", "b"):
+        cache.put(CacheKey("t", None, name, "gpu"), name, 40)
+    cache.set_limits({"gpu": 0, "cpu": 100})
+    assert below(cache) == {"a": "a on the host as it is", "b": "b on the host"}
+    assert cache.peek(encoded_key("t", None, "a", "cpu")) is NO_ENCODING
+    assert cache.peek(encoded_key("t", None, "b", "cpu")) is None
+
+
+def test_some_values_are_kept_nowhere():
+    cache = ColumnCache({"gpu": 50, "cpu": 100}, to_host=moved_down)
+    cache.put(CacheKey("t", None, "a", "gpu"), "kept nowhere", 40)
+    cache.set_limits(0)
+    assert cache.stats() == []

@@ -40,10 +40,9 @@ from .rows import (
     values_scan,
 )
 from .scan.encoded import encode_columns as load_columns
-from .scan.encoded import lift_columns
+from .scan.encoded import lift_columns, store_columns
 from .scan.scan import memory_scan, parquet_scan
 from .scan.scan_batches import batches
-from .scan.whole_columns import store_columns
 from .set_operations import hash_set_operation
 from .sort.sort import sort_rows, top_k
 from .table import STRING_LIMIT, Table, settled, to_logical, to_physical

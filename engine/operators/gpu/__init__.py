@@ -50,6 +50,7 @@ __all__ = [
     "settled",
     "synchronize",
     "to_arrow",
+    "to_host_tier",
     "unparted",
     "unsupported",
     "wait_for",
@@ -75,9 +76,10 @@ if find_spec("pylibcudf") is not None:
         range_scan,
         values_scan,
     )
+    from .scan.host_tier import store_columns
     from .scan.load import load_columns
     from .scan.scan import memory_scan, parquet_scan
-    from .scan.stored_columns import lift_ahead
+    from .scan.stored_columns import lift_ahead, to_host_tier
     from .set_operations import hash_set_operation
     from .sort.sort import sort_rows, top_k
     from .support import unsupported
@@ -107,5 +109,11 @@ if find_spec("pylibcudf") is not None:
     }
     # Which runs the bodies that no kernel holds by these operators
     OPERATORS[p.Pipeline] = pipelines(
-        Operators(OPERATORS, num_bytes), Attempt, lift_ahead, is_out_of_memory, settled, on_device
+        Operators(OPERATORS, num_bytes),
+        Attempt,
+        lift_ahead,
+        is_out_of_memory,
+        settled,
+        on_device,
+        store_columns,
     )

@@ -1,4 +1,5 @@
-"""A column put together of parts of its rows that are encoded one after the other: they lie in files, so that memory has one part at a time.
+"""A column put together of parts of its rows that are encoded one after the other: they lie in files, so that memory has one part at a time,
+or in memory of the host for the sake of a device, which has less.
 
 Each part has the narrowest form of its own rows.  The form of all follows from theirs: the least and the greatest value, the common step,
 the values of all dictionaries; codes are then written anew, a block at a time.  Text that has no codes in some part is text in all.
@@ -31,6 +32,7 @@ from ..columns.encodings import (
     bits_of,
     code_width,
     codes_of,
+    each_block,
     narrow_for,
     useful_step,
 )
@@ -39,19 +41,21 @@ from .column_file import StoredColumn
 BUFFER_BYTES = 1 << 20
 MOST_TEXT = (1 << 31) - 1  # bytes, as far as offsets of 32 bits reach
 Convert = Callable[[Array], Array]
+Allocate = Callable[[int], Array]  # bytes of memory
 
 
 class ColumnParts:
     """The parts of a column so far: files that are open within a `with`; what was made of them stays mapped.
 
+    With a function in the place of a folder they lie in memory, and what is made of them in that which it gives for so many bytes.
     All methods raise `OSError`.
     """
 
-    def __init__(self, folder: Path, data_type: DataType) -> None:
-        self._folder, self._type = folder, data_type
+    def __init__(self, place: Path | Allocate, data_type: DataType) -> None:
+        self._place, self._type = place, data_type
         self._parts: list[EncodedColumn] = []
         self._open = ExitStack()
-        self._codes = _File(folder, self._open)
+        self._codes = _File(place, self._open) if isinstance(place, Path) else None
         self._texts: _TextParts | None = None
 
     def __enter__(self) -> ColumnParts:
@@ -60,16 +64,19 @@ class ColumnParts:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def add(self, array: pa.Array, threads: int) -> bool:
+    def add(self, rows: pa.Array | EncodedColumn, threads: int) -> bool:
         """Append rows; False where nothing can be made of all of them together: neither text nor what has codes."""
-        encoded = None if self._texts is not None else encode(array, self._type, threads)
-        if encoded is not None:
-            self._codes.write(encoded.codes)
-            self._parts.append(replace(encoded, codes=None))
-            return True
+        if self._texts is None:
+            encoded = rows if isinstance(rows, EncodedColumn) else encode(rows, self._type, threads)
+            if encoded is not None:
+                if self._codes is not None:
+                    self._codes.write(encoded.codes)
+                    encoded = replace(encoded, codes=None)
+                self._parts.append(encoded)
+                return True
         if self._type.kind is not Kind.VARCHAR:
             return False
-        return self._as_texts().add(array)
+        return self._as_texts().add(_texts_of(rows))
 
     def whole(self, threads: int) -> StoredColumn | None:
         """Return the column of all rows, over files that have no name; None where nothing can be made of them together."""
@@ -105,14 +112,16 @@ class ColumnParts:
     def _as_texts(self) -> _TextParts:
         """Have all rows as text from now on."""
         if self._texts is None:
-            self._texts = _TextParts(self._folder, self._open)
+            self._texts = _TextParts(self._place, self._open)
             for part in self._stored():
-                decoded = part.encoding.decode(codes_of(part), pa.string())
-                self._texts.add(decoded)
+                self._texts.add(_texts_of(part))
         return self._texts
 
     def _stored(self) -> Iterator[EncodedColumn]:
         """Yield the parts with their codes."""
+        if self._codes is None:
+            yield from self._parts
+            return
         data, start = self._codes.buffer(), 0
         for part in self._parts:
             codes = np.frombuffer(data, part.encoding.code_type, part.rows, start)
@@ -121,17 +130,10 @@ class ColumnParts:
 
     def _made(self, form: EncodedColumn, threads: int) -> StoredColumn:
         """Return all rows in one form, that of `form`."""
-        codes = _File(self._folder, self._open)
-        for part in self._stored():
-            convert = _conversion(part, form)
-            for start in range(0, part.rows, BLOCK):
-                block = convert(part.codes[start : start + BLOCK])
-                if part.validity is not None:  # the code of a NULL is 0
-                    bits = part.validity[start // 8 : (start + len(block) + 7) // 8]
-                    block = np.where(bits_of(bits, 0, len(block)), block, 0)
-                codes.write(block.astype(form.encoding.code_type, copy=False))
+        in_file = isinstance(self._place, Path)
+        data = self._codes_in_file(form) if in_file else self._codes_in_memory(form, threads)
         nulls = sum(part.nulls for part in self._parts)
-        rows, data = self._rows, codes.buffer()
+        rows = self._rows
         column = replace(
             form,
             rows=rows,
@@ -140,6 +142,35 @@ class ColumnParts:
             nulls=nulls,
         )
         return StoredColumn(with_order(column, threads))
+
+    def _codes_in_file(self, form: EncodedColumn) -> pa.Buffer:
+        assert isinstance(self._place, Path)
+        codes = _File(self._place, self._open)
+        for part in self._stored():
+            convert = _conversion(part, form)
+            for start in range(0, part.rows, BLOCK):
+                block = _converted(part, convert, slice(start, min(start + BLOCK, part.rows)))
+                codes.write(block.astype(form.encoding.code_type, copy=False))
+        return codes.buffer()
+
+    def _codes_in_memory(self, form: EncodedColumn, threads: int) -> Array:
+        assert not isinstance(self._place, Path)
+        data = self._place(self._rows * form.encoding.width)
+        codes, first = data.view(form.encoding.code_type), 0
+        for part in self._stored():
+            own, convert = codes[first : first + part.rows], _conversion(part, form)
+
+            def write(
+                rows: slice,
+                part: EncodedColumn = part,
+                convert: Convert = convert,
+                own: Array = own,
+            ) -> None:
+                own[rows] = _converted(part, convert, rows)
+
+            each_block(part.rows, threads, write)
+            first += part.rows
+        return data
 
 
 class _File:
@@ -161,18 +192,38 @@ class _File:
         return pa.py_buffer(mmap.mmap(self._file.fileno(), self.size, prot=mmap.PROT_READ))
 
 
+class _Pieces:
+    """Bytes that are written behind one another in memory, where they lie together in the end."""
+
+    def __init__(self, allocate: Allocate) -> None:
+        self._allocate = allocate
+        self._pieces: list[Array] = []
+        self.size = 0
+
+    def write(self, values: Array) -> None:
+        self._pieces.append(np.ascontiguousarray(values).view(np.uint8))
+        self.size += values.nbytes
+
+    def buffer(self) -> pa.Buffer:
+        data = self._allocate(self.size)
+        np.concatenate([data[:0], *self._pieces], out=data)
+        self._pieces.clear()
+        return pa.py_buffer(data)
+
+
 class _TextParts:
     """Texts behind one another; `is_full` once there are too many."""
 
-    def __init__(self, folder: Path, open_files: ExitStack) -> None:
-        self._ends, self._data = _File(folder, open_files), _File(folder, open_files)
+    def __init__(self, place: Path | Allocate, open_files: ExitStack) -> None:
+        self._ends, self._data = (
+            _File(place, open_files) if isinstance(place, Path) else _Pieces(place)
+            for _ in range(2)
+        )
         self._ends.write(np.zeros(1, np.int32))
         self._valid: list[pa.Array] = []
         self.is_full = False
 
     def add(self, array: pa.Array) -> bool:
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
         wide = np.int64 if pa.types.is_large_string(array.type) else np.int32
         _, offsets, data = array.buffers()
         if len(array):
@@ -193,6 +244,21 @@ class _TextParts:
         return pa.Array.from_buffers(pa.string(), len(valid), buffers, nulls)
 
 
+def _texts_of(rows: pa.Array | EncodedColumn) -> pa.Array:
+    if isinstance(rows, EncodedColumn):
+        rows = rows.encoding.decode(codes_of(rows), pa.string())
+    return rows.dictionary_decode() if pa.types.is_dictionary(rows.type) else rows
+
+
+def _converted(part: EncodedColumn, convert: Convert, rows: slice) -> Array:
+    """Return codes of some rows of a part, from a multiple of 8 on, in the form of all; that of a NULL is 0."""
+    block = convert(part.codes[rows])
+    if part.validity is None:
+        return block
+    bits = part.validity[rows.start // 8 : (rows.stop + 7) // 8]
+    return np.where(bits_of(bits, 0, len(block)), block, 0)
+
+
 def _conversion(part: EncodedColumn, form: EncodedColumn) -> Convert:
     """Return what makes codes of a part to codes of a form."""
     own, target = part.encoding, form.encoding
@@ -203,7 +269,7 @@ def _conversion(part: EncodedColumn, form: EncodedColumn) -> Convert:
         places = pc.index_in(own.values, target.values)
         table = np.asarray(places).astype(target.code_type)
         return lambda codes: np.take(table, codes)
-    if not isinstance(target, Narrow) or part.low is None:
+    if not isinstance(target, Narrow) or part.low is None or own == target:
         return lambda codes: codes
     base = target.base if target.width < 8 else 0
     if part.low == part.high:  # whose step says nothing

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
@@ -54,6 +55,9 @@ def encoded_key(source: Hashable, rows: Hashable, column: str, device: str) -> C
 
 # Where a cached column lies: in memory of the process, or in a mapped file, whose pages are the system's to drop
 Tier = OneOf["memory", "store"]
+HOST = "cpu"  # the device whose memory is the tier below that of others
+# Copies a value of a device to the host, with its bytes there; None for one that the host does not keep.  True: it has no encoding
+ToHost = Callable[["CacheKey", object, bool], "tuple[object, int] | None"]
 
 
 class CachedColumn(NamedTuple):
@@ -82,20 +86,29 @@ class _Entry:
     hits: int = 0
 
 
+_Gone = list["tuple[CacheKey, _Entry | None]"]
+
+
 class ColumnCache:
     """Values by `CacheKey`, thread-safe, least recently used out first.
 
     `limits` gives bytes for each device; one number holds for every device.  A value larger than the limit of its device
     is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.  `store` has columns
-    on disk, for who looks for one that is not here.
+    on disk, for who looks for one that is not here.  With `to_host` what leaves a device goes to the host's memory, within its limit.
     """
 
     is_lasting = True  # for later queries
     is_stored = True  # what scans read goes to the store, too
 
-    def __init__(self, limits: int | Mapping[str, int], store: ColumnStore | None = None) -> None:
+    def __init__(
+        self,
+        limits: int | Mapping[str, int],
+        store: ColumnStore | None = None,
+        to_host: ToHost | None = None,
+    ) -> None:
         self._limits = limits
-        self.store = store
+        self.store, self.to_host = store, to_host
+        self.left: set[CacheKey] = set()  # columns of which the host's memory cannot keep all rows
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
         self._used: dict[str, int] = {}
         self._lock = new_lock()
@@ -141,6 +154,13 @@ class ColumnCache:
             entry = entries.get(key) if entries else None
             return None if entry is None else entry.value
 
+    def lies_in_memory(self, key: CacheKey) -> bool:
+        """Whether the value is there and not a mapped file's."""
+        with self._lock:
+            entries = self._entries.get(key.device)
+            entry = entries.get(key) if entries else None
+            return entry is not None and entry.tier == "memory"
+
     def put_mapped(self, key: CacheKey, value: object) -> None:
         """Keep a value over a mapped file, which takes no memory that could be given back."""
         self.put(key, value, 0, "store")
@@ -154,9 +174,10 @@ class ColumnCache:
             limit = self.limit(device)
             if nbytes > limit or key.source is None:
                 return
-            self._shrink(device, limit - nbytes)
+            gone = self._shrink(device, limit - nbytes)
             entries[key] = _Entry(value, nbytes, tier)
             self._used[device] = self._used.get(device, 0) + nbytes
+        self._move_down(gone)
 
     def drop(self, source: Hashable) -> None:
         """Forget all columns of a file or table version, and of parts of it."""
@@ -169,23 +190,27 @@ class ColumnCache:
         """Change the limits and evict what is over them."""
         with self._lock:
             self._limits = limits
-            for device in self._entries:
-                self._shrink(device, self.limit(device))
+            gone = [e for device in self._entries for e in self._shrink(device, self.limit(device))]
+        self._move_down(gone)
 
     def release(self, device: str, nbytes: int) -> int:
         """Evict about `nbytes` from a device that runs out of memory; return how many bytes went."""
         with self._lock:
             before = self._used.get(device, 0)
-            self._shrink(device, max(0, before - nbytes))
-            return before - self._used.get(device, 0)
+            gone = self._shrink(device, max(0, before - nbytes))
+            freed = before - self._used.get(device, 0)
+        self._move_down(gone)
+        return freed
 
     def release_others(self, device: str, wanted: Container[CacheKey]) -> int:
         """Evict all but these from a device that runs out of memory; return how many bytes went."""
         with self._lock:
             before = self._used.get(device, 0)
-            for key in [key for key in self._entries.get(device, ()) if key not in wanted]:
-                self._remove(device, key)
-            return before - self._used.get(device, 0)
+            others = [key for key in self._entries.get(device, ()) if key not in wanted]
+            gone = [(key, self._remove(device, key)) for key in others]
+            freed = before - self._used.get(device, 0)
+        self._move_down(gone)
+        return freed
 
     def clear(self) -> None:
         with self._lock:
@@ -226,15 +251,37 @@ class ColumnCache:
                 if entry.value is not NO_ENCODING
             ]
 
-    def _remove(self, device: str, key: CacheKey) -> None:
+    def _remove(self, device: str, key: CacheKey) -> _Entry | None:
         entry = self._entries[device].pop(key, None)
         if entry is not None:
             self._used[device] -= entry.bytes
+        return entry
 
-    def _shrink(self, device: str, target: int) -> None:
-        entries = self._entries.get(device)
-        while entries and self._used.get(device, 0) > target:
-            self._remove(device, next(iter(entries)))
+    def _shrink(self, device: str, target: int) -> _Gone:
+        """Evict what was read longest ago of all that takes memory, and return it."""
+        gone: _Gone = []
+        entries = self._entries.get(device, OrderedDict())
+        while self._used.get(device, 0) > target:
+            key = next(key for key, entry in entries.items() if entry.bytes)
+            gone.append((key, self._remove(device, key)))
+        return gone
+
+    def _move_down(self, gone: _Gone) -> None:
+        """Keep on the host what has left a device, but what is there; called without the lock, since copies take their time."""
+        while gone:
+            key, entry = gone.pop(0)  # with the last reference, since the device is short of memory
+            if self.to_host is None or key.device == HOST or entry is None or not entry.bytes:
+                continue
+            below = key._replace(device=HOST)
+            if entry.bytes > self.limit(HOST) or self.lies_in_memory(below):
+                continue
+            mark = encoded_key(*key)
+            is_refused = self.peek(mark) is NO_ENCODING
+            made = self.to_host(key, entry.value, is_refused)
+            if made is not None:
+                if is_refused:
+                    self.put(mark._replace(device=HOST), NO_ENCODING, 0)
+                self.put(below, *made)
 
 
 class ChunkCache(ColumnCache):
@@ -242,9 +289,9 @@ class ChunkCache(ColumnCache):
 
     is_lasting = False
 
-    def __init__(self, others: ColumnCache) -> None:
+    def __init__(self, others: ColumnCache, is_stored: bool = True) -> None:
         super().__init__(1 << 62, others.store)
-        self._others = others
+        self._others, self.is_stored = others, is_stored
 
     @property
     def lasting(self) -> ColumnCache:

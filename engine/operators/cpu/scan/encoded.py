@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from ....codegen.typed_values import unnumbered
 from ....plan import physical as p
 from ....plan.expr import Column
+from ....storage.column_store.column_store import place_of
 from ....storage.columns.cache import (
     NO_ENCODING,
     TableScan,
@@ -37,6 +38,7 @@ from ....storage.columns.encodings import EncodedColumn
 from ...column_tiers import keep, lift
 from ...context import Context
 from ...streaming import column_shares
+from ...whole_columns import missing_columns, store_whole
 from ..memory.ask_memory import askable_shares
 from ..sort.keys import is_plain_string
 from ..sort.text_order import numbered, sorted_rows
@@ -130,6 +132,22 @@ def encoded_scan(scan: TableScan, wanted: Collection[Column], context: Context) 
 def lift_columns(scan: TableScan, context: Context) -> None:
     """Bring those columns of a scan that the cache lacks into it from the column store."""
     lift(scan, scan.sources, DEVICE, context)
+
+
+def store_columns(scan: p.ParquetScan, context: Context) -> None:
+    """Write the columns of a scan that are not in the store; those for which there is no room stay where they are."""
+    store = context.cache.store
+    if store is None:
+        return
+    for column, source in missing_columns(scan, context):
+        if place_of(scan.table, None, source) is None:
+            continue
+        try:
+            goes_on = store_whole(scan, [(column, source)], store, read_columns, context)
+        except MemoryError:  # the run itself has smaller chunks, or says what is wrong
+            return
+        if not goes_on:
+            return
 
 
 def encode_columns(scan: TableScan, context: Context) -> None:

@@ -50,6 +50,17 @@ class Lease:
             # Nothing is to be done at exit, when the driver may be gone already
             weakref.finalize(self, pool.give, block).atexit = False
 
+    @property
+    def __array_interface__(self) -> dict[str, object]:
+        """The block as NumPy takes it; arrays of it keep the lease."""
+        block = self.block
+        return {
+            "data": (block.address, False),
+            "shape": (block.size,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
     def buffer(self) -> pa.Buffer:
         """Return the block as a buffer, which keeps the lease."""
         return pa.foreign_buffer(self.block.address, self.block.size, self)

@@ -1,32 +1,42 @@
-"""Columns of the column store on the device: the files are those of the host, whose encodings have the same layout."""
+"""Columns of tiers below on the device, and those that go there: memory of the host and files have the device's encodings, in the same layout."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
+from ....errors import ExecutionError
 from ....plan import physical as p
-from ....plan.types import Kind
+from ....plan.types import DataType, Kind
 from ....storage.column_store.column_file import StoredColumn
 from ....storage.column_store.column_store import StoredPlace
-from ....storage.columns.cache import TableScan
-from ....storage.columns.device_decode import codes_of as device_codes_of
-from ....storage.columns.device_encode import MOST_STRINGS, aligned, codes_at
+from ....storage.columns.cache import HOST, CacheKey, TableScan, whole
+from ....storage.columns.device_encode import MOST_STRINGS, codes_at
 from ....storage.columns.encode import largest_dictionary
-from ....storage.columns.encodings import EncodedColumn, bits_of, codes_of, values_of
+from ....storage.columns.encodings import EncodedColumn, bits_of
+from ....storage.file_identity import SourceIdentity
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
+from ..columns import INT32, TEXT
 from ..memory.device import is_out_of_memory, on_device, synchronize, take_device
+from ..memory.link import Uploads, downloaded
 from ..table import to_device
 
 
 def lift_columns(scan: TableScan, context: Context) -> None:
-    """Bring those columns of a scan that the cache lacks into it from the column store."""
-    if context.cache.store is not None:
-        lift(scan, scan.sources, "gpu", context, _uploaded)
+    """Bring those columns of a scan that the cache lacks into it from memory of the host, or from the column store.
+
+    Those of a chunk are copied beside the kernels of the one before; others are there for kernels that are launched from now on.
+    """
+    cache = context.cache
+    if cache.store is None and not cache.lasting.used(HOST):
+        return
+    with Uploads(in_order=cache.is_lasting) as uploads:
+        lift(scan, scan.sources, "gpu", context, partial(_uploaded, uploads, cache.is_lasting))
 
 
 def lift_ahead(scan: p.ParquetScan, context: Context) -> None:
@@ -48,37 +58,88 @@ def keep_column(
         keep_of_device(scan, source, column, context, _downloaded)
 
 
-def _uploaded(column: StoredColumn, place: StoredPlace) -> tuple[object, int] | None:
-    """Return a column on the device and its bytes; None for what is read from Parquet: a dictionary that the device would not make, and where there is no room."""
+def to_host_tier(key: CacheKey, value: object, is_refused: bool) -> tuple[object, int] | None:
+    """Copy a column of files that leaves the device; None for one that is decoded from others, or for which the host has no memory.
+
+    Tables in memory are on the host already.
+    """
+    if not isinstance(whole(key.source), SourceIdentity):
+        return None
+    take_device()
+    try:
+        made = on_host(value) if isinstance(value, EncodedColumn) or is_refused else None
+    except (MemoryError, ExecutionError):
+        return None
+    return None if made is None else (made, made.nbytes)
+
+
+def on_host(value: object) -> EncodedColumn | pa.Array | None:
+    """Return a column that kernels or operators read as the host has it, or text as it is; None for any other."""
+    if isinstance(value, EncodedColumn):
+        return downloaded(value)
+    if not isinstance(value, plc.Column) or value.type().id() != plc.TypeId.STRING:
+        return None
+    texts = value.to_arrow()
+    return texts if pa.types.is_string(texts.type) else None
+
+
+def _uploaded(
+    uploads: Uploads, may_lack: bool, column: StoredColumn, place: StoredPlace
+) -> tuple[object, int] | None:
+    """Return a column on the device and its bytes; None for what is read from Parquet: a dictionary that the device would not make, and where there is no room.
+
+    Without room for a chunk that is an error, which has smaller ones come.
+    """
     value = column.value
     try:
         if isinstance(value, EncodedColumn):
-            made = _encoded_on_device(value)
+            made = _encoded_on_device(value, place, uploads)
             return None if made is None else (made, made.nbytes)
         data_type = place.table.types[place.source]
         if not column.refused or data_type.kind is not Kind.VARCHAR or not len(value):
             return None
         if pa.types.is_dictionary(value.type):
             return None
-        texts = to_device(value, data_type)
+        texts = _texts_on_device(value, data_type, uploads)
         return texts, texts.device_buffer_size()
     except Exception as error:
-        if is_out_of_memory(error):
+        if may_lack and is_out_of_memory(error):
             return None
         raise
 
 
-def _encoded_on_device(column: EncodedColumn) -> EncodedColumn | None:
+def _encoded_on_device(
+    column: EncodedColumn, place: StoredPlace, uploads: Uploads
+) -> EncodedColumn | None:
     encoding = column.encoding
     values = encoding.values
     if not column.rows:
         return None
-    if values is not None and not _makes(values, column.rows):
+    if values is not None and not _makes(values, place.table.num_rows):
         return None
-    whole = aligned(plc.Column.from_arrow(codes_of(column)))
-    codes = codes_at(whole.data(), encoding, column.rows)
-    bitmap = whole.null_mask() if column.nulls else None
+    codes = codes_at(uploads.add(column.codes), encoding, column.rows)
+    bitmap = uploads.add(column.validity) if column.nulls else None
     return replace(column, codes=codes, validity=bitmap)
+
+
+def _texts_on_device(array: pa.Array, data_type: DataType, uploads: Uploads) -> plc.Column:
+    rows = len(array)
+    bitmap, ends, characters = array.buffers()
+    if not pa.types.is_string(array.type) or characters is None:
+        return to_device(array, data_type)
+    offsets = np.frombuffer(ends, np.int32)[array.offset : array.offset + rows + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    if first == last:
+        return to_device(array, data_type)
+    if first:
+        offsets = offsets - np.int32(first)
+    starts = plc.Column(INT32, rows + 1, uploads.add(offsets), None, 0, 0, [])
+    mask = None
+    if array.null_count:
+        valid = bits_of(bitmap, array.offset, rows)
+        mask = uploads.add(np.packbits(valid, bitorder="little"))
+    data = uploads.add(np.frombuffer(characters, np.uint8)[first:last])
+    return plc.Column(TEXT, rows, data, mask, array.null_count, 0, [starts])
 
 
 def _makes(values: pa.Array, rows: int) -> bool:
@@ -90,11 +151,4 @@ def _makes(values: pa.Array, rows: int) -> bool:
 def _downloaded(column: EncodedColumn) -> EncodedColumn:
     """Return a column of the device on the host, in the writer's thread."""
     take_device()
-    array = device_codes_of(column).to_arrow()
-    codes = values_of(array, column.encoding.code_type)
-    if not column.nulls:
-        return replace(column, codes=codes, validity=None)
-    valid = bits_of(array.buffers()[0], array.offset, len(array))
-    packed = np.packbits(valid, bitorder="little")
-    # The code of a NULL is 0 on the host
-    return replace(column, codes=np.where(valid, codes, codes.dtype.type(0)), validity=packed)
+    return downloaded(column)
