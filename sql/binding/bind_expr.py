@@ -66,7 +66,7 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
         use(node.this)
         return ColumnRef(column, span_of(node))
     try:
-        return scope.resolve(node.parts)
+        return (node.meta.get("scope") or scope).resolve(node.parts)
     except UnknownName:
         told = _told(node, scope)
         if told is None:

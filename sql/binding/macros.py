@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ViewText
@@ -40,19 +42,53 @@ def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:
     mark(tree.root, view)
     body = tree.root if macro.is_table else tree.root.expressions[0].pop()
     holder = exp.Paren(this=body)
+    tables = {node.alias_or_name.lower() for node in body.find_all(exp.Table, exp.Subquery)}
     for part in list(holder.find_all(exp.Column)):
-        if len(part.parts) == 1 and part.name.lower() in given:
-            value = given[part.name.lower()].copy()
-            for inner in value.walk():
-                inner.meta.pop("used", None)
-            written = part.meta.get("written")
-            part.replace(value)
-            if written is not None:
-                value.meta["written"] = written
+        name, fields = part.parts[0].name.lower(), part.parts[1:]
+        is_other = name not in given or (fields and name in tables) or _is_of_lambda(part, name)
+        if is_other or isinstance(part.this, exp.Star):
+            continue
+        value = _named_here(given[name].copy(), scope)
+        if fields:
+            value = reduce(_field, fields, exp.Paren(this=value))
+        written = part.meta.get("written")
+        part.replace(value)
+        if written is not None:
+            value.meta["written"] = written
     root: exp.Expr = holder.this
     root.pop()
     scope.session.trees.append(tree_of(root))
     return root
+
+
+def _field(struct: exp.Expr, name: exp.Expr) -> exp.Expr:
+    return exp.Dot(this=struct, expression=name)
+
+
+def _is_of_lambda(node: exp.Expr, name: str) -> bool:
+    """Whether a name in a macro's text is a parameter of a lambda or list comprehension around it."""
+    inside, around = node, node.parent
+    while around is not None:
+        own: list[exp.Expr] = []
+        if isinstance(around, exp.Lambda):
+            own = around.expressions
+        elif isinstance(around, exp.Comprehension) and inside.arg_key != "iterator":
+            own = [around.expression, *filter(None, [around.args.get("position")])]
+        if name in (parameter.name.lower() for parameter in own):
+            return True
+        inside, around = around, around.parent
+    return False
+
+
+def _named_here(argument: exp.Expr, scope: Scope) -> exp.Expr:
+    """Have the names and subqueries of an argument stand for what they do in the scope of its call, wherever in the macro's text it is."""
+    for inner in argument.walk(prune=lambda node: isinstance(node, exp.Query)):
+        name = inner.parts[0].name.lower() if isinstance(inner, exp.Column) else ""
+        if isinstance(inner, exp.Query) or (name and not _is_of_lambda(inner, name)):
+            inner.meta.setdefault("scope", scope)
+    for inner in argument.walk():
+        inner.meta.pop("used", None)
+    return argument
 
 
 def _chosen(macro: Macro, node: exp.Expr, scope: Scope) -> tuple[Macro, dict[str, exp.Expr]]:

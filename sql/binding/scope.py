@@ -82,10 +82,7 @@ class Source:
 
 @dataclass
 class Session:
-    """What is the same in all scopes of one statement.
-
-    `bind_query` and `bind_expression` are here since the modules that define them need `Scope` themselves.
-    """
+    """What is the same in all scopes of one statement; modules that define `bind_query` and `bind_expression` need `Scope` themselves."""
 
     catalog: Catalog
     parameters: Parameters
@@ -182,18 +179,21 @@ class Scope:
         return self.session.parameters
 
     def changed(self, **fields: object) -> Scope:
-        """Return a copy with other fields, for a quarter of what `dataclasses.replace` takes: a query needs dozens."""
+        """Return a copy with other fields, for a quarter of what `replace` takes: a query needs dozens."""
         copy = object.__new__(Scope)
         copy.__dict__.update(self.__dict__, **fields)
         return copy
+
+    def __deepcopy__(self, _: object) -> Scope:
+        return self  # which copies of nodes name too
 
     def bind(self, node: exp.Expr) -> Expr:
         """Bind an expression in this scope."""
         return self.session.bind_expression(node, self)
 
     def bind_query(self, node: exp.Expr) -> Logical:
-        """Bind a subquery that may read the columns of this scope."""
-        return self.session.bind_query(node, self)
+        """Bind a subquery that may read the columns of this scope, or of that of the macro's call that it is an argument of."""
+        return self.session.bind_query(node, node.meta.get("scope") or self)
 
     def inside(self, clause: str, *, aggregates: bool = False, windows: bool = False) -> Scope:
         """Return this scope for another clause."""

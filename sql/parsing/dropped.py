@@ -11,14 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.parsers.duckdb import DuckDBParser
 
-from fuseline.errors import FuselineError, ParseError, Span, UnknownName, nearest
-from fuseline.plan.derived import is_function
-from fuseline.plan.files.read_options import TABLE_FUNCTIONS
-from fuseline.plan.functions import aggregate_name, scalar_name, sql_names, window_name
+from fuseline.errors import FuselineError, ParseError, Span
 
-from .keywords import RESERVED
 from .pieces import Piece, span_of
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
@@ -31,41 +26,6 @@ _TEXTS = (
     TokenType.NVARCHAR,
     TokenType.NCHAR,
     TokenType.BPCHAR,
-)
-# Functions to sqlglot that are no functions to us: forms of the grammar, types and sources of rows.
-_CALLED = RESERVED | frozenset(
-    [
-        "between",
-        "columns",
-        "current_schemas",
-        "date",
-        "exists",
-        "extract",
-        "filter",
-        "generate_series",
-        "grouping",
-        "grouping_id",
-        "insert",
-        "interval",
-        "percentile_cont",
-        "percentile_disc",
-        "gen_random_uuid",
-        "random",
-        "range",
-        "row",
-        "struct",
-        "time",
-        "timestamp",
-        "try",
-        "try_cast",
-        "unnest",
-        "uuid",
-        "uuidv4",
-        "uuidv7",
-        "values",
-        "version",
-        *TABLE_FUNCTIONS,
-    ]
 )
 # Words of the grammar that sqlglot's tokenizer takes for names.
 _WORDS = frozenset(
@@ -128,9 +88,6 @@ _WORDS = frozenset(
 )
 
 
-_BEFORE_TYPES = (TokenType.ALIAS, TokenType.DCOLON, TokenType.IDENTIFIER, TokenType.VAR)
-
-
 @dataclass(slots=True)
 class _Leaves:
     """What the nodes of a tree tell about its tokens."""
@@ -157,13 +114,6 @@ def dropped(
         if kind in _LEAVES:
             if token.start not in leaves.starts and not _is_grammar(tokens, i, leaves):
                 return _error(token, piece)
-        elif (
-            kind is TokenType.L_PAREN
-            and i
-            and _is_foreign(tokens[i - 1], leaves)
-            and not _is_type(tokens[:i])
-        ):
-            return _unknown_function(tokens[i - 1], piece)
         elif kind in _CONSTANTS:
             if tokens[i - 1].token_type is not TokenType.NOT:  # a column may be NOT NULL
                 leaves.constants -= token.start not in leaves.identifiers
@@ -201,34 +151,6 @@ def mend_empty_formats(nodes: Sequence[exp.Expr], text: str) -> None:
         layout, place = node.args["format"], span_of(node.this)
         if place is not None and layout.name == "None" and _EMPTY_NEXT.match(text, place.end):
             layout.set("this", "")
-
-
-def _is_foreign(token: Token, leaves: _Leaves) -> bool:
-    """Whether a word is a function to sqlglot, which knows those of other databases, and none of ours."""
-    if token.token_type is TokenType.IDENTIFIER or token.start in leaves.identifiers:
-        return False
-    word = token.text.lower()
-    if word.upper() not in DuckDBParser.FUNCTIONS or word in _CALLED:
-        return False
-    named = scalar_name(word) or aggregate_name(word) or window_name(word)
-    return named is None and not is_function(word)
-
-
-def _is_type(before: Sequence[Token]) -> bool:
-    """Whether the last token is CHAR as a type, which is written like a function: CAST(a AS CHAR(5)), a::CHAR(5), (a CHAR(5))."""
-    return (
-        before[-1].text.lower() == "char"
-        and len(before) > 1
-        and before[-2].token_type in _BEFORE_TYPES
-    )
-
-
-def _unknown_function(token: Token, piece: Piece) -> UnknownName:
-    place = Span(piece.start + token.start, piece.start + token.end + 1)
-    return UnknownName(
-        f'There is no function "{token.text.lower()}".{nearest(token.text.lower(), sql_names())}',
-        place,
-    )
 
 
 def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:

@@ -22,11 +22,10 @@ from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import ParseError, Span, Unsupported
-from fuseline.plan.derived import is_of_lists
 from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
-from fuseline.sql.parsing.drawn_calls import DRAWN_CALLS
 from fuseline.sql.parsing.dropped import dropped, mend_empty_formats, refuse_empty_group
+from fuseline.sql.parsing.known_calls import FUNCTION_PARSERS, FUNCTIONS
 from fuseline.sql.parsing.methods import with_methods
 from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
@@ -52,10 +51,6 @@ _BINARY: dict[str, type[exp.Expr]] = {
     "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div, "//": exp.IntDiv, "%": exp.Mod,
     "^": exp.Pow, "**": exp.Pow,
 }  # fmt: skip
-_BY_OWN_NAMES = (
-    *("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET"),
-    *("DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"),
-)
 _RANKED = (TokenType.CARET_AT, TokenType.DAMP, TokenType.AT_GT, TokenType.LT_AT)
 _TOKENIZER = DuckDB.Tokenizer
 _SIGNS = frozenset(
@@ -93,16 +88,8 @@ class Parser(DuckDBParser):
         kind: parse for kind, parse in DuckDBParser.RANGE_PARSERS.items() if kind not in _RANKED
     }
 
-    FUNCTIONS: ClassVar = {  # those of lists, bytes, JSON and units of time as calls by their own names, with the arguments that are written
-        name: make
-        for name, make in {**DuckDBParser.FUNCTIONS, **DRAWN_CALLS}.items()
-        if not is_of_lists(name) and name not in _BY_OWN_NAMES and not name.startswith("JSON")
-    }
-    FUNCTION_PARSERS: ClassVar = {
-        name: parse
-        for name, parse in DuckDBParser.FUNCTION_PARSERS.items()
-        if not name.startswith("JSON")
-    }
+    FUNCTIONS: ClassVar = FUNCTIONS
+    FUNCTION_PARSERS: ClassVar = FUNCTION_PARSERS
     COLUMN_OPERATORS: ClassVar = {  # which bind as they rank
         kind: parse
         for kind, parse in DuckDBParser.COLUMN_OPERATORS.items()

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, exp
-from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
 from fuseline.plan.changes.session_objects import Macro
@@ -18,6 +17,7 @@ from fuseline.plan.types import DataType
 from ..binding.function_names import data_type
 from ..binding.scope import Scope
 from ..binding.udf.bind_python import is_function
+from ..parsing.known_calls import FUNCTIONS
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.tokens import tokenize
@@ -66,7 +66,7 @@ def _is_taken(name: str, scope: Scope) -> bool:
     if name.lower() in scope.session.catalog.session.functions:
         return True
     own = aggregate_name(name.lower()) or window_name(name.lower())
-    return is_function(name) and bool(own or name.upper() in DuckDBParser.FUNCTIONS)
+    return is_function(name) and bool(own or name.upper() in FUNCTIONS)
 
 
 def _definitions(tokens: Sequence[Token], first: int) -> Iterator[tuple[int, int]]:

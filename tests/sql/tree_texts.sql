@@ -198,3 +198,4 @@ merge into t using (select i, 'q' as s, 1.5 as d from u) v using (i) when matche
 merge into t using t as v on t.i = v.i when matched then update when not matched then insert *
 create table z (a int, b int generated always as (a + 1) virtual, c as (b * 2))
 select try(i // 0), try(s::int) from t
+select s::nothing from t

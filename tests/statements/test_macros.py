@@ -34,6 +34,71 @@ def test_the_text_that_fits_is_taken(macro, query):
     assert_same_as_duckdb(query, TABLES, setup=[macro], fuse=("always", "never"))
 
 
+ROWS = {
+    "l": {"k": [1, 2, None, 2, 5]},
+    "r": {"k": [2, None, 3, 2, 5], "b": ["p", "q", "r", "s", None]},
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(select max(b) from r where k = x)",
+        "(select max(b) from r where r.k = x and exists (select 1 from r q where q.k < x))",
+        "exists (select 1 from r where k = x)",
+        "x in (select k from r where k < x + 1)",
+        "(select x from r limit 1)",
+        "(select max(k) + x from r)",
+        "(with w as (select 4 as k) select k + x from w)",
+        "(select max(z.k) from (select k + x as k from r) z where z.k > x)",
+        "list_transform([1, 2], lambda k: k + x)",
+        "list_filter([1, 2, 5], lambda k: k = x)",
+        "[k for k in [1, 2, 5, x] if k = x]",
+        "list_reduce([1, 2], lambda k, y: k + y + x)",
+        "list_transform([1, 2], lambda x: x + 1)",
+        "[x for x in [x, 2]]",
+        "{'k': x, 'x': x}.x",
+    ],
+)
+@pytest.mark.parametrize(
+    "argument",
+    ["k", "l.k + 1", "(select max(k) from r where k < l.k)", "list_sum([k for k in [l.k, 1]])"],
+)
+def test_an_argument_means_what_it_does_at_the_call(body, argument):
+    if "select" in argument and "lambda k" in body.replace("for k", "lambda k"):
+        argument = "l.k"  # lambdas take no subqueries, in DuckDB neither
+    setup = [f"create macro m(x) as {body}"]
+    assert_same_as_duckdb(f"select k, m({argument}) as m from l order by all", ROWS, setup=setup)
+
+
+@pytest.mark.parametrize(
+    ("macro", "query"),
+    [
+        ("m(s) as s.a + s.b.c", "select m({'a': k, 'b': {'c': 2}}) as x from l order by all"),
+        ("m(r) as (select max(r.k) from r)", "select m(7)"),
+        ("m(t) as table select k, t as y from r where k = t", "select * from m(2) order by all"),
+        ("nvl(a, b) as coalesce(a, b)", "select nvl(k, 0), NVL(1, 2) from l order by all"),
+        ("to_char(d, f) as strftime(d, f)", "select to_char(date '2024-01-31', '%Y') as y"),
+        (
+            "iif(c, a, b) as case when c then a else b end",
+            "select iif(k > 1, 'a', 'b') from l order by all",
+        ),
+        (
+            "initcap(s) as upper(s[1]) || lower(s[2:])",
+            "select initcap(b), b.initcap() from r order by all",
+        ),
+        (
+            "safe_divide(a, b) as if(b = 0, null, a / b)",
+            "select safe_divide(k, 0), safe_divide(k, 2) from l order by all",
+        ),
+        ("agg(a) as sum(a) / count(*)", "select agg(k) from l"),
+        ("space(n) as repeat(' ', n)", "select space(2) || 'x'"),
+    ],
+)
+def test_names_within_a_macro(macro, query):
+    assert_same_as_duckdb(query, ROWS, setup=[f"create macro {macro}"])
+
+
 @pytest.mark.parametrize(
     ("macro", "call", "message"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import InvalidQuery, Span
 from fuseline.plan.derived import is_spelled
@@ -13,15 +12,16 @@ from fuseline.plan.types import BIGINT
 from fuseline.plan.udf.python_aggregate import PythonAggregate
 from fuseline.plan.udf.python_function import PythonFunction, python_call
 
+from ...parsing.known_calls import FUNCTIONS
 from ..draws.volatile import row_number
 from ..scope import Scope
 
 
 def is_function(name: str) -> bool:
-    """Whether SQL has a function of this name, or reads it as one of another dialect."""
+    """Whether SQL has a function or a form of this name."""
     folded = name.lower()
     known = (is_spelled(folded), aggregate_name(folded), window_name(folded))
-    return any(known) or name.upper() in DuckDBParser.FUNCTIONS
+    return any(known) or name.upper() in FUNCTIONS
 
 
 def python_function(node: exp.Expr, scope: Scope) -> PythonFunction | None:
