@@ -129,6 +129,19 @@ def _has_room(
     return cache.used(device) + size <= cache.limit(device)
 
 
+def codes_on_host(scan: ParquetScan, context: Context) -> int:
+    """Return the bytes of a scan's columns for a device whose kernels read them as the host has them whole; 0 where it lacks one, and for the host itself."""
+    if scan.device == HOST or context.fuse == "never":
+        return 0
+    size = 0
+    for source in dict.fromkeys(scan.sources):
+        column = context.cache.lasting.peek(encoded_key(scan.table.identity, None, source, HOST))
+        if not isinstance(column, EncodedColumn):
+            return 0
+        size += column.nbytes
+    return size
+
+
 def not_lifted(scan: ParquetScan, lifted: Lift, context: Context) -> ParquetScan:
     """Return the scan of those columns that are not in the cache as kernels read them, or as they are without an encoding, after a look into the store."""
     lifted(scan, context)

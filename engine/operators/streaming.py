@@ -21,7 +21,7 @@ from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import PipelineSteps, steps_of
 from ..progress.run_progress import Progress
 from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
-from .column_tiers import lift, not_lifted
+from .column_tiers import codes_on_host, lift, not_lifted
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
 from .merge_parts import Merging, together
@@ -65,10 +65,9 @@ def run_pipeline(
     `inputs` are the tables of the nodes of this name.  Raises `MemoryError` when the device has no memory for a single row group.
     """
     memory = context.memory.pipeline(node)
-    size = memory.probe_bytes
-    if size is None:
-        size = memory.probe_bytes = _whole(node.steps.source)
-    is_large = size > _room(context, node.device)
+    if memory.probe_bytes is None:
+        memory.probe_bytes = _whole(node.steps.source)
+    is_large = memory.probe_bytes > _room(context, node.device)
     chunks = _chunks_left(node.steps, context, backend) if is_large else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
@@ -122,7 +121,13 @@ def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
     room = _room(context, scan.device)
     if _whole(scan) <= room:
         return None
-    chunks = _cut(scan, room // CHUNKS_IN_ROOM)
+    target = room // CHUNKS_IN_ROOM
+    if on_host := codes_on_host(scan, context):
+        if on_host <= room:
+            return None
+        # Of chunks of codes there are fewer, each of which makes indexes of build sides anew
+        target = target * _whole(scan) // on_host
+    chunks = _cut(scan, target)
     if len(chunks) < 2 or not _is_divisible(steps):
         return None
     if scan.device == "cpu":  # whose mapped columns take no room
@@ -138,9 +143,8 @@ def _chunks_left(
 ) -> Chunks | None:
     """Return the chunks that are left when columns that do not fit have gone to a tier below whole, where there is one: mapped on a CPU they take no room."""
     chunks = chunks_of(steps, context)
-    if chunks is None:
+    if chunks is None or not isinstance(steps.source, p.ParquetScan):
         return chunks
-    assert isinstance(steps.source, p.ParquetScan)
     backend.store_columns(steps.source, context)
     return chunks_of(steps, context)
 
@@ -196,8 +200,7 @@ def _fits_encoded(scan: p.ParquetScan, room: int, context: Context) -> bool:
     """Whether kernels' columns fit where plain ones do not; each must be read before it is encoded."""
     if context.fuse == "never":
         return False
-    table, parts = _files(scan), _selected(scan)
-    sizes = table.sizes
+    table, parts, sizes = _files(scan), _selected(scan), _files(scan).sizes
     rows = sum(table.group_rows[part.file][g] for part in parts for g in part.groups)
     largest = max(sum(sizes.plain([s], part) for part in parts) for s in scan.sources)
     return largest <= room and sizes.narrow(scan.sources, rows) <= room

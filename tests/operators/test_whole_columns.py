@@ -14,9 +14,11 @@ from fuseline.operators.column_tiers import lift
 from fuseline.operators.context import Context
 from fuseline.operators.cpu.scan.scan import read_columns
 from fuseline.operators.cpu.table import to_physical
+from fuseline.operators.streaming import chunks_of
 from fuseline.operators.whole_columns import HostMemory, missing_columns, store_whole
-from fuseline.plan.expr import new_column
-from fuseline.plan.physical import ParquetScan, RowGroups
+from fuseline.plan.expr import TRUE, new_column
+from fuseline.plan.physical import FilterRows, ParquetScan, RowGroups
+from fuseline.plan.pipeline_steps import steps_of
 from fuseline.storage.columns.cache import ChunkCache, ColumnCache, encoded_key
 from fuseline.storage.columns.encode import encode
 from fuseline.storage.columns.encodings import EncodedColumn, codes_of, zeros
@@ -132,6 +134,25 @@ def test_a_device_with_room_gets_all_rows_and_one_without_those_that_are_wanted(
         assert sum(each.bytes for each in own.lifted if each.tier == "host") == (
             10_000 if whole else 2000
         )
+
+
+def test_chunks_have_as_many_rows_as_there_is_room_for_codes(table: ParquetTable) -> None:
+    steps = steps_of(FilterRows(scan(table, "nf"), TRUE))
+    own = context(device=9000)  # 16,000 bytes as they are read, 10,000 as codes
+    assert len(chunks_of(steps, own) or ()) == 10
+    stored(table, own, "nf")
+    assert len(chunks_of(steps, own) or ()) == 5
+    assert len(chunks_of(steps, replace(own, fuse="never")) or ()) == 10
+
+
+def test_codes_that_fit_are_no_chunks_though_a_column_as_it_is_does_not(
+    table: ParquetTable,
+) -> None:
+    steps = steps_of(FilterRows(scan(table, "n"), TRUE))
+    own = context(device=4000)  # 8,000 bytes as they are read, 2,000 as codes
+    assert len(chunks_of(steps, own) or ()) == 10
+    stored(table, own, "n")
+    assert chunks_of(steps, own) is None
 
 
 def test_few_rows_of_a_table_are_not_worth_all(table: ParquetTable) -> None:
