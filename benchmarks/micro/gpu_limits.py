@@ -1,10 +1,13 @@
 """TPC-H on one GPU with less memory than it needs: what each query pays under limits, and where it stands when it stalls.
 
     python -m benchmarks.micro.gpu_limits --scale 10 --limits 4GB/2GB 2GB/1GB --json out/gpu_limits.json
+    python -m benchmarks.micro.gpu_limits --scale 100 --limits 10GB/5GB 10GB/5GB/0 --until 500 --json out/gpu_tiers.json
 
-All 22 queries run three times over in one connection, in a process for each pair of memory_limit and column_cache_limit, and each
-answer is compared with that of a connection without limits.  Each line shows what the query did: kernels compiled, runs of
-pipelines and their new attempts, chunks, bytes read from files, encoded, evicted and put into locked memory, seconds of each.
+All 22 queries run three times over in one connection, in a process for each memory_limit, column_cache_limit and, if given,
+host_cache_limit, and each answer is compared with that of a connection without limits.  Each line shows what the query did: kernels
+compiled, runs of pipelines and their new attempts, chunks, bytes read from files, encoded, evicted, copied to the host and put into locked
+memory, seconds of each.  A table at the end has the seconds of the first run of all queries and of the best later one of each, the bytes
+that these took from tiers below the device, and how many a second: of the whole time, so that the link had more while it was used.
 While a query runs its threads' stacks are taken every `--sample` seconds; the commonest places are printed for those that took long.
 With `--passes 2` each process runs twice, so that the second one finds the kernels on disk.
 """
@@ -49,6 +52,10 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("leave memory", "runtime.memory", "Held._write"),
     ("lock pages", "operators.gpu.memory.pinned", "Pool._locked"),
     ("evict", "storage.columns.cache", "ColumnCache.release"),
+    ("whole columns", "operators.gpu.scan.host_tier", "_store_columns"),
+    ("to host", "operators.gpu.scan.stored_columns", "downloaded"),
+    ("lift chunk", "operators.gpu.scan.stored_columns", "_lift_ahead"),
+    ("lift", "operators.gpu.scan.encoded", "lift_columns"),
 )
 SLOW = 2.0  # seconds from which the stacks of a query are shown
 FRAMES = 7
@@ -90,7 +97,7 @@ def _size(result: Any) -> int:
         return result
     if isinstance(result, list):
         return sum(map(_size, result))
-    for name in ("device_buffer_size", "size"):
+    for name in ("device_buffer_size", "nbytes", "size"):
         found = getattr(result, name, None)
         if found is not None:
             return int(found() if callable(found) else found)
@@ -180,9 +187,12 @@ def run_all(
         connection.read_parquet(path, name)
     queries = tpch.queries(args.scale)
     wanted = args.queries.split(",") if args.queries else list(queries)
-    found = []
+    found: list[dict[str, Any]] = []
     for number in range(rounds):
         for name in wanted:
+            if time.time() > args.ends:
+                print(f"the time is over before {name} of run {number + 1}", flush=True)
+                return found
             found.append(_one(connection, name, queries[name], args, answers) | {"run": number + 1})
             if settings:
                 print(_line(found[-1]), flush=True)
@@ -213,8 +223,13 @@ def _one(
         row["chunks"] = sum(n.receipt.chunks for n in profile.pipelines)
         row["reasons"] = [n.receipt.reason for n in profile.pipelines if n.receipt.reason]
         row["spilled"] = dict(profile.spilled)
+        lifted: Counter[str] = Counter()
+        for each in profile.lifted or ():
+            lifted[each.tier] += each.bytes
+        row["lifted"] = dict(lifted)
     row["counts"] = COUNTS.summary()
     row["cached"] = connection.cache.used(connection.device)
+    row["on host"] = connection.cache.used("cpu")
     if row["seconds"] >= SLOW:
         row["stacks"] = sampler.stacks.most_common(4)
     return row
@@ -231,6 +246,8 @@ def _line(row: dict[str, Any]) -> str:
     text = f"{row['run']} {row['query']} {row['seconds']:7.3f}s {row['status']}  {'; '.join(parts)}"
     if row.get("chunks"):
         text += f"; {row['chunks']} chunks"
+    for tier, size in row.get("lifted", {}).items():
+        text += f"; {size / 1e6:,.0f} MB of {tier}"
     if row.get("spilled"):
         text += f"; spilled {row['spilled']}"
     for reason in row.get("reasons", ()):
@@ -284,33 +301,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--most", type=float, default=60.0, help="seconds before a query is stopped"
     )
+    parser.add_argument(
+        "--until", type=float, default=1e9, help="seconds after which no query begins"
+    )
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(arguments)
+    args.ends = time.time() + args.until
     _, answers = in_a_process({}, args, {})
     print(f"answers without limits: {len(answers)}", flush=True)
     everything = {}
     for pair in args.limits:
-        memory, cache = pair.split("/")
+        names = "memory_limit", "column_cache_limit", "host_cache_limit"
+        settings = dict(zip(names, pair.split("/"), strict=False))
         for number in range(args.passes):
-            print(f"== memory_limit {memory}, column_cache_limit {cache}, process {number + 1}")
-            settings = {"memory_limit": memory, "column_cache_limit": cache}
+            print(f"== {settings}, process {number + 1}")
             rows, _ = in_a_process(settings, args, answers)
             everything[f"{pair} process {number + 1}"] = rows
             print(_verdict(rows), flush=True)
-    if args.json is not None:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(_result(args, everything), indent=1))
+            if args.json is not None:
+                args.json.parent.mkdir(parents=True, exist_ok=True)
+                args.json.write_text(json.dumps(_result(args, everything), indent=1))
+    print(_table(everything), flush=True)
 
 
 def _result(args: argparse.Namespace, everything: dict[str, list[dict[str, Any]]]) -> Any:
     """What the page shows: by limits and query the seconds of its runs in the last process, and whether all were right."""
     limits = {}
     for pair in args.limits:
-        rows = everything[f"{pair} process {args.passes}"]
+        rows = everything.get(f"{pair} process {args.passes}", [])
         limits[pair] = {
             query: {
                 "seconds": [r["seconds"] for r in rows if r["query"] == query],
                 "right": all(r["status"] == "right" for r in rows if r["query"] == query),
+                "lifted": [r.get("lifted", {}) for r in rows if r["query"] == query],
             }
             for query in dict.fromkeys(row["query"] for row in rows)
         }
@@ -323,6 +346,33 @@ def _result(args: argparse.Namespace, everything: dict[str, list[dict[str, Any]]
         "versions": versions(),
         "limits": limits,
     }
+
+
+def _table(everything: dict[str, list[dict[str, Any]]]) -> str:
+    """A line for each process: seconds of all queries' first and best later runs, what these took from which tier, how much a second."""
+    lines = [
+        f"{'limits':32} {'queries':>7} {'first s':>8} {'hot s':>8} {'host MB':>9} {'store MB':>9} {'files MB':>9} {'GB/s':>6}  right"
+    ]
+    for name, rows in everything.items():
+        hot = [
+            min(
+                (r for r in rows if r["query"] == query and r["run"] > 1),
+                key=lambda r: r["seconds"],
+            )
+            for query in dict.fromkeys(r["query"] for r in rows if r["run"] > 1)
+        ]
+        first = sum(r["seconds"] for r in rows if r["run"] == 1)
+        seconds = sum(r["seconds"] for r in hot)
+        sizes = [
+            sum(r.get("lifted", {}).get(t, 0) for r in hot) for t in ("host", "store", "Parquet")
+        ]
+        rate = (sizes[0] + sizes[1]) / seconds / 1e9 if hot else 0.0
+        shown = " ".join(f"{size / 1e6:9,.0f}" for size in sizes)
+        right = sum(r["status"] == "right" for r in rows)
+        lines.append(
+            f"{name:32} {len(hot):7} {first:8.2f} {seconds:8.2f} {shown} {rate:6.1f}  {right} of {len(rows)}"
+        )
+    return "\n".join(lines)
 
 
 def _verdict(rows: list[dict[str, Any]]) -> str:
