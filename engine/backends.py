@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .errors import DeviceError, InvalidQuery, Unsupported
@@ -13,6 +14,9 @@ from .progress.run_progress import Progress
 from .settings import Settings, set_default
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .plan.udf.settled_calls import DeviceRefusal, Refusal
     from .runtime.run import Backend
     from .stopping import Stop
     from .storage.column_store.column_store import ColumnStore
@@ -51,7 +55,7 @@ def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend
     if device == "gpu":
         from .operators import gpu
 
-        gpu.prepare(settings.memory_limit, host=cpu.evaluate_column, operate=cpu.operate)
+        gpu.prepare(settings.memory_limit, host=cpu.evaluate_columns, operate=cpu.operate)
         backends["gpu"] = gpu
     return backends
 
@@ -121,6 +125,18 @@ def check_placement(plan: Physical, backends: Mapping[Device, Backend], settings
             + "; ".join(reasons)
             + "): change the query, or SET require_gpu = false."
         )
+
+
+def function_refusals(device: Device, directory: Path) -> tuple[Refusal, DeviceRefusal | None]:
+    """Return what tells why Python functions do not compile, for the CPU and, where queries run there, for the GPU."""
+    from .codegen.udf.refusals import device_refusal, refusal
+
+    if device == "cpu":
+        return partial(refusal, directory=directory), None
+    from .operators.gpu.pipeline.launch import architecture
+
+    on_gpu = partial(device_refusal, directory=directory, architecture=architecture())
+    return partial(refusal, directory=directory), on_gpu
 
 
 def table_scan(plan: Physical) -> ParquetScan | MemoryScan:

@@ -363,9 +363,7 @@ class QueryRunner:
         """Return a plan with its Python functions as they are now."""
         if not functions_of(plan):
             return plan
-        from .codegen.udf.refusals import refusal
-
-        return settled(plan, partial(refusal, directory=self.settings.cache_dir))
+        return settled(plan, *backends.function_refusals(self.device, self.settings.cache_dir))
 
     def _fuse(self) -> FuseChoice:
         """Which chains of a plan become pipelines here."""

@@ -96,7 +96,7 @@ def prepared_gpu() -> None:
     if not missing_for_gpu():
         from fuseline.operators import cpu, gpu
 
-        gpu.prepare(host=cpu.evaluate_column, operate=cpu.operate)
+        gpu.prepare(host=cpu.evaluate_columns, operate=cpu.operate)
 
 
 @pytest.fixture(scope="session")

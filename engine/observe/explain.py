@@ -195,13 +195,14 @@ def function_lines(plan: Node) -> list[str]:
     for node in walk_once(plan):
         if isinstance(node, Pipeline):
             for part in walk(node.body):
-                found |= dict.fromkeys(_line(call, True) for call in _calls(part))
+                found |= dict.fromkeys(_line(call, "") for call in _calls(part))
         elif isinstance(node, Physical):
-            found |= dict.fromkeys(_line(call, False) for call in _calls(node))
+            found |= dict.fromkeys(_line(call, node.device) for call in _calls(node))
     return list(found)
 
 
-def _line(call: PythonCall | PythonFold, in_kernel: bool) -> str:
+def _line(call: PythonCall | PythonFold, device: str) -> str:
+    """Say how a function is run, by an operator of a device or, without one, by a kernel."""
     if isinstance(call, PythonFold):
         return (
             f"Python aggregate {call.function.name}: compiled, a loop over the values of each group on the CPU: "
@@ -212,9 +213,9 @@ def _line(call: PythonCall | PythonFold, in_kernel: bool) -> str:
         how = "over Arrow arrays" if call.function.way == "vectorized" else "row by row"
         why = "" if call.function.way == "vectorized" else f": it {call.why}"
         return f"{name}: Python runs it {how}{why}"
-    if in_kernel:
+    if not device:
         return f"{name}: compiled, inside the kernel"
-    return f"{name}: compiled, a loop over arrays on the CPU: its operator is in no pipeline"
+    return f"{name}: compiled, a loop over arrays on the {device.upper()}: its operator is in no pipeline"
 
 
 def _calls(node: Node) -> Iterator[PythonCall | PythonFold]:

@@ -57,8 +57,8 @@ def small(n: int) -> int:
 
 
 @pytest.fixture(scope="module", params=["always", "never"])
-def numbers(request: Any) -> Iterator[Connection]:
-    with fuseline.connect(device="cpu", fuse=request.param) as connection:
+def numbers(request: Any, backend: str) -> Iterator[Connection]:
+    with fuseline.connect(device=backend, fuse=request.param) as connection:
         connection.register("numbers", NUMBERS)
         for function in (mixed, steps, powered, small):
             connection.create_function(function.__name__, function)

@@ -118,9 +118,9 @@ def terms_alone(monkeypatch: pytest.MonkeyPatch) -> list[Value]:
     return made
 
 
-def compared(functions: list[tuple[Callable[..., Any], str, str]]) -> None:
+def compared(functions: list[tuple[Callable[..., Any], str, str]], backend: str = "cpu") -> None:
     """Compare functions, given with their columns and type of results, with what Python gives, in one kernel."""
-    with fuseline.connect(device="cpu", fuse="always") as connection:
+    with fuseline.connect(device=backend, fuse="always") as connection:
         connection.register("numbers", NUMBERS)
         items, expected = [], []
         for place, (function, columns, result) in enumerate(functions):
@@ -138,13 +138,13 @@ def compared(functions: list[tuple[Callable[..., Any], str, str]]) -> None:
             assert one == other or math.isclose(one, other, rel_tol=1e-11), (what, one, other)
 
 
-def test_functions_of_whole_numbers_are_terms(terms_alone: list[Value]) -> None:
+def test_functions_of_whole_numbers_are_terms(terms_alone: list[Value], backend: str) -> None:
     functions = [(f, "a b", "BIGINT") for f in (paths, steps, whole, called)]
     of_large = [(large, "big a", "BIGINT"), (divided, "big a", "BIGINT"), (wide, "i a", "BIGINT")]
-    compared([*functions, *of_large])
+    compared([*functions, *of_large], backend)
 
 
-def test_functions_of_other_numbers_are_terms(terms_alone: list[Value]) -> None:
+def test_functions_of_other_numbers_are_terms(terms_alone: list[Value], backend: str) -> None:
     def compared_with(x, a):
         return (x < a) + (a in (1, 5))
 
@@ -154,7 +154,8 @@ def test_functions_of_other_numbers_are_terms(terms_alone: list[Value]) -> None:
             (roots, "x a", "DOUBLE"),
             (truths, "t a", "BIGINT"),
             (compared_with, "x a", "BIGINT"),
-        ]
+        ],
+        backend,
     )
 
 
@@ -251,9 +252,9 @@ def drawn(source: random.Random) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_drawn_functions_are_pythons(seed: int, terms_alone: list[Value]) -> None:
+def test_drawn_functions_are_pythons(seed: int, terms_alone: list[Value], backend: str) -> None:
     source = random.Random(seed)
-    compared([(drawn(source), "a b c", "BIGINT") for _ in range(6)])
+    compared([(drawn(source), "a b c", "BIGINT") for _ in range(6)], backend)
 
 
 @pytest.mark.nightly

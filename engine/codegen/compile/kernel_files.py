@@ -37,9 +37,10 @@ FUNCTIONS = {
         "udf_checked_",
         "udf_folds_",
         "udf_math_",
+        "udf_noted_",
         "udf_pass_",
     ),
-    "cuda": ("", "alike_", "ranks_"),
+    "cuda": ("", "alike_", "ranks_", "udf_"),
 }
 PACKAGES = {
     "cpu": ("numba", "llvmlite", "numpy"),
@@ -164,8 +165,11 @@ def toolchain(cpu: bool) -> str:
     """Versions that machine code depends on."""
     target = "cpu" if cpu else "cuda"
     here = Path(__file__).parent
-    functions = (f"functions_{kind}{target}.py" for kind in FUNCTIONS[target])
-    files = [here / "compiler.py", *(here.parent / target / name for name in functions)]
+    kinds = [(kind, target) for kind in FUNCTIONS[target]]
+    if not cpu:  # Python functions are the CPU's
+        kinds += [(kind, "cpu") for kind in FUNCTIONS["cpu"] if kind.startswith("udf_")]
+    functions = (here.parent / of / f"functions_{kind}{of}.py" for kind, of in kinds)
+    files = [here / "compiler.py", *functions]
     texts = b"".join(file.read_bytes() for file in files)
     packages = (f"{package} {_version(package)}" for package in PACKAGES[target])
     return " ".join([*packages, f"fuseline {hashlib.sha256(texts).hexdigest()}"])

@@ -125,7 +125,7 @@ def source(program: Program, description: str) -> str:
         legend(program, places),
     )
     if program.functions:
-        lines += definitions(program.functions)
+        lines += definitions(program.functions, "cpu")
     lines.append(f"def {program.name}({', '.join(name for name, _ in signature(program))}):")
     body = [DOUBT]
     if program.ranking is not None:

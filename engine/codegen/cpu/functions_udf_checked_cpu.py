@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 from numba.core import types as numba_types
-from numba.extending import intrinsic, overload
+
+from .functions_udf_noted_cpu import intrinsic, overload
 
 types: Any = numba_types  # of which Numba's stubs know few
 LIMIT = 2.0**63

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from numba.core import types as numba_types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.errors import TypingError
 from numba.core.untyped_passes import InlineClosureLikes
-from numba.extending import intrinsic, overload
 
-from ..udf.python_image import python_of
+from ..udf.python_image import Compile, python_of
 from .functions_udf_math_cpu import REPLACED
+from .functions_udf_noted_cpu import intrinsic, overload
 from .functions_udf_pass_cpu import CheckedArithmetic, ToldArithmetic
 
 types: Any = numba_types  # of which Numba's stubs know few
@@ -137,8 +138,30 @@ def _argument(name: str, kind: str) -> str:
     return f"np.int64(min(max(np.int32({name}), {low}), {high})), "
 
 
+@dataclass(frozen=True, slots=True)
+class Compilers:
+    """How a target compiles functions: with operators that raise, with such as tell, and as they are."""
+
+    checked: Compile
+    told: Compile
+    plain: Compile
+
+
+CPU = Compilers(
+    njit(error_model="python", pipeline_class=Checked),
+    njit(error_model="python", pipeline_class=Told),
+    njit,
+)
+
+
 def python_function(
-    image: str, parameters: str, result: str, low: int, high: int, has_loops: bool
+    image: str,
+    parameters: str,
+    result: str,
+    low: int,
+    high: int,
+    has_loops: bool,
+    target: Compilers = CPU,
 ) -> Any:
     """Return a function of whether to call the one of an image, and of its arguments; it gives a value and whether it failed."""
     kinds = parameters.split()
@@ -153,12 +176,10 @@ def python_function(
     result, beyond = settle(value, {low}, {high})
     return result, raised | bad | beyond
 """
-    compiled = njit(error_model="python", pipeline_class=Checked)
-    told = njit(error_model="python", pipeline_class=Told)
-    inner = python_of(image, compiled, REPLACED, compiled if has_loops else told)
+    inner = python_of(image, target.checked, REPLACED, target.checked if has_loops else target.told)
     namespace = {"np": np, "attempt": attempt, "inner": inner, "settle": settle, "zero": zero}
     exec(compile(text, "<python function>", "exec"), namespace)
-    return njit(namespace["call"])
+    return target.plain(namespace["call"])
 
 
 @njit(inline="always")

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from ..udf.python_image import python_of
-from .functions_udf_cpu import GIVEN, RESULTS, Checked, attempt, truth_result, whole_result
+from .functions_udf_cpu import CPU, GIVEN, RESULTS, attempt, truth_result, whole_result
 from .functions_udf_math_cpu import REPLACED
 
 BLOCK = (
@@ -47,8 +47,7 @@ def python_fold(
 ) -> Any:
     """Return a function of a range of values, of which those that count go into a state; it gives the result and whether one failed."""
     kinds, parts = parameters.split(), states.split()
-    compiled = njit(error_model="python", pipeline_class=Checked)
-    step, merge, finish = (python_of(image, compiled, REPLACED) for image in images)
+    step, merge, finish = (python_of(image, CPU.checked, REPLACED) for image in images)
     settle, zero = RESULTS[result]
     first = [_FIRST[kind].format(v) for kind, v in zip(parts, initial, strict=True)]
     if scalar:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from .functions_udf_checked_cpu import (
     LIMIT,
@@ -21,6 +20,7 @@ from .functions_udf_checked_cpu import (
     stub,
     types,
 )
+from .functions_udf_noted_cpu import overload
 
 
 def is_finite(value: Any) -> Any:

@@ -12,6 +12,7 @@ from ..listing import DOUBT, elements, legend
 from ..loop import Machine
 from ..program import Program, once
 from ..typed_values import Input
+from ..udf.function_text import definitions
 from .accumulator_layout import Layout, Place, layout
 from .emit_fold import (
     IN_REGISTERS,
@@ -52,7 +53,8 @@ def takes_turns(program: Program) -> bool:
     grouping = program.grouping
     apart = grouping is not None and (grouping.hashed or grouping.row is not None)
     several = program.rows_out not in ((), (0,))  # whose numbers must be known together
-    return apart or several or (nests(program) and not straight(program))
+    calls = bool(program.functions)  # of Python, each as long as a kernel
+    return apart or several or calls or (nests(program) and not straight(program))
 
 
 @once
@@ -76,6 +78,8 @@ def source(program: Program, description: str) -> str:
     ordered = _is_ordered(program)
     held = places(program) if ordered else _places(where)
     lines = header(IMPORTS, description, legend(program, held))
+    if program.functions:
+        lines += definitions(program.functions, "cuda")
     lines += condition_function(program) if ordered else []
     if where.near is not None:
         lines += [f"{LAUNCH_BOUNDS} = {where.near.bounds}", "", ""]

@@ -11,7 +11,10 @@ from ...plan.udf.python_function import PythonCall
 from ..loop import Machine
 from ..ranges import IntegerRange
 
-IMPORT = "from fuseline.codegen.cpu.functions_udf_cpu import failed_of, python_function, value_of"
+IMPORT = {
+    target: f"from fuseline.codegen.{target}.functions_udf_{target} import failed_of, python_function, value_of"
+    for target in ("cpu", "cuda")
+}
 I64 = (-(2**63), 2**63 - 1)
 
 
@@ -32,9 +35,9 @@ class DeviceFunction:
         return f"{self.name} = python_function({self.image.text!r}, {kinds})"
 
 
-def definitions(functions: Iterable[DeviceFunction]) -> list[str]:
+def definitions(functions: Iterable[DeviceFunction], target: str) -> list[str]:
     """Return the lines of a kernel's file that make its Python functions."""
-    return [IMPORT, "", *(function.line for function in functions), "", ""]
+    return [IMPORT[target], "", *(function.line for function in functions), "", ""]
 
 
 def device_function(

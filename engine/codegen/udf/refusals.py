@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ...plan.types import Kind
 from ...plan.udf.python_aggregate import PythonFold
 from ...plan.udf.python_function import PythonCall
-from ..compile.compiler import NotCompiled
-from .row_kernel import fold_kernel, row_kernel
+from ..compile.compiler import Architecture, NotCompiled
+from .row_kernel import device_row_kernel, fold_kernel, row_kernel
 
 _LINE = re.compile(r'<python function>", line (\d+)')
 _MESSAGES = re.compile(r"\(step: [^)]*\)\n(.*?)(?:\n\n|$)", re.DOTALL)
@@ -41,6 +42,19 @@ def refusal(call: PythonCall | PythonFold, directory: Path) -> str | None:
         kernel.fetch()
     except NotCompiled as error:
         return shortened(str(error), first_line)
+    return None
+
+
+def device_refusal(call: PythonCall, directory: Path, architecture: Architecture) -> str | None:
+    """Return why no GPU runs the function of a call that the CPU's compiler takes; None where its kernel is compiled."""
+    if not call.args:
+        return "takes no arguments, so that the CPU calls it once"
+    if Kind.UBIGINT in (call.type.kind, *(a.type.kind for a in call.args)):
+        return "has a UBIGINT, of which its registers of 64 bits with a sign hold one half"
+    try:
+        device_row_kernel(call, directory, architecture).machine_code()
+    except NotCompiled as error:
+        return shortened(str(error), 1 if call.image is None else call.image.first_line)
     return None
 
 

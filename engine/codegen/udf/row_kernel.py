@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ...plan.udf.python_aggregate import PythonFold
 from ...plan.udf.python_function import PythonCall
-from ..compile.compiler import Signature
+from ..compile.compiler import Architecture, Signature
+from ..compile.kernel_files import KernelFile, kernel_file
 from ..cpu.host_kernels import HostFunction, written_kernel
 from .function_text import IMPORT, bounds, device_function, machine_of_kind, register_kind
 
@@ -31,7 +32,7 @@ def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
     lines = [
         "import numpy as np",
         "",
-        IMPORT,
+        IMPORT["cpu"],
         "",
         function.line,
         "",
@@ -47,6 +48,48 @@ def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
     ]
     source = "\n".join(lines) + "\n"
     return written_kernel("python_rows", source, signature, directory, function.image.has_loops)
+
+
+DEVICE_ROWS = "python_rows"
+
+
+def device_row_kernel(call: PythonCall, directory: Path, architecture: Architecture) -> KernelFile:
+    """Return the same loop for a GPU: rows, a byte each for whether a row is reached, the arguments, values and failures."""
+    function = device_function(call, "function")
+    names = [f"a{i}" for i in range(len(function.parameters))]
+    signature: Signature = [("rows", "int64"), ("reached", "*uint8")]
+    signature += [(n, _pointer(ARRAYS[k])) for n, k in zip(names, function.parameters, strict=True)]
+    signature += [
+        ("values", _pointer(machine_of_kind(function.result).value)),
+        ("failures", "*uint8"),
+    ]
+    given = [
+        f"{name}[row]{' != 0' if kind == 'truth' else ''}"
+        for name, kind in zip(names, function.parameters, strict=True)
+    ]
+    lines = [
+        "import numpy as np",
+        "from numba import cuda",
+        "",
+        IMPORT["cuda"],
+        "",
+        function.line,
+        "",
+        "",
+        f"def {DEVICE_ROWS}({', '.join(name for name, _ in signature)}):",
+        "    row = np.uint64(cuda.grid(1))",
+        "    while row < np.uint64(rows):",
+        f"        found = function({', '.join(['reached[row] != 0', *given])})",
+        "        values[row] = value_of(found)",
+        "        failures[row] = failed_of(found)",
+        "        row += np.uint64(cuda.gridsize(1))",
+    ]
+    source = "\n".join(lines) + "\n"
+    return kernel_file(DEVICE_ROWS, source, signature, directory, architecture)
+
+
+def _pointer(kind: str) -> str:
+    return "*uint8" if kind == "bool_" else f"*{kind}"
 
 
 FOLD_IMPORT = "from fuseline.codegen.cpu.functions_udf_folds_cpu import python_fold"

@@ -54,7 +54,7 @@ __all__ = [
     "batches",
     "copy_bandwidth",
     "device_name",
-    "evaluate_column",
+    "evaluate_columns",
     "exchanged",
     "from_arrow",
     "keep_kernels_in",
@@ -128,9 +128,9 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> Table:
     return Table(arrays, table.num_rows)
 
 
-def evaluate_column(expr: Expr, column: Column, values: pa.Table) -> pa.Array:
-    """Return an expression of one column over its values, for a backend that cannot compute it for all of them."""
-    return to_logical(evaluate(expr, from_arrow(values, (column,))), expr.type)
+def evaluate_columns(expr: Expr, columns: Sequence[Column], values: pa.Table) -> pa.Array:
+    """Return an expression over the values of some columns, for a backend that cannot compute it for all of them."""
+    return to_logical(evaluate(expr, from_arrow(values, columns)), expr.type)
 
 
 def operate(node: p.Physical, inputs: tuple[Table, ...], context: Context) -> Table:

@@ -6,7 +6,7 @@ Imports no GPU library, so that `device` can.  Both are given by `prepare`; this
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Column, Expr
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from ..cpu.table import Table
 
-# An expression of one column, and that column's values -> its values, both in the types of `plan.types.to_arrow`.
-Evaluator = Callable[[Expr, Column, "pa.Table"], "pa.Array"]
+# An expression, the columns that it reads, and their values -> its values, all in the types of `plan.types.to_arrow`.
+Evaluator = Callable[[Expr, "Sequence[Column]", "pa.Table"], "pa.Array"]
 # A node, and the columns of its children -> its own columns, in the form of the host's operators.
 Operator = Callable[[Physical, "tuple[Table, ...]", Context], "Table"]
 
@@ -57,11 +57,11 @@ def count_in(counts: dict[str, int] | None) -> dict[str, int] | None:
     return before
 
 
-def evaluate(what: str, expr: Expr, column: Column, values: pa.Table) -> pa.Array:
-    """Return `expr` of the one column's values; `what` is the name under which they are counted."""
+def evaluate(what: str, expr: Expr, columns: Sequence[Column], values: pa.Table) -> pa.Array:
+    """Return `expr` over some columns' values; `what` is the name under which they are counted."""
     if _Given.evaluator is None:
         raise RuntimeError(f"{what} needs the host for some values: call prepare(host=...) first.")
     counts = _thread.counts
     if counts is not None:
         counts[what] = counts.get(what, 0) + values.num_rows
-    return _Given.evaluator(expr, column, values)
+    return _Given.evaluator(expr, columns, values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pylibcudf as plc
 
@@ -9,6 +11,7 @@ from ...plan import physical as p
 from ...plan.all_values import never_raises
 from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
 from ...plan.types import DataType, to_arrow
+from ...plan.udf.python_function import in_turn
 from ..context import Context
 from . import table as tables
 from .aggregate.unique_groups import is_retyped, with_types, without_default
@@ -44,6 +47,9 @@ def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context)
     if few is not None:
         return few
     columns = node.columns
+    parts = in_turn(node.predicate)
+    if len(parts) > 1:
+        return _rows_in_turn(parts, table, columns, context)
     first, last = _by_cost(node.predicate, table)
     if not first or not last or table.num_rows < STAGED_FILTER_ROWS:
         return tables.keep_rows(table, selection(node.predicate, table), columns)
@@ -52,6 +58,18 @@ def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context)
     survivors = tables.keep_rows(table, selection(conjunction(first), table), needed)
     context.check()
     return tables.keep_rows(survivors, selection(rest, survivors), columns)
+
+
+def _rows_in_turn(
+    parts: Sequence[Expr], table: Table, columns: tuple[Column, ...], context: Context
+) -> Table:
+    """Return the rows that fulfil each part of a condition, the later ones of which are tested for those alone that are left."""
+    for number, part in enumerate(parts):
+        read = {c for later in parts[number + 1 :] for c in columns_of(later)}
+        needed = [*columns, *(read - set(columns))]
+        table = tables.keep_rows(table, selection(part, table), needed)
+        context.check()
+    return table
 
 
 def _by_cost(predicate: Expr, table: Table) -> tuple[list[Expr], list[Expr]]:

@@ -47,6 +47,7 @@ class PythonCall(Expr):
 
     `drawn` tells calls of a function with side effects from each other: the number of the row and that of the place in the text, on which
     its value is taken to depend.  `image` is the code that kernels are made of; without one Python is called, for the reason `why`.
+    `not_on_gpu` is why those of a GPU do not have it, where the plan is for one.
     """
 
     CHILDREN: ClassVar = ("args", "drawn")
@@ -56,6 +57,7 @@ class PythonCall(Expr):
     drawn: tuple[Expr, ...] = ()
     image: CodeImage | None = None
     why: str = field(default="", compare=False)
+    not_on_gpu: str = field(default="", compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

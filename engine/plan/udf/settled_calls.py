@@ -17,6 +17,7 @@ from .python_function import PythonCall, PythonFunction
 
 # Returns why the compiler refuses the function of a call, which has an image
 Refusal = Callable[[PythonCall | PythonFold], str | None]
+DeviceRefusal = Callable[[PythonCall], str | None]  # the same for a GPU
 Images = tuple[CodeImage | str, ...]
 
 
@@ -26,6 +27,7 @@ class SettledPlan:
 
     plan: Logical
     refusal: Refusal
+    device_refusal: DeviceRefusal | None
 
     def call(self, expr: Expr) -> Expr | None:
         if isinstance(expr, PythonFold):
@@ -44,7 +46,9 @@ class SettledPlan:
             )
             error.at(expr.span)
             raise error
-        return made
+        if made.image is None or self.device_refusal is None:
+            return made
+        return replace(made, not_on_gpu=self.device_refusal(made) or "")
 
     def _fold(self, fold: PythonFold) -> Expr:
         found = [_image(function) for function in fold.function.functions]
@@ -60,11 +64,16 @@ class SettledPlan:
         return made
 
 
-def settled(plan: Logical, refusal: Refusal) -> Logical:
-    """Return a plan with its calls of Python functions settled; raises `Unsupported` for one that has to be compiled and cannot."""
+def settled(
+    plan: Logical, refusal: Refusal, device_refusal: DeviceRefusal | None = None
+) -> Logical:
+    """Return a plan, for a GPU where that may refuse, with its calls of Python functions settled.
+
+    Raises `Unsupported` for one that has to be compiled and cannot.
+    """
     if not functions_of(plan):
         return plan
-    made = SettledPlan(plan, refusal)
+    made = SettledPlan(plan, refusal, device_refusal)
 
     def in_node(node: Logical) -> Logical:
         return node.map_expressions(lambda e: transform_up(e, made.call))

@@ -8,7 +8,7 @@ would raise is ignored: checks look at the rows in `RowScope.active` alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 
 import pylibcudf as plc
 
@@ -26,9 +26,12 @@ from ....plan.expr import (
 )
 from ....plan.functions import STRICT
 from ....plan.types import Kind
-from ..columns import negate, select, true_mask
+from ....plan.udf.python_aggregate import PythonFold
+from ....plan.udf.python_function import PythonCall, has_python
+from ..columns import BOOL, both, constant, negate, reinterpret, select, true_mask, where_true
+from ..columns import cast as to_type
 from ..dictionaries import Coded, Held, recoded
-from ..table import Table, device_type, unsupported_type
+from ..table import Table, count_true, device_type, unsupported_type
 from . import (
     kernels_arithmetic,
     kernels_dates,
@@ -39,7 +42,9 @@ from . import (
     kernels_strings,
     kernels_zones,
 )
+from .compiled_functions import looped, python_refusal
 from .kernels_casts import cast, cast_refusal
+from .kernels_host import recomputed
 from .kernels_logic import in_list
 from .values import (
     Constant,
@@ -47,6 +52,7 @@ from .values import (
     RowScope,
     Value,
     as_column,
+    integer_type,
     is_null_constant,
     literal,
     null,
@@ -98,6 +104,10 @@ def unsupported(expr: Expr) -> str | None:
 
 
 def _refusal(expr: Expr) -> str | None:
+    if isinstance(expr, PythonCall) and (reason := python_refusal(expr)) is not None:
+        return reason
+    if isinstance(expr, PythonFold):
+        return f"the Python aggregate {expr.function.name}, whose loop over lists of values is the CPU's"
     for part in (expr, *expr.children):
         if part.type.kind is not Kind.INTERVAL and unsupported_type(part.type):
             return f"{part.type} values"
@@ -110,7 +120,7 @@ def _refusal(expr: Expr) -> str | None:
             return refusal(expr)
         case Cast(operand=inner):
             return cast_refusal(inner.type, expr.type)
-        case ColumnRef() | Literal() | Case() | InList():
+        case ColumnRef() | Literal() | Case() | InList() | PythonCall():
             return None
     return type(expr).__name__
 
@@ -180,6 +190,8 @@ def _computed(expr: Expr, scope: RowScope) -> Value:
         case Call(function="coalesce"):
             return _coalesce(expr, scope)
         case Call(function=function) if function in _LAZY:
+            if any(map(has_python, expr.args[1:])):
+                return _LAZY[function](expr, scope)
             try:
                 return KERNELS[function](expr, scope, tuple(value(a, scope) for a in expr.args))
             except FuselineError:
@@ -195,9 +207,31 @@ def _computed(expr: Expr, scope: RowScope) -> Value:
             return cast(expr, scope, as_column(value(inner, scope), scope.rows))
         case Case():
             return _case(expr, scope)
+        case PythonCall():
+            return _python(expr, scope, [value(a, scope) for a in expr.args])
         case InList(operand=inner):
             return in_list(expr, scope, as_column(value(inner, scope), scope.rows))
     raise AssertionError(f"{type(expr).__name__} is no expression of a physical plan")
+
+
+def _python(call: PythonCall, scope: RowScope, args: Sequence[Value]) -> Value:
+    """Return the values of a Python function: NULL where an argument is, and in rows that are not active.
+
+    The host computes the rows for which its compiled loop fails: Python has numbers of any size there, or says what is wrong.
+    """
+    if any(map(is_null_constant, args)) or not scope.rows:
+        return null(call.type)
+    columns = [as_column(a, scope.rows) for a in args]
+    masks = [plc.unary.is_valid(c) for c in columns if c.null_count()]
+    if scope.active is not None:
+        masks.append(scope.active())
+    reached = reduce(both, masks) if masks else constant(True, BOOL, scope.rows)
+    found, failed = looped(call, columns, reached)
+    target = device_type(call.type)
+    made = reinterpret(to_type(found, integer_type(target)), target)
+    if count_true(failed):
+        made = recomputed(call, dict(enumerate(columns)), made, failed)
+    return where_true(made, reached) if masks else made
 
 
 def _operands(call: Call) -> tuple[Expr, ...]:

@@ -6,9 +6,12 @@ to the host, and the results, or the error, come back; the query's profile count
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pylibcudf as plc
 
 from ....plan.expr import Call, Cast, ColumnRef, Expr, new_column
+from ....plan.udf.python_function import PythonCall
 from .. import host_backend
 from .. import table as tables
 from ..columns import both, negate, sequence, true_mask
@@ -38,25 +41,37 @@ def settled(
         return result
     if scope.active is not None:
         odd = both(odd, scope.active())
+    return recomputed(expr, {argument: column}, result, odd)
+
+
+def recomputed(
+    expr: Expr, arguments: Mapping[int, plc.Column], result: plc.Column, odd: plc.Column
+) -> plc.Column:
+    """Return `result` with its values where `odd` is TRUE computed on the host, of arguments by their places; the others are literals."""
     rows = plc.stream_compaction.apply_retention_mask(
-        plc.Table([sequence(column.size())]), odd
+        plc.Table([sequence(result.size())]), odd
     ).columns()[0]
     if not rows.size():
         return result
-    some = plc.copying.gather(plc.Table([column]), rows, tables.DONT_CHECK).columns()[0]
-    values = _on_the_host(expr, some, argument)
+    given = plc.Table(list(arguments.values()))
+    some = plc.copying.gather(given, rows, tables.DONT_CHECK).columns()
+    values = _on_the_host(expr, dict(zip(arguments, some, strict=True)), rows.size())
     return plc.copying.scatter(plc.Table([values]), rows, plc.Table([result])).columns()[0]
 
 
-def _on_the_host(expr: Expr, values: plc.Column, argument: int) -> plc.Column:
-    column = new_column("value", expr.children[argument].type)
-    given = tables.to_arrow(Table({column.id: values}, values.size()), (column,))
-    children = (*expr.children[:argument], ColumnRef(column), *expr.children[argument + 1 :])
-    again = expr.with_children(children)
-    return to_device(host_backend.evaluate(_what(expr), again, column, given), expr.type)
+def _on_the_host(expr: Expr, arguments: Mapping[int, plc.Column], rows: int) -> plc.Column:
+    columns = {place: new_column("value", expr.children[place].type) for place in arguments}
+    held = Table({columns[place].id: values for place, values in arguments.items()}, rows)
+    named = tuple(columns.values())
+    children = [
+        ColumnRef(columns[place]) if place in columns else child
+        for place, child in enumerate(expr.children)
+    ]
+    again, given = expr.with_children(children), tables.to_arrow(held, named)
+    return to_device(host_backend.evaluate(_what(expr), again, named, given), expr.type)
 
 
 def _what(expr: Expr) -> str:
-    if isinstance(expr, Call):
-        return f"{expr.function}()"
+    if isinstance(expr, Call | PythonCall):
+        return f"{expr.function if isinstance(expr, Call) else expr.function.name}()"
     return f"CAST AS {expr.type}" if isinstance(expr, Cast) else type(expr).__name__
