@@ -38,6 +38,29 @@ def test_what_a_filter_computes_is_there_after_it() -> None:
     assert_fused_joins(query, {"t": table, "u": U})
 
 
+SPARSE = "k * 65536"  # numbers of keys of which row numbers lie behind bits
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*), sum(v) from t where v % 3 > 0 and k in (select k from u) and h in (select k from x)",
+        "select v, h from t where k in (select k from u) and v > 40 and h not in (select k from x)",
+        f"select v, u.w, x.w from t join u on t.k = u.k join x on t.{SPARSE} = x.{SPARSE} where v < 2900",
+        f"select x.w, count(*), sum(n) from t join x on t.{SPARSE} = x.{SPARSE} join u on u.k = x.w group by x.w",
+        f"select v, x.w from t left join x on t.{SPARSE} = x.{SPARSE} where h in (select k from u) and n is not null",
+        "select v, n / (h - 3) from t where h in (select k from u where k <> 3) and k in (select k from x)",
+    ],
+)
+def test_filters_and_joins_that_drop_rows_one_after_the_other(query: str) -> None:
+    values = np.arange(3 * BLOCK - 7)
+    table = pa.table({
+        "v": values, "k": values * 7 % 83, "h": values % 11, "n": pa.array(values % 5, mask=values % 4 == 0),
+    })  # fmt: skip
+    other = pa.table({"k": range(2, 83, 3), "w": [place % 9 for place in range(27)]})
+    assert_fused_joins(query, {"t": table, "u": U, "x": other})
+
+
 def test_a_value_near_64_bits_before_a_filter_leaves_the_answer_in_doubt() -> None:
     table = pa.table({"v": [2**62, -5, 7], "w": [2**62 - 1, 2**62, 2], "k": [1, 2, 3]})
     query = "select k, count(*) from t where v + w > 5 group by k"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from fuseline.codegen.cpu import host_indexes
 from fuseline.codegen.indexes import choose
 from fuseline.codegen.indexes.layers import Index
+from fuseline.plan import device_costs
 from tests.codegen import simulator
 from tests.limits import SetLimits
 from tests.random_queries.cases import Engines, assert_sound, run_shape
@@ -70,6 +72,7 @@ def test_joins_behind_bits(backend: str, cases: int, monkeypatch: pytest.MonkeyP
     for name, bound in bounds.items():
         monkeypatch.setattr(choose, name, bound)
     monkeypatch.setattr(choose, "Index", noted)
+    monkeypatch.setattr(device_costs, "CPU", replace(device_costs.CPU, sieved_bits=0))
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
     check(Engines(backend), keyed, max(cases // 8, 25), 2000)
     assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

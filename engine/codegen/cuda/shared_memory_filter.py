@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..indexes.layers import NEAR, Bitmap, BloomFilter, Buffer, Layer
+from ..layers_alone import Choosing
 from ..loop import Guard, Let, Probe, subterms, terms_of, with_probes
 from ..program import Program, SharedMemory
-from .warp_split import Choosing, Cut
+from .warp_split import Cut
 
 RESERVED_BYTES = 1024  # of each block, by the driver
 # Threads for which registers leave room, 40 each: more are not worth larger blocks.  They hide what rows wait for which only a

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..emit import commented, indent, row_statements, text
+from ..layers_alone import Choosing
 from ..loop import Apply, Doubt, Guard, Let, Lookup, Machine, Name, Term, subterms, terms_of
 from ..program import Program
 from ..program_builder import ROW
@@ -16,7 +17,7 @@ from .accumulator_layout import CELL_BYTES, WAITING, WARP, Layout
 from .emit_fold import select
 from .shared_memory_filter import asking_near, copied
 from .vector_loads import WORD_IN_TURN, load_words, unpack
-from .warp_split import Choosing, Cut, only_alive
+from .warp_split import Cut, only_alive
 
 ALL_LANES = "0xFFFFFFFF"
 ROWS = WORD_IN_TURN

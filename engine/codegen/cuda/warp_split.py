@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
-from ..indexes.layers import Bitmap, BloomFilter, Buckets, Identity, Layer
+from ..indexes.layers import Bitmap, BloomFilter, Identity
+from ..layers_alone import Choosing, layers_alone
 from ..loop import (
     Apply,
     Doubt,
@@ -43,8 +44,6 @@ MOST_CHOSEN = 0.5  # of the rows, by the planner's estimate
 FEW_CHOSEN = 1 / 8  # by filters alone, so that not even the first probe is made for all rows
 UNKNOWN = 0.5  # the share where there is no estimate
 MOST_CARRIED = 8
-
-Choosing = Let | Guard | Doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,11 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
     choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
     read = names_in(*(term for s in choosing for term in terms_of(s)))
     words = tuple(i for i in program.inputs if read & set(_names(program, i)))
-    choosing, behind, guards = _layers_alone(choosing, BloomFilter, sieve_alone)
+    choosing, behind, guards = layers_alone(choosing, BloomFilter, sieve_alone)
     after = (*guards, *after)
     if not _is_long(after, program, known, in_memory):
         return None
-    choosing, bits_behind, _ = _layers_alone(choosing, Bitmap, True)
+    choosing, bits_behind, _ = layers_alone(choosing, Bitmap, True)
     behind |= bits_behind
     wanted = _wanted(program, after)
     again, carried = _known(program, choosing, behind, wanted, words)
@@ -128,61 +127,6 @@ def _is_long(
     in_runs = grouping is not None and grouping.row is not None and program.reach >= FEW_CHOSEN
     scattered = grouping is not None and in_memory and not in_runs
     return scattered or program.index is not None or bool(program.rows_out)
-
-
-def _layers_alone(
-    choosing: tuple[Choosing, ...], kind: type[Layer], everywhere: bool
-) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
-    """Ask probes only as far as a layer of some kind whether a row may be chosen; `everywhere`: not just those of buckets.
-
-    Returns the rewritten statements, what looks behind that layer later, by name, and the guards of that.
-    """
-    made: list[Choosing] = []
-    behind: dict[str, Let] = {}
-    guards: list[Guard] = []
-    some, none = Number(0, Machine.I32), Number(-1, Machine.I32)
-    for statement in choosing:
-        kept: Choosing = statement
-        match statement:
-            case Let(found, value) if (parts := _parted(value, kind, everywhere)) and _only_asked(
-                found, choosing
-            ):
-                may_be, exact = parts
-                if found.type is not Machine.BOOL:
-                    may_be = Select(may_be, some, none, Machine.I32)
-                behind[found.text] = Let(found, exact)
-                kept = replace(statement, value=may_be)
-            case Guard(condition) if parts := _parted(condition, kind, everywhere):
-                may_be, exact = parts
-                guards.append(Guard(exact))
-                kept = replace(statement, condition=may_be)
-            case Guard(condition) if names_in(condition) & set(behind):
-                guards.append(Guard(condition))
-        made.append(kept)
-    return tuple(made), behind, tuple(guards)
-
-
-def _parted(term: Term, kind: type[Layer], everywhere: bool) -> tuple[Term, Term] | None:
-    """Whether layers up to one of some kind let the number of a probe through, and what those behind say; None where there are none."""
-    match term:
-        case Probe(layers, number) if everywhere or isinstance(layers[-1], Buckets):
-            for count, layer in enumerate(layers[:-1], 1):
-                if isinstance(layer, kind):
-                    before = Probe(layers[:count], number, Machine.BOOL)
-                    return before, replace(term, layers=layers[count:])
-        case Apply(">=", (row, Number(0) as first)) if parts := _parted(row, kind, everywhere):
-            may_be, exact = parts
-            return may_be, replace(term, args=(exact, first))
-    return None
-
-
-def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:
-    """Whether it only matters for the cut that there is a row, not which; of a truth value, that it is true."""
-    there: Term = row
-    if row.type is not Machine.BOOL:
-        there = Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
-    readers = [s for s in choosing if row.text in names_in(*terms_of(s))]
-    return all(isinstance(s, Guard) and s.condition == there for s in readers) and bool(readers)
 
 
 def _known(

@@ -60,13 +60,14 @@ def index_of(number: int, name: str, side: IndexedRows, costs: DeviceCosts) -> I
     rows, few, whole = side.rows, side.few, side.whole
     linked = side.by_row and not side.once
     form = _form(side, costs)
+    hashes = form is Buckets and not side.raw
     slots = slots_of(form, side.domain, rows, few)
     guarded = form is Direct and not linked and is_guarded(slots, few, side.found)
     if whole is not None:
         form = ordered_form(form, slots, rows, few, whole, costs)
         if form in (Identity, Ranks):
             guarded = not whole
-    may_sieve = guarded or form is Bitmap or (form is Buckets and not side.raw)
+    may_sieve = slots >= costs.sieved_bits if guarded or form is Bitmap else hashes
     sieve = sieve_bits(form, slots, few, side.found) if may_sieve else 0
     return Index(number, name, form, slots, rows, linked, side.assumed, side.raw, guarded, sieve)
 

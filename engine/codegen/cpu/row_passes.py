@@ -1,0 +1,157 @@
+"""Where a kernel of the CPU is cut into passes over a block of rows: those that choose rows, and what is done with these.
+
+The first pass ends at the first filter or join that drops rows.  Where a later one tests bits or a Bloom filter, each up to it has a pass of
+its own over the rows so far: a branch that is taken now and then, and that waits for memory, costs more than to go on with a
+number that adds up, and loads of neighbouring rows overlap.  For the same reason what lies behind bits is read in a later pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..indexes.layers import Bitmap, BloomFilter
+from ..layers_alone import Choosing, layers_alone
+from ..loop import (
+    Each,
+    Guard,
+    Let,
+    Probe,
+    Search,
+    Statement,
+    Term,
+    names_in,
+    subterms,
+    terms_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..program import Program
+    from ..typed_values import Input
+
+NARROWS = True  # False: one pass chooses rows
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Statements, and the columns that they read."""
+
+    body: tuple[Statement, ...]
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChoosingPass(Pass):
+    """`condition` holds after the statements for rows that are in."""
+
+    condition: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """At least one pass chooses rows, and `handling` does the rest for these."""
+
+    choosing: tuple[ChoosingPass, ...]
+    handling: Pass
+
+
+def passes(program: Program) -> Passes | None:
+    """Cut a program after filters; None where that gains nothing: without one, or where folds are all that follows."""
+    made: list[ChoosingPass] = []
+    known: list[Let] = []
+    rest = program.body
+    while (cut := _first_filter(rest)) and (not made or (NARROWS and _tests_bits(rest))):
+        before, guard, rest = cut
+        choosing, behind, guards = _small_layers(before, guard)
+        *body, last = choosing
+        assert isinstance(last, Guard)
+        made.append(_choosing(program, known, tuple(body), last.condition))
+        rest = (*guards, *rest)
+        known += [behind.get(s.name.text, s) for s in before if isinstance(s, Let)]
+    if not made:
+        if program.keep is None or program.grouping is None:
+            return None
+        last_kept = max(
+            place for place, s in enumerate(rest) if isinstance(s, Let) and s.name == program.keep
+        )
+        before, rest = rest[: last_kept + 1], rest[last_kept + 1 :]
+        made.append(_choosing(program, known, before, program.keep))
+        known += [s for s in before if isinstance(s, Let)]
+    wanted = _names(program, rest)
+    again = _again(known, wanted)
+    return Passes(tuple(made), Pass((*again, *rest), _loaded(program, wanted)))
+
+
+def _first_filter(
+    body: Sequence[Statement],
+) -> tuple[tuple[Statement, ...], Guard, tuple[Statement, ...]] | None:
+    """What comes before the first filter, that, and what comes after it."""
+    for place, statement in enumerate(body):
+        match statement:
+            case Each() | Search():
+                return None
+            case Guard():
+                return tuple(body[:place]), statement, tuple(body[place + 1 :])
+    return None
+
+
+def _tests_bits(body: Sequence[Statement]) -> bool:
+    """Whether bits or a Bloom filter are tested before rows become several."""
+    for statement in body:
+        if isinstance(statement, Each | Search):
+            return False
+        for term in terms_of(statement):
+            for part in subterms(term):
+                if isinstance(part, Probe) and isinstance(part.layers[0], Bitmap | BloomFilter):
+                    return True
+    return False
+
+
+def _small_layers(
+    before: Sequence[Statement], guard: Guard
+) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
+    """Have a pass ask the small layers of an index alone; return what reads behind them, by name, and what is tested after it.
+
+    Where a bit is set there is a row, which need not be tested.
+    """
+    plain = [s for s in before if not isinstance(s, Each | Search)]
+    choosing, behind, guards = layers_alone((*plain, guard), BloomFilter, True)
+    choosing, behind_bits, _ = layers_alone(choosing, Bitmap, True)
+    return choosing, behind | behind_bits, guards
+
+
+def _choosing(
+    program: Program, known: Sequence[Let], body: Sequence[Statement], condition: Term
+) -> ChoosingPass:
+    wanted = names_in(condition, *(term for s in body for term in terms_of(s)))
+    again = _again(known, wanted)
+    return ChoosingPass((*again, *body), _loaded(program, wanted), condition)
+
+
+def _again(known: Sequence[Let], wanted: set[str]) -> list[Statement]:
+    """What passes before have computed of what is wanted, to which comes what that reads."""
+    again: list[Statement] = []
+    for statement in reversed(known):
+        if statement.name.text in wanted:
+            wanted |= names_in(statement.value)
+            again.insert(0, Let(statement.name, statement.value))
+    return again
+
+
+def _loaded(program: Program, wanted: set[str]) -> tuple[Input, ...]:
+    """The columns of which a pass reads the code or whether it is valid."""
+    named = [(i, program.names[i.column]) for i in program.inputs]
+    return tuple(i for i, n in named if {f"{n}_code", f"{n}_valid"} & wanted)
+
+
+def _names(program: Program, body: Sequence[Statement]) -> set[str]:
+    """What statements and the sink of a program read."""
+    terms: list[Term] = [] if program.grouping is None else [program.grouping.slot]
+    for accumulator in program.accumulators:
+        terms.append(accumulator.term)
+        if accumulator.condition is not None:
+            terms.append(accumulator.condition)
+    terms += [term for statement in body for term in terms_of(statement)]
+    return names_in(*terms) | {relation.row for relation in program.relations}
