@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from typing import Literal as OneOf
 
 from ..errors import UnknownName, nearest, shown
-from ..operators.column_tiers import LiftedColumn
+from ..operators.column_tiers import NOT_ON_DEVICE, LiftedColumn
 from ..operators.exchange.exchange_rounds import FEW_ROWS, HEADERS
 from ..plan.logical import nested_expressions
 from ..plan.node import Node, walk, walk_once
@@ -243,10 +243,9 @@ def tier_lines(lifted: Sequence[LiftedColumn] | None) -> list[str]:
         size = sum(e.bytes for e in lifted if (e.table, e.tier) == (table, tier))
         lines.append(f"columns {WHENCE[tier]}, {size / 1e6:,.1f} MB of {table}: {', '.join(own)}")
     reasons = {each.reason: each for each in lifted if each.reason}
-    lines += [
-        f"{each.column} of {each.table} is not in the column store: {reason}"
-        for reason, each in reasons.items()
-    ]
+    for reason, each in reasons.items():
+        why = "was read from its files" if reason == NOT_ON_DEVICE else "is not in the column store"
+        lines.append(f"{each.column} of {each.table} {why}: {reason}")
     return lines
 
 

@@ -225,6 +225,9 @@ def _on_host(place: StoredPlace, device: str, context: Context) -> tuple[StoreAn
     if isinstance(plain, pa.Array):
         column = StoredColumn(plain, encoded is NO_ENCODING)
         return StoreAnswer(column), _tier(lasting, _plain_key(place, HOST))
+    texts = None if device == HOST else lasting.get(_texts_key(place))
+    if isinstance(texts, pa.ChunkedArray):
+        return StoreAnswer(StoredColumn(texts, refused=True)), "host"
     if store is None or place_of(*place) is None:
         return StoreAnswer(None), "store"
     found = store.find(place, context.threads)
@@ -255,7 +258,10 @@ def _chosen(
     ranges = list(row_ranges(place.table, selection))
     value = column.value
     if isinstance(value, EncodedColumn):
-        part: EncodedColumn | pa.Array = value.of_rows(ranges)
+        part: EncodedColumn | pa.Array | pa.ChunkedArray = value.of_rows(ranges)
+    elif isinstance(value, pa.ChunkedArray):
+        slices = (value.slice(first, end - first) for first, end in ranges)
+        part = pa.chunked_array([c for some in slices for c in some.chunks], value.type)
     else:
         parts = [value.slice(first, end - first) for first, end in ranges]
         part = parts[0] if len(parts) == 1 else pa.concat_arrays([value.slice(0, 0), *parts])
@@ -299,12 +305,36 @@ def _map(cache: ColumnCache, place: StoredPlace, column: StoredColumn) -> None:
 def _put_on_host(
     cache: ColumnCache, place: StoredPlace, column: StoredColumn, nbytes: int, tier: Tier
 ) -> bool:
-    is_encoded = isinstance(column.value, EncodedColumn)
-    if column.refused:
-        cache.put(_encoded_key(place, HOST), NO_ENCODING, 0)
-    key = _encoded_key(place, HOST) if is_encoded else _plain_key(place, HOST)
+    if isinstance(column.value, pa.ChunkedArray):
+        key = _texts_key(place)
+    elif isinstance(column.value, EncodedColumn):
+        key = _encoded_key(place, HOST)
+    else:
+        key = _plain_key(place, HOST)
+        if column.refused:
+            cache.put(_encoded_key(place, HOST), NO_ENCODING, 0)
     cache.put(key, column.value, nbytes, tier)
     return cache.holds(key)
+
+
+def mapped_column(cache: ColumnCache, place: StoredPlace) -> StoredColumn | None:
+    """Return a column that the host has over a mapped file."""
+    for key in (_encoded_key(place, HOST), _plain_key(place, HOST)):
+        value = cache.peek(key)
+        if isinstance(value, EncodedColumn | pa.Array) and not cache.lies_in_memory(key):
+            return StoredColumn(value, cache.peek(_encoded_key(place, HOST)) is NO_ENCODING)
+    return None
+
+
+def is_on_host(cache: ColumnCache, place: StoredPlace) -> bool:
+    """Whether the host has a column in some form that a device takes."""
+    keys = _encoded_key(place, HOST), _plain_key(place, HOST), _texts_key(place)
+    return any(map(cache.holds, keys))
+
+
+def _texts_key(place: StoredPlace) -> CacheKey:
+    """The key of texts in several arrays, which are there for a device alone."""
+    return CacheKey(place.table.identity, ("texts", place.rows), place.source, HOST)
 
 
 def _encoded_key(place: StoredPlace, device: str) -> CacheKey:

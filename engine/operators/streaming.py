@@ -177,7 +177,8 @@ def column_shares(
     room, sizes = _room(context, scan.device), _files(scan).sizes
     share: list[tuple[Column, str]] = []
     for pair in missing:
-        if share and sizes.whole([s for _, s in (*share, pair)]) > room:
+        together = [s for _, s in (*share, pair)]
+        if share and sum(sizes.plain(together, part) for part in _selected(scan)) > room:
             yield share
             share = []
         share.append(pair)
@@ -259,9 +260,6 @@ def _smaller(steps: PipelineSteps, chunks: Chunks | None) -> Chunks | None:
     largest = max((_plain(scan, chunk) for chunk in given), default=0)
     smaller = _cut(scan, largest // CHUNKS_IN_ROOM)
     return smaller if len(smaller) > len(given) else None
-
-
-# Streaming
 
 
 def _stream(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, cast
 
 import pyarrow as pa
@@ -19,12 +20,12 @@ import pyarrow as pa
 from ..plan import physical as p
 from ..plan.expr import Column
 from ..storage.column_store.column_file import StoredColumn
-from ..storage.column_store.column_parts import Allocate, ColumnParts
+from ..storage.column_store.column_parts import MOST_TEXT, Allocate, ColumnParts
 from ..storage.column_store.column_store import StoredPlace, place_of
 from ..storage.columns.cache import HOST, CacheKey, ColumnCache, encoded_key, part_of
 from ..storage.columns.encodings import EncodedColumn
 from ..storage.tables.parquet import ParquetTable
-from .column_tiers import keep_in_memory
+from .column_tiers import is_on_host, keep_in_memory
 from .context import Context
 from .streaming import row_group_runs
 
@@ -67,8 +68,13 @@ class HostMemory:
         return ColumnParts(self.allocate, place.table.types[place.source])
 
     def write(self, place: StoredPlace, column: StoredColumn, check: Callable[[], None]) -> bool:
-        if self.cache.store is not None and place_of(*place) is not None:
-            self.cache.store.keep(place, column)
+        store, value = self.cache.store, column.value
+        if store is not None and place_of(*place) is not None:
+            if not isinstance(value, pa.ChunkedArray):
+                store.keep(place, column)
+            elif value.nbytes <= MOST_TEXT:
+                combined = partial(_combined, value)
+                store.keep_made(place, value.nbytes, combined)
         return keep_in_memory(self.cache, place, column)
 
     def leave(self, place: StoredPlace) -> None:
@@ -76,6 +82,10 @@ class HostMemory:
 
     def refuse(self, error: Exception) -> None:
         raise error
+
+
+def _combined(texts: pa.ChunkedArray) -> StoredColumn:
+    return StoredColumn(pa.concat_arrays(texts.chunks), refused=True)
 
 
 def _key(place: StoredPlace) -> CacheKey:
@@ -88,15 +98,10 @@ def missing_columns(scan: p.ParquetScan, context: Context) -> list[tuple[Column,
     table = cast("ParquetTable", scan.table)
     if table.identity is None or _rows(scan) < LEAST_SHARE * table.num_rows:
         return []
-    devices = dict.fromkeys((scan.device, HOST))
 
     def is_there(source: str) -> bool:
-        keys = (
-            make(table.identity, None, source, d)
-            for make in (encoded_key, CacheKey)
-            for d in devices
-        )
-        return any(map(cache.holds, keys))
+        keys = (make(table.identity, None, source, scan.device) for make in (encoded_key, CacheKey))
+        return any(map(cache.holds, keys)) or is_on_host(cache, StoredPlace(table, None, source))
 
     unique = {source: column for column, source in zip(scan.made, scan.sources, strict=True)}
     return [(c, s) for s, c in unique.items() if not is_there(s) and s not in table.constants]

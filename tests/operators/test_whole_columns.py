@@ -22,6 +22,7 @@ from fuseline.plan.pipeline_steps import steps_of
 from fuseline.storage.columns.cache import ChunkCache, ColumnCache, encoded_key
 from fuseline.storage.columns.encode import encode
 from fuseline.storage.columns.encodings import EncodedColumn, codes_of, zeros
+from fuseline.storage.tables.cached_columns import cached_columns
 from fuseline.storage.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ GROUPS = 10
 DATA = {
     "n": pa.array(range(ROWS)), "s": pa.array([f"{i % 7}" if i % 5 else None for i in range(ROWS)]),
     "u": pa.array([f"text number {i}" if i % 11 else None for i in range(ROWS)]),
-    "f": pa.array(np.arange(ROWS) / 3), "l": pa.array([[i] for i in range(ROWS)]),
+    "v": pa.array([f"text number {i}" if i % 11 else "" for i in range(ROWS)]), "f": pa.array(np.arange(ROWS) / 3), "l": pa.array([[i] for i in range(ROWS)]),
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def table(tmp_path: Path) -> ParquetTable:
     return table
 
 
-def scan(table: ParquetTable, names: str = "nsuf", groups: range | None = None) -> ParquetScan:
+def scan(table: ParquetTable, names: str = "nsuvf", groups: range | None = None) -> ParquetScan:
     made = tuple(new_column(name, table.types[name]) for name in names)
     selection = None if groups is None else (RowGroups(0, tuple(groups)),)
     return ParquetScan(table, made, tuple(names), selection, device="gpu")
@@ -61,11 +62,11 @@ def encoded(part: ParquetScan, context: Context) -> dict[str, Any]:
     for source, array in read_columns(part, context).items():
         data_type = part.table.types[source]
         column = encode(to_physical(array, data_type), data_type)
-        found[source] = array if column is None and source == "u" else column
+        found[source] = array if source == "v" or (column is None and source == "u") else column
     return found
 
 
-def stored(table: ParquetTable, context: Context, names: str = "nsufl") -> None:
+def stored(table: ParquetTable, context: Context, names: str = "nsuvfl") -> None:
     whole = scan(table, names)
     keeper = HostMemory(context.cache, lambda size: zeros(size, np.uint8))
     missing = missing_columns(whole, context)
@@ -97,27 +98,31 @@ def test_columns_are_kept_whole_a_run_of_row_groups_at_a_time(table: ParquetTabl
     own = context(device=4000)  # in which a row group has room, and no more
     stored(table, own)
     inner = replace(own, cache=ChunkCache(own.cache))
-    lift(scan(table), "nsufl", "gpu", inner, on_device)
+    lift(scan(table), "nsuvfl", "gpu", inner, on_device)
     assert cached(inner, scan(table), "l") == {"l": None}  # it has no encoding
-    found = cached(inner, scan(table), "nsuf")
+    found = cached(inner, scan(table), "nsuvf")
     assert {name: values(held) for name, held in found.items()} == {
-        n: DATA[n].to_pylist() for n in "nsuf"
+        n: DATA[n].to_pylist() for n in "nsuvf"
     }
     assert {(e.column, e.tier) for e in inner.lifted if e.tier != "Parquet"} == {
-        (n, "host") for n in "nsuf"
+        (n, "host") for n in "nsuvf"
     }
-    assert [source for _, source in missing_columns(scan(table, "nsufl"), own)] == ["l"]
+    assert [source for _, source in missing_columns(scan(table, "nsuvfl"), own)] == ["l"]
+    shown = cached_columns(own.cache, {table.identity: "t"}).to_pylist()
+    assert [(row["column_name"], row["device"], row["rows"], row["tier"]) for row in shown] == [
+        (name, "cpu", ROWS, "memory") for name in sorted("nsuvf")
+    ]
 
 
 @pytest.mark.parametrize("groups", [range(3, 6), range(9, 10), range(0)])
 def test_a_chunk_has_its_rows_alone(table: ParquetTable, groups: range) -> None:
     own = context()
     stored(table, own)
-    part = scan(table, "nsuf", groups)
+    part = scan(table, "nsuvf", groups)
     inner = replace(own, cache=ChunkCache(own.cache))
     lift(part, part.sources, "gpu", inner, on_device)
     rows = slice(groups.start * ROWS // GROUPS, groups.stop * ROWS // GROUPS)
-    for name, held in cached(inner, part, "nsuf").items():
+    for name, held in cached(inner, part, "nsuvf").items():
         assert values(held) == DATA[name].to_pylist()[rows]
 
 

@@ -53,9 +53,9 @@ class Damaged(Exception):
 
 
 class StoredColumn(NamedTuple):
-    """What a file holds: a column as kernels read it, or an array as operators do; `refused`: that has no encoding."""
+    """What a file holds: a column as kernels read it, or an array as operators do, texts in memory in several; `refused`: it has no encoding."""
 
-    value: EncodedColumn | pa.Array
+    value: EncodedColumn | pa.Array | pa.ChunkedArray
     refused: bool = False
 
 

@@ -47,7 +47,8 @@ Allocate = Callable[[int], Array]  # bytes of memory
 class ColumnParts:
     """The parts of a column so far: files that are open within a `with`; what was made of them stays mapped.
 
-    With a function in the place of a folder they lie in memory, and what is made of them in that which it gives for so many bytes.
+    With a function in the place of a folder they lie in memory, and codes of all in that which it gives for so many bytes; texts stay in
+    the arrays that were added.
     All methods raise `OSError`.
     """
 
@@ -56,7 +57,7 @@ class ColumnParts:
         self._parts: list[EncodedColumn] = []
         self._open = ExitStack()
         self._codes = _File(place, self._open) if isinstance(place, Path) else None
-        self._texts: _TextParts | None = None
+        self._texts: _TextParts | _TextsInMemory | None = None
 
     def __enter__(self) -> ColumnParts:
         return self
@@ -109,10 +110,13 @@ class ColumnParts:
     def _rows(self) -> int:
         return sum(part.rows for part in self._parts)
 
-    def _as_texts(self) -> _TextParts:
+    def _as_texts(self) -> _TextParts | _TextsInMemory:
         """Have all rows as text from now on."""
         if self._texts is None:
-            self._texts = _TextParts(self._place, self._open)
+            if isinstance(self._place, Path):
+                self._texts = _TextParts(self._place, self._open)
+            else:
+                self._texts = _TextsInMemory()
             for part in self._stored():
                 self._texts.add(_texts_of(part))
         return self._texts
@@ -192,33 +196,27 @@ class _File:
         return pa.py_buffer(mmap.mmap(self._file.fileno(), self.size, prot=mmap.PROT_READ))
 
 
-class _Pieces:
-    """Bytes that are written behind one another in memory, where they lie together in the end."""
+class _TextsInMemory:
+    """Texts as they came, which stay where they are."""
 
-    def __init__(self, allocate: Allocate) -> None:
-        self._allocate = allocate
-        self._pieces: list[Array] = []
-        self.size = 0
+    is_full = False
 
-    def write(self, values: Array) -> None:
-        self._pieces.append(np.ascontiguousarray(values).view(np.uint8))
-        self.size += values.nbytes
+    def __init__(self) -> None:
+        self._parts: list[pa.Array] = []
 
-    def buffer(self) -> pa.Buffer:
-        data = self._allocate(self.size)
-        np.concatenate([data[:0], *self._pieces], out=data)
-        self._pieces.clear()
-        return pa.py_buffer(data)
+    def add(self, array: pa.Array) -> bool:
+        self._parts.append(array)
+        return True
+
+    def whole(self) -> pa.ChunkedArray:
+        return pa.chunked_array(self._parts, pa.string())
 
 
 class _TextParts:
     """Texts behind one another; `is_full` once there are too many."""
 
-    def __init__(self, place: Path | Allocate, open_files: ExitStack) -> None:
-        self._ends, self._data = (
-            _File(place, open_files) if isinstance(place, Path) else _Pieces(place)
-            for _ in range(2)
-        )
+    def __init__(self, folder: Path, open_files: ExitStack) -> None:
+        self._ends, self._data = _File(folder, open_files), _File(folder, open_files)
         self._ends.write(np.zeros(1, np.int32))
         self._valid: list[pa.Array] = []
         self.is_full = False

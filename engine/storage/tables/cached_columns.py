@@ -77,7 +77,7 @@ def _row(table: str, cached: CachedColumn) -> dict[str, object]:
 
 def _unencoded(value: Any, cached: CachedColumn) -> dict[str, object]:
     """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf, codes with their strings as `keys`, compact text."""
-    if not isinstance(value, pa.Array):
+    if not isinstance(value, pa.Array | pa.ChunkedArray):
         row = {"rows": value.size(), "nulls": value.null_count()}
         if hasattr(value, "keys"):
             return row | {"encoding": f"cudf dictionary values={value.keys.size()}"}

@@ -7,6 +7,7 @@ from functools import cache
 from types import TracebackType
 
 import numpy as np
+import pyarrow as pa
 import pylibcudf as plc
 from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
@@ -40,6 +41,10 @@ class Uploads:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait for what has begun."""
         if self._sources:
             _stream().synchronize()
         self._sources.clear()
@@ -69,6 +74,35 @@ def locked_bytes(size: int) -> Array:
     return np.asarray(lease)[:size]
 
 
+def locked_copy(value: EncodedColumn | pa.Array, threads: int) -> EncodedColumn | pa.Array:
+    """Return a column over mapped files in locked memory, from where copies go at the speed of the link; raises `ExecutionError` as `locked_bytes` does."""
+    if isinstance(value, EncodedColumn):
+        codes = _locked(value.codes, threads).view(value.codes.dtype)
+        bitmap = None if value.validity is None else _locked(value.validity, threads)
+        return replace(value, codes=codes, validity=bitmap)
+    bitmap, *others = value.buffers()
+    copies = [_locked_buffer(buffer, threads) for buffer in others]
+    rows, nulls = len(value), value.null_count
+    return pa.Array.from_buffers(value.type, rows, [bitmap, *copies], nulls, value.offset)
+
+
+def _locked_buffer(buffer: pa.Buffer | None, threads: int) -> pa.Buffer | None:
+    if buffer is None or not buffer.size:
+        return buffer
+    return pa.py_buffer(_locked(np.frombuffer(buffer, np.uint8), threads))
+
+
+def _locked(values: Array, threads: int) -> Array:
+    """Copy an array by several threads, since one is slower than the link."""
+    source, made = values.view(np.uint8), locked_bytes(values.nbytes)
+
+    def copy(place: slice) -> None:
+        made[place] = source[place]
+
+    each_block(len(source), threads, copy)
+    return made
+
+
 def downloaded(column: EncodedColumn) -> EncodedColumn:
     """Return a column of the device in locked memory of the host; raises `ExecutionError` as `locked_bytes` does."""
     whole = aligned(codes_of(column))
@@ -93,3 +127,25 @@ def downloaded(column: EncodedColumn) -> EncodedColumn:
 
     each_block(rows, CLEARING_THREADS, clear)
     return replace(column, codes=codes, validity=bitmap)
+
+
+def downloaded_texts(column: plc.Column) -> pa.Array | None:
+    """Return texts of the device in locked memory of the host; None for more than have offsets of 32 bits.  Raises `ExecutionError` as `locked_bytes` does."""
+    rows = column.size()
+    if column.offset() or not rows or column.child(0).type().id() != plc.TypeId.INT32:
+        found = column.to_arrow()
+        return found if pa.types.is_string(found.type) else None
+    starts = PinnedLanding()
+    places = [starts.add(int(column.child(0).data().ptr), 4 * (rows + 1))]
+    if column.null_count():
+        places.append(starts.add(int(column.null_mask().ptr), -(-rows // 8)))
+    starts.begin()
+    wait()
+    offsets, *bitmap = starts.buffers(places)
+    count = int(np.frombuffer(offsets, np.int32)[rows])
+    characters = PinnedLanding()
+    place = characters.add(int(column.data().ptr) if count else 0, count)
+    characters.begin()
+    wait()
+    buffers = [bitmap[0] if bitmap else None, offsets, *characters.buffers([place])]
+    return pa.Array.from_buffers(pa.string(), rows, buffers, column.null_count())

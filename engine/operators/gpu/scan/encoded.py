@@ -28,7 +28,7 @@ from .stored_columns import lift_columns
 
 @dataclasses.dataclass(frozen=True)
 class ScanColumns:
-    """The columns of a scan by their sources, as far as they have an encoding; `loaded`: some had to be read.
+    """The columns of a scan by their sources, as far as they have an encoding; `loaded`: some had to be read, or copied from a tier below.
 
     `scan` reads all row groups where all rows of every column are in the cache: those serve for a selection of row groups
     too, which filters narrow down again.
@@ -42,6 +42,7 @@ class ScanColumns:
 
 def scan_columns(scan: TableScan, context: Context) -> ScanColumns:
     """Return a scan's columns encoded, from the cache where they are there; what has no encoding is cached as it is."""
+    lifted = len(context.lifted)
     scan = _widened(scan, context)
     held = _cached(scan, context)
     missing = [s for s in dict.fromkeys(scan.sources) if s not in held]
@@ -50,7 +51,7 @@ def scan_columns(scan: TableScan, context: Context) -> ScanColumns:
         found |= made
         context.check()
     rows = next(iter(found.values())).rows if found else _row_count(part_of(scan, []), context)
-    return ScanColumns(scan, found, rows, bool(missing))
+    return ScanColumns(scan, found, rows, len(context.lifted) > lifted or bool(missing))
 
 
 def cache_keys(scan: TableScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:

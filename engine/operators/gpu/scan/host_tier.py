@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 import pyarrow as pa
 
+from ....errors import ExecutionError
 from ....plan import physical as p
-from ....storage.column_store.column_store import place_of
+from ....storage.column_store.column_file import StoredColumn
+from ....storage.column_store.column_store import StoredPlace, place_of
 from ....storage.columns.cache import HOST, ChunkCache, plain_key
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.parquet import ParquetTable
-from ...column_tiers import lift
+from ...column_tiers import keep_in_memory, lift, mapped_column
 from ...context import Context
 from ...whole_columns import HostMemory, Keeper, missing_columns, store_whole
 from ..memory.device import on_device
-from ..memory.link import locked_bytes
+from ..memory.link import locked_bytes, locked_copy
 from .load_columns import load
 from .scan import DEVICE
 from .stored_columns import on_host
@@ -31,15 +34,22 @@ def store_columns(scan: p.ParquetScan, context: Context) -> None:
 
 @on_device
 def _store_columns(scan: p.ParquetScan, inputs: tuple[()], context: Context) -> None:
+    cache, table = context.cache.lasting, scan.table
+    assert isinstance(table, ParquetTable)
+    limit, rows = cache.limit(HOST), table.num_rows
+    has_room = table.sizes.narrow(scan.sources, rows) <= limit
     whole = dataclasses.replace(scan, selection=None)
     lift(whole, whole.sources, HOST, dataclasses.replace(context, lifted=[]))
+    if has_room:
+        _lock(table, scan.sources, context)
     missing = missing_columns(scan, context)
     if not missing:
         return
-    cache, table = context.cache.lasting, scan.table
-    assert isinstance(table, ParquetTable)
     keeper: Keeper
-    if table.sizes.narrow(scan.sources, table.num_rows) <= cache.limit(HOST):
+    if has_room:
+        # Parts of columns are no less in memory than the columns are
+        size = table.sizes.narrow([source for _, source in missing], rows)
+        cache.release(HOST, max(0, cache.used(HOST) + size - limit))
         keeper = HostMemory(cache, locked_bytes)
     elif cache.store is not None:
         keeper = cache.store
@@ -47,6 +57,21 @@ def _store_columns(scan: p.ParquetScan, inputs: tuple[()], context: Context) -> 
     else:
         return
     store_whole(scan, missing, keeper, _read_on_host, context)
+
+
+def _lock(table: ParquetTable, sources: Iterable[str], context: Context) -> None:
+    """Have what the host has over mapped files in locked memory instead, as far as there is any."""
+    cache = context.cache.lasting
+    for source in dict.fromkeys(sources):
+        place = StoredPlace(table, None, source)
+        column = mapped_column(cache, place)
+        if column is not None:
+            try:
+                value = locked_copy(column.value, context.threads)
+            except (MemoryError, ExecutionError):
+                return
+            keep_in_memory(cache, place, StoredColumn(value, column.refused))
+            context.check()
 
 
 def _read_on_host(

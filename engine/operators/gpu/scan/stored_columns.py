@@ -23,8 +23,8 @@ from ...column_tiers import keep_of_device, lift
 from ...context import Context
 from ..columns import INT32, TEXT
 from ..memory.device import is_out_of_memory, on_device, synchronize, take_device
-from ..memory.link import Uploads, downloaded
-from ..table import to_device
+from ..memory.link import Uploads, downloaded, downloaded_texts
+from ..table import concat_columns, to_device
 
 
 def lift_columns(scan: TableScan, context: Context) -> None:
@@ -79,8 +79,7 @@ def on_host(value: object) -> EncodedColumn | pa.Array | None:
         return downloaded(value)
     if not isinstance(value, plc.Column) or value.type().id() != plc.TypeId.STRING:
         return None
-    texts = value.to_arrow()
-    return texts if pa.types.is_string(texts.type) else None
+    return downloaded_texts(value)
 
 
 def _uploaded(
@@ -122,7 +121,17 @@ def _encoded_on_device(
     return replace(column, codes=codes, validity=bitmap)
 
 
-def _texts_on_device(array: pa.Array, data_type: DataType, uploads: Uploads) -> plc.Column:
+def _texts_on_device(
+    texts: pa.Array | pa.ChunkedArray, data_type: DataType, uploads: Uploads
+) -> plc.Column:
+    pieces = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    columns = [_text_on_device(piece, data_type, uploads) for piece in pieces if len(piece)]
+    if len(columns) > 1:
+        uploads.wait()
+    return concat_columns(columns)
+
+
+def _text_on_device(array: pa.Array, data_type: DataType, uploads: Uploads) -> plc.Column:
     rows = len(array)
     bitmap, ends, characters = array.buffers()
     if not pa.types.is_string(array.type) or characters is None:
