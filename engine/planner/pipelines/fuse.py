@@ -221,12 +221,12 @@ def list_first_rows(node: Physical, fusion: Fusion) -> Physical | None:
 def _lists_few(node: TopK, fusion: Fusion) -> bool:
     """Whether a kernel should go through all rows of a table for those that an order keeps.
 
-    A device selects among plain columns as fast as kernels would list them; what is computed it would store operator by operator (H200,
-    60 M rows by a product of three columns: 3.7 ms of 5.7).
+    A device's kernels list rows alone, of which its operators then compute what the rows are ordered by: 7.7 ms of 60 M rows instead of
+    3.7 (H200).
     """
     chain, leaf = node.input, leaf_of(node.input)
     return (
-        (chain.device == "cpu" or node.keys[0].column not in leaf.columns)
+        chain.device == "cpu"
         and node.keys[0].column.type.fits_register
         and isinstance(leaf, ParquetScan | MemoryScan)
         and all(is_link(part) and fusion.readers[id(part)] == 1 for part in spine(chain))
