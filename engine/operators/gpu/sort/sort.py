@@ -23,6 +23,7 @@ from ..columns import (
     cast,
     empty,
     is_float,
+    negate,
     scalar,
     sequence,
 )
@@ -151,7 +152,7 @@ def _thinned(table: Table, node: p.TopK, end: int) -> Table:
             if few is not None:
                 return Table(few, len(rows))
             return tables.gather(table, row_numbers(rows), wanted)
-    candidates = _candidates(table, node.keys[0], end)
+    candidates = _candidates(table, node.keys, end)
     return table if candidates is None else tables.gather(table, candidates, wanted)
 
 
@@ -254,27 +255,63 @@ def sortable(column: plc.Column) -> plc.Column:
     return binary(bits, turned, Op.BITWISE_XOR, width)
 
 
-def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
-    """Return the numbers of all rows that can be among the first `count` by their first key, in order; None for all.
+def _candidates(table: Table, keys: Sequence[p.Order], count: int) -> plc.Column | None:
+    """Return the numbers of all rows that can be among the first `count`, in order; None for all.
 
-    They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
+    They are those up to the `count`-th value of the first key.  Where many are equal to that, as counts of keys that hardly repeat are,
+    the next key decides among them.
     """
-    if table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
-        return None
-    column = _numbers(*sort_keys(table, [key.column]))
+    rows: plc.Column | None = None
+    before: list[plc.Column] = []  # rows that certainly are
+    for key in keys:
+        (lead,) = sort_keys(table, [key.column])
+        column = _comparable(lead)
+        if column is None:
+            break
+        column = column if rows is None else _at(column, rows)
+        if column.size() < TOP_K_ROWS or count * TOP_K_SHARE > column.size():
+            break
+        order = plc.types.Order.DESCENDING if key.descending else plc.types.Order.ASCENDING
+        best = plc.sorting.top_k(column, count, order)
+        last = plc.aggregation.min() if key.descending else plc.aggregation.max()
+        bound = plc.reduce.reduce(best, last, best.type())
+        rows = sequence(table.num_rows) if rows is None else rows
+        keep = binary(column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, BOOL)
+        numbers, values = _where(keep, rows, column)
+        # Of texts the numbers are first bytes, which equal ones need not be equal behind
+        if numbers.size() < TOP_K_ROWS or lead.type().id() == plc.TypeId.STRING:
+            rows = numbers
+            break
+        equal = binary(values, bound, Op.EQUAL, BOOL)
+        (rows,), (certain,) = _where(equal, numbers), _where(negate(equal), numbers)
+        before.append(certain)
+        count -= certain.size()
+    if not before or rows is None:
+        return rows
+    found = plc.concatenate.concatenate([*before, rows])
+    return _at(found, order_of([found], [(False, False)]))
+
+
+def _comparable(lead: plc.Column) -> plc.Column | None:
+    """Return numbers in the order of a key that libcudf finds the first ones of; None where there are none."""
+    column = _numbers(lead)
     if column is None:
         return None
     if column.type().id() in UNSIGNED:
         column = cast(column, INT64)
     if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
         return None
-    order = plc.types.Order.DESCENDING if key.descending else plc.types.Order.ASCENDING
-    best = plc.sorting.top_k(column, count, order)
-    last = plc.aggregation.min() if key.descending else plc.aggregation.max()
-    bound = plc.reduce.reduce(best, last, best.type())
-    keep = binary(column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, BOOL)
-    rows = plc.Table([sequence(table.num_rows)])
-    return plc.stream_compaction.apply_retention_mask(rows, keep).columns()[0]
+    return column
+
+
+def _at(column: plc.Column, rows: plc.Column) -> plc.Column:
+    return plc.copying.gather(plc.Table([column]), rows, tables.DONT_CHECK).columns()[0]
+
+
+def _where(mask: plc.Column, *columns: plc.Column) -> list[plc.Column]:
+    """Return the rows of columns where a mask without NULL is TRUE."""
+    rows = plc.stream_compaction.apply_retention_mask(plc.Table(list(columns)), mask)
+    return list(rows.columns())
 
 
 def leads(column: plc.Column) -> plc.Column | None:
