@@ -73,7 +73,7 @@ def quantile_cont(call: AggregateCall, args: list[GroupedArgument], groups: Grou
 def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
     fraction = scalar(call.fraction, FLOAT64)
-    groups.ask_rows()
+    groups.need()
 
     def find() -> plc.Column:
         if not _has_values(args[0].column):
@@ -92,7 +92,7 @@ def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Grou
 def mode(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """The most frequent value, of several the one that occurs first."""
     (argument,) = args
-    groups.ask_rows()
+    groups.need()
 
     def find() -> plc.Column:
         if not _has_values(argument.column):
@@ -182,7 +182,7 @@ def _continuous(
     call: AggregateCall, argument: GroupedArgument, groups: Groups, fraction: float
 ) -> Answer:
     """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
-    groups.ask_rows()
+    groups.need()
 
     def interpolate() -> plc.Column:
         if not _has_values(argument.column):

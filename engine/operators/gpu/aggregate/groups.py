@@ -27,6 +27,7 @@ from ..columns import (
     sequence,
 )
 from ..dictionaries import Coded, Held, plain
+from ..distinct_rows import first_of_each
 from ..late_materialization import Bounds, LateColumns, bounds_of, registers_of
 
 EXCLUDE = plc.types.NullPolicy.EXCLUDE
@@ -112,6 +113,7 @@ class Groups:
         self.deterministic = deterministic
         self.group_keys: list[plc.Column] = []
         self.count = 0 if keys else 1
+        self._is_needed = False
         self._questions: dict[Hashable, Question] = {}
         self._answers: dict[Hashable, plc.Column] = {}
         self._memo: dict[Hashable, Any] = {}
@@ -133,7 +135,11 @@ class Groups:
 
     @property
     def was_asked(self) -> bool:
-        return bool(self._questions)
+        return bool(self._questions) or self._is_needed
+
+    def need(self) -> None:
+        """Have the groups found although nothing is asked about them here."""
+        self._is_needed = True
 
     def source(self, column: Column) -> GroupedArgument:
         """Return a column of the rows as an argument."""
@@ -217,15 +223,16 @@ class Groups:
         self, questions: dict[Hashable, Question], sort: bool = False
     ) -> list[plc.Column]:
         """Answer questions in one call and return the groups' keys, in the order of the answers."""
+        if not questions:
+            rows = first_of_each(plc.Table(self.keys))
+            return [pick(key, rows) for key in self.keys]
         sorted_ = plc.types.Sorted.YES if not sort and self._lie_in_order() else plc.types.Sorted.NO
         grouped = plc.groupby.GroupBy(plc.Table(self.keys), INCLUDE, sorted_)
         request = plc.groupby.GroupByRequest
         requests = [request(q.argument.column, [q.make()]) for q in questions.values()]
         if sort:  # one question that cannot be hashed makes libcudf sort for all
             requests.append(request(self.keys[0], [_A.nth_element(0)]))
-        # Without questions a count makes the groups.
-        counted = [request(self.keys[0], [_MAKE["count_all"]()])]
-        keys, results = grouped.aggregate(requests or counted)
+        keys, results = grouped.aggregate(requests)
         for key, result in zip(questions, results, strict=False):
             self._answers[key] = result.columns()[0]
         return list(keys.columns())
