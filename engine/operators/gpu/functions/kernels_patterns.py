@@ -28,6 +28,7 @@ from ..table import count_true, device_type
 from . import regular_expressions
 from .kernels_host import settled
 from .kernels_like import matches
+from .letters import in_case
 from .values import Constant, RowScope, Value, as_column, binary, operand
 
 Op = plc.binaryop.BinaryOperator
@@ -51,7 +52,7 @@ def _like(call: Call, scope: RowScope, text: Value, fold: bool) -> plc.Column:
         return constant(None, BOOL, scope.rows)
     column = as_column(text, scope.rows)
     if fold:
-        column, pattern = plc.strings.case.to_lower(column), pattern.lower()
+        column, pattern = in_case(column, upper=False), pattern.lower()
     parts = pattern_parts(pattern, escape)
     known = literals(parts)
     found = None if known is None else matches(column, known)

@@ -23,6 +23,7 @@ from ..columns import (
 from .kernels_arithmetic import extremes
 from .kernels_host import settled
 from .kernels_patterns import filled, literal_refusal, text_argument
+from .letters import in_case
 from .values import (
     Constant,
     Kernel,
@@ -68,11 +69,11 @@ def concat_ws(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
 
 
 def lower(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.case.to_lower(as_column(args[0], scope.rows))
+    return in_case(as_column(args[0], scope.rows), upper=False)
 
 
 def upper(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.case.to_upper(as_column(args[0], scope.rows))
+    return in_case(as_column(args[0], scope.rows), upper=True)
 
 
 def length(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
