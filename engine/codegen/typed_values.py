@@ -11,7 +11,7 @@ from ..plan.expr import Column
 from ..plan.physical import Physical
 from ..plan.types import DataType, Kind
 from ..storage.columns.encodings import Array, Encoding
-from .loop import Apply, Convert, Function, Lookup, Machine, Name, Term
+from .loop import Apply, Convert, Function, Lookup, Machine, Name, Number, Term
 from .ranges import IntegerRange
 
 
@@ -99,11 +99,29 @@ class Input:
 
     def code_at(self, name: str, row: Term) -> Term:
         """The code of a row, in a register."""
-        return Convert(Lookup(name, row, self.register), self.register)
+        place = self.encoding.place(row, _PlaceTerms(name))
+        return Convert(Lookup(name, place, self.register), self.register)
 
     def valid_at(self, name: str, row: Term) -> Term:
         """Whether a row of a column that has NULLs has a value."""
         return Function("bit_at", (Name(f"{name}_bits", Machine.I32), row), Machine.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaceTerms:
+    """A `storage.columns.encodings.PlaceTerms` of a column whose arrays are called so."""
+
+    name: str
+
+    def element(self, ending: str, place: Term) -> Term:
+        return Convert(Lookup(f"{self.name}{ending}", place, Machine.I64), Machine.I64)
+
+    def apply(self, operator: str, left: Term | int, right: Term | int) -> Term:
+        wide = [
+            Number(v, Machine.I64) if isinstance(v, int) else Convert(v, Machine.I64)
+            for v in (left, right)
+        ]
+        return Apply(operator, tuple(wide), Machine.I64)
 
 
 @dataclass(frozen=True, slots=True)

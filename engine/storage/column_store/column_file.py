@@ -208,7 +208,7 @@ def _described(key: str, body: _Blocks, column: StoredColumn) -> Description:
     value, written = column.value, (key, body.count, body.checksums())
     if not isinstance(value, EncodedColumn):
         return Description(*written, None, column.refused)
-    form = value.encoding
+    form = value.encoding.flat
     return Description(
         *written,
         next(name for name, known in _ENCODINGS.items() if isinstance(form, known)),

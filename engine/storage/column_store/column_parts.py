@@ -70,6 +70,7 @@ class ColumnParts:
         if self._texts is None:
             encoded = rows if isinstance(rows, EncodedColumn) else encode(rows, self._type, threads)
             if encoded is not None:
+                encoded = encoded.flat()
                 if self._codes is not None:
                     self._codes.write(encoded.codes)
                     encoded = replace(encoded, codes=None)

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -91,8 +91,23 @@ FEW_ROWS = 64  # up to which a wide interval costs nothing: no table is made of 
 MOST_ALIKE = 64
 
 
+class PlaceTerms(Protocol[T]):
+    """Terms of a kernel that reads a row's code, all of them 64-bit integers."""
+
+    def element(self, ending: str, place: T) -> T:
+        """Return an element of the array that is called as the column, with this ending."""
+        ...
+
+    def apply(self, operator: str, left: T | int, right: T | int) -> T:
+        """Return what an infix operator makes of two."""
+        ...
+
+
 class Encoding(ABC):
-    """How values lie: as codes of `width` bytes, which are `values[code]`, a sorted Arrow array, or `base + step * code`."""
+    """How values lie: as codes of `width` bytes, which are `values[code]`, a sorted Arrow array, or `base + step * code`.
+
+    Each row has a code of its own, but where `arrays`, `place`, `row_codes` and `flat` say otherwise.
+    """
 
     width: int
     base: int = 0
@@ -113,6 +128,19 @@ class Encoding(ABC):
     def arrays(self) -> tuple[tuple[str, str], ...]:
         """What kernels read besides a bitmap: arrays by what follows the column's name in theirs, and the NumPy types of elements."""
         return (("", self.code_type.name),)
+
+    @property
+    def flat(self) -> Encoding:
+        """The encoding with a code for each row."""
+        return self
+
+    def place(self, row: T, terms: PlaceTerms[T]) -> T:
+        """Return where in the first array a kernel finds the code of a row."""
+        return row
+
+    def row_codes(self, column: EncodedColumn, rows: slice) -> Array:
+        """Return the codes of a column's rows on the host, one for each."""
+        return column.codes[rows]
 
     @property
     def code_type(self) -> np.dtype[np.integer]:
@@ -224,7 +252,8 @@ class EncodedColumn:
     significant bit first, or None without NULLs.  `low` and `high` are the extremes of the valid values, integers as in
     registers (unscaled, days, microseconds), None for floats, strings and columns of NULLs alone.  `ascending`: there are rows and
     no NULLs, and each value is greater than the one before (False: that is not known); `clustered` that no value is less than the one
-    before, and none is that of more than `MOST_ALIKE` rows, as in a table that lies in the order of a foreign key.
+    before, and none is that of more than `MOST_ALIKE` rows, as in a table that lies in the order of a foreign key.  `others` are what an
+    encoding keeps besides where not each row has a code.
     """
 
     type: DataType
@@ -237,17 +266,28 @@ class EncodedColumn:
     high: int | None = None
     ascending: bool = False
     clustered: bool = False
+    others: tuple[Array, ...] = field(default=(), repr=False)
 
     @property
     def nbytes(self) -> int:
         """The bytes of codes and of the bitmap, without padding."""
         bitmap = 0 if self.validity is None else -(-self.rows // 8)
+        if self.others:
+            return sum(array.nbytes for array in (self.codes, *self.others)) + bitmap
         return self.rows * self.encoding.width + bitmap
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
         """What kernels read of a column on the host: the arrays of its encoding, and the bitmap where there are NULLs."""
-        return (self.codes,) if self.validity is None else (self.codes, self.validity)
+        bitmap = () if self.validity is None else (self.validity,)
+        return (self.codes, *self.others, *bitmap)
+
+    def flat(self) -> EncodedColumn:
+        """Return a column on the host with a code for each row."""
+        if not self.others:
+            return self
+        codes = self.encoding.row_codes(self, slice(None))
+        return replace(self, encoding=self.encoding.flat, codes=codes, others=())
 
     def of_rows(self, ranges: Iterable[tuple[int, int]]) -> EncodedColumn:
         """Return the rows from each first to before its last of a column on the host: over the same codes where that is one range.
@@ -260,8 +300,10 @@ class EncodedColumn:
         rows, bitmap = len(codes), _bitmap(codes)
         return replace(
             self,
+            encoding=self.encoding.flat,
+            others=(),
             rows=rows,
-            codes=values_of(codes, self.encoding.code_type),
+            codes=values_of(codes, self.encoding.flat.code_type),
             validity=None if bitmap is None else np.frombuffer(bitmap, np.uint8, -(-rows // 8)),
             nulls=codes.null_count,
             ascending=self.ascending and rows > 0,
@@ -271,7 +313,7 @@ class EncodedColumn:
     @property
     def may_be_clustered(self) -> bool:
         """Whether there are integers enough between the extremes for the rows not to repeat too often."""
-        if not self.rows or self.nulls or self.low is None or self.high is None:
+        if not self.rows or self.nulls or self.others or self.low is None or self.high is None:
             return False
         return (self.high - self.low) // self.encoding.step >= (self.rows - 1) // MOST_ALIKE
 
@@ -327,7 +369,8 @@ def code_width(count: int) -> int:
 
 
 def codes_of(column: EncodedColumn) -> pa.Array:
-    """Return a column's codes with its NULLs, over the same buffers."""
+    """Return a column's codes with its NULLs, over the same buffers where each row has one."""
+    column = column.flat()
     validity = None if column.validity is None else pa.py_buffer(column.validity)
     return pa.Array.from_buffers(
         pa.from_numpy_dtype(column.codes.dtype),

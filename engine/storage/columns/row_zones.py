@@ -55,7 +55,7 @@ def _joined(zones: list[tuple[int, int]]) -> Zones:
 
 def _zone(column: EncodedColumn, number: int) -> tuple[int, int]:
     start = number * ZONE_ROWS
-    codes = column.codes[start : start + ZONE_ROWS]
+    codes = column.encoding.row_codes(column, slice(start, start + ZONE_ROWS))
     if column.validity is not None:
         bits = column.validity[start // 8 : (start + len(codes) + 7) // 8]
         codes = codes[bits_of(bits, 0, len(codes))]

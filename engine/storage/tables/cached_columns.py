@@ -168,7 +168,7 @@ def _bytes_of_strings(column: EncodedColumn) -> int:
     if known is None:
         lengths = np.asarray(pc.binary_length(column.encoding.values), np.int64)
         counts = np.zeros(len(lengths), np.int64)
-        codes = _on_host(column.codes) if len(lengths) else np.empty(0, np.uint8)
+        codes = _on_host(column.flat().codes) if len(lengths) else np.empty(0, np.uint8)
         for start in range(0, len(codes), COUNTED_AT_ONCE):
             counts += np.bincount(codes[start : start + COUNTED_AT_ONCE], minlength=len(lengths))
         if column.nulls and len(lengths):

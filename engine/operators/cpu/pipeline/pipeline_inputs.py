@@ -240,7 +240,7 @@ class Leaves:
         if column not in leaf.columns:
             return False
         try:
-            codes = self.encoded(leaf, column).codes
+            codes = self.encoded(leaf, column).flat().codes
         except NotFusable:
             return False
         seen = codes[:: max(1, len(codes) // ROWS_SEEN)]
@@ -251,7 +251,7 @@ class Leaves:
         if not set(leaf.columns).issuperset(columns):
             return False
         try:
-            codes = [self.encoded(leaf, column).codes for column in columns]
+            codes = [self.encoded(leaf, column).flat().codes for column in columns]
         except NotFusable:
             return False
         step = max(1, self.count(leaf) // ROWS_COMPARED)
