@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from .database.namespace import Namespace
 from .errors import TypeMismatch, Unsupported, shown
 from .plan.changes.catalog_objects import SchemaObject, View
-from .plan.changes.recursion import Recursion
 from .plan.changes.sequences import Sequence as SequenceObject
 from .plan.changes.session_objects import Macro, SessionObjects, UserType
+from .plan.changes.stand_in import Recursion
 from .plan.composed.default_order import DEFAULTS, SortDefaults
 from .plan.logical import CatalogTable, Logical
 from .storage.tables.access import Access, AccessRules

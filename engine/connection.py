@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .frame.frame import Frame
     from .frame.rowset import Rowset
     from .observe.profile import PlanOrigin
-    from .plan.changes.recursion import Recursion
+    from .plan.changes.stand_in import Recursion
     from .reading import Reading
     from .storage.tables.access import Access
     from .storage.tables.memory_table import MemoryTable

@@ -25,9 +25,8 @@ from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .clusters import Cluster
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
-from .orders import Part, QueryOrder, SentPlan
+from .orders import KnownPlan, Part, QueryOrder, SentPlan, SentTables, packed
 from .own_plans import FIRST, Form, own_plan
-from .sent_plans import KnownPlan, SentTables, packed
 from .trials import TrialKind
 
 if TYPE_CHECKING:

@@ -41,13 +41,12 @@ from ..storage.tables.cached_columns import cached_columns
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .meetings import Meetings
-from .orders import Part, QueryOrder
+from .orders import Part, QueryOrder, unpacked
 from .own_plans import check_files, meeting_exchanges, own_plan
 from .partitions import arrow_of, taken
 from .query_calls import serve
 from .query_events import QueryEvents
 from .query_peers import QueryPeers
-from .sent_plans import unpacked
 from .trials import TrialKind, trial_seconds
 from .versions import description
 from .worker_link import WorkerLink

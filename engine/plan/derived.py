@@ -13,9 +13,8 @@ from .all_values import is_null_constant
 from .composed.arrays import ARRAYS
 from .composed.decimal_quotient import SIGNATURE, decimal_division
 from .composed.defined_functions import DEFINED_FUNCTIONS
-from .composed.derived_dates import DERIVED_DATES
-from .composed.derived_texts import DERIVED_TEXTS
-from .composed.enum_values import ENUM_VALUES
+from .composed.derived_dates import DERIVED_DATES, OFFSETS, ZONED_FUNCTIONS
+from .composed.derived_texts import DERIVED_TEXTS, ENUM_VALUES
 from .composed.json_calls import JSON_CALLS
 from .composed.nested_values import (
     NESTED_VALUES,
@@ -24,7 +23,6 @@ from .composed.nested_values import (
     named_aggregate,
     struct_pack,
 )
-from .composed.zoned_functions import OFFSETS, ZONED_FUNCTIONS
 from .expr import Call, Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import CLOCK_UNITS, PARTS, UNITS

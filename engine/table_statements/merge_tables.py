@@ -18,8 +18,7 @@ from ..change_tables import (
 )
 from ..check_rules import check_all, check_columns, check_keys
 from ..errors import ConstraintError
-from ..plan.changes.row_merges import MergeAction
-from ..plan.statements import Merge
+from ..plan.statements import Merge, MergeAction
 from ..plan.types import to_arrow
 from ..storage.tables.memory_table import MemoryTable
 

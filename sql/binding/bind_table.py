@@ -40,11 +40,9 @@ from .draws.volatile import sampled
 from .macros import expanded, macro_of
 from .named_queries import RECURRING, BoundQuery, named_plan
 from .relations.about_tables import bind_about
-from .relations.bind_entries import bind_entries
-from .relations.bind_made_rows import MADE_ROWS, bind_made_rows
+from .relations.bind_made_rows import MADE_ROWS, bind_entries, bind_made_rows, bind_series
 from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
-from .relations.bind_series import bind_series
 from .relations.bind_unpivot import bind_unpivot
 from .scope import Cte, Relation, Scope, Session, Source
 

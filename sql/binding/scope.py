@@ -34,11 +34,11 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
+from ..parsing.node_places import Written
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.text_shape import TextSlots
 from ..parsing.unread import Tree, use
-from ..parsing.written_items import Written
 from .constants.parameters import Parameters
 from .named_queries import BoundQuery, CallerVariables, NamedQueries
 from .udf.drawing_calls import find_draw

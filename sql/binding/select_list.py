@@ -12,11 +12,11 @@ from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.types import Kind
 from fuseline.sql.names.reader import quoted
 from fuseline.sql.parsing.pieces import span_of
-from fuseline.sql.parsing.written_items import written
 
 from ..names import result_name
 from ..names.over import with_definitions
 from ..names.reader import words
+from ..parsing.node_places import written
 from ..parsing.unread import use, use_all
 from .bind_unnest import expanded
 from .columns_chosen import (

@@ -31,8 +31,9 @@ from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
-from fuseline.sql.parsing.written_items import written_as
 from fuseline.sql.parsing.wrong_calls import is_of_sqlglot, parse_error
+
+from .node_places import written_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -24,9 +24,9 @@ from fuseline.plan.shapes.guards import PlanGuards
 from fuseline.plan.types import VARCHAR
 
 if TYPE_CHECKING:
+    from .node_places import Written
     from .pieces import Piece
     from .unread import Tree
-    from .written_items import Written
 
 MOST_CHARACTERS = 20_000
 MOST_SLOTS = 64  # each pair may be compared while planning

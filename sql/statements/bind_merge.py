@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery
 from fuseline.plan import infer
-from fuseline.plan.changes.row_merges import ACTION, MergeAction, MergedPairs
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.expr import TRUE, Column, ColumnRef, Expr, Literal, conjunction, new_column
 from fuseline.plan.join_kinds import JoinKind
@@ -18,6 +17,7 @@ from fuseline.plan.statements import Merge, WrittenRows
 from fuseline.plan.types import BOOLEAN, INTEGER, VARCHAR, DataType
 from fuseline.sql.parsing.pieces import span_of
 
+from ...plan.statements import ACTION, MergeAction, MergedPairs
 from ..binding.bind_from import beside, bind_list, equal, named_column
 from ..binding.bind_query import is_default, with_entries
 from ..binding.draws.volatile import CELL_OF_ROWS

@@ -30,9 +30,9 @@ from ..binding.function_names import data_type
 from ..binding.scope import Relation, Scope, Source
 from ..names import result_name
 from ..parsing.generated_words import GENERATED
+from ..parsing.node_places import written
 from ..parsing.pieces import Piece, mark, span_of
 from ..parsing.unread import use
-from ..parsing.written_items import written
 
 Fields = Sequence[tuple[str, DataType]]
 

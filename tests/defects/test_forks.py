@@ -97,7 +97,7 @@ def test_locks_that_another_thread_holds_are_free_in_a_forked_process(tmp_path: 
 
 # Locks of their own: of a query or reading that ends with its thread, of what a fork renews itself, and of what runs in servers and workers
 OWN = {
-    "codegen/compile/compile_pool.py", "distributed/clusters.py", "distributed/crew.py", "distributed/meetings.py", "distributed/sent_plans.py",
+    "codegen/compile/compile_pool.py", "distributed/clusters.py", "distributed/crew.py", "distributed/meetings.py", "distributed/orders.py",
     "operators/cpu/aggregate/selected_places.py", "operators/cpu/pipeline/pipeline.py", "operators/cpu/scan/remote_parts.py", "progress/run_progress.py",
     "reading.py", "server/calls.py", "server/turns.py", "stopping.py", "storage/columns/encodings.py", "threads/fork_locks.py",
 }  # fmt: skip

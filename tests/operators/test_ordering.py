@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuseline.operators.cpu.memory import chunks
-from fuseline.operators.cpu.sort import ordering, word_order
+from fuseline.operators.cpu.sort import ordering
 from tests.limits import SetLimits
 
 ROWS = 5000
@@ -69,12 +69,12 @@ WIDE = {
 def test_words_of_more_bits_than_fit_one_integer_are_sorted_by_some_bits_at_a_time(
     first: str, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_order, "_better_merged", lambda codes: False)
+    monkeypatch.setattr(ordering, "_better_merged", lambda codes: False)
     words = [WIDE[first], WIDE[second], VALUES["few"]]
-    np.testing.assert_array_equal(word_order.order_by_words(words), np.lexsort(words[::-1]))
+    np.testing.assert_array_equal(ordering.order_by_words(words), np.lexsort(words[::-1]))
 
 
 def test_rows_that_seem_sorted_or_tie_are_merged() -> None:
-    assert word_order._better_merged(np.arange(ROWS))
-    assert word_order._better_merged(VALUES["few"])
-    assert not word_order._better_merged(VALUES["random"])
+    assert ordering._better_merged(np.arange(ROWS))
+    assert ordering._better_merged(VALUES["few"])
+    assert not ordering._better_merged(VALUES["random"])

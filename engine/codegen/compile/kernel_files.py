@@ -29,10 +29,8 @@ from .native import processor
 FUNCTIONS = {
     "cpu": (
         "",
-        "alike_",
         "atomic_",
         "ranks_",
-        "stack_",
         "udf_",
         "udf_checked_",
         "udf_folds_",

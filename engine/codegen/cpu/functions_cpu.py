@@ -6,14 +6,60 @@ Kernels that fill an index run on several threads, so what they write is exchang
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.core.cgutils import alloca_once
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
-from .functions_alike_cpu import first_alike, next_alike
 from .functions_atomic_cpu import exchange, unite
 from .functions_ranks_cpu import find_rank, rank_rows
-from .functions_stack_cpu import on_stack
+
+
+@intrinsic(prefer_literal=True)
+def on_stack(context, size, dtype):  # type: ignore[no-untyped-def]
+    """An array of a constant size, whose elements hold anything; it ends with the function that calls this."""
+    if not isinstance(size, types.IntegerLiteral) or not isinstance(dtype, types.NumberClass):
+        return None
+    kind, length = types.Array(dtype.instance_type, 1, "C"), size.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        item = context.get_data_type(kind.dtype)
+        bytes_each = context.get_constant(types.intp, context.get_abi_sizeof(item))
+        array = make_array(kind)(context, builder)
+        populate_array(
+            array,
+            data=alloca_once(builder, item, size=length),
+            shape=[context.get_constant(types.intp, length)],
+            strides=[bytes_each],
+            itemsize=bytes_each,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return kind(size, dtype), generate
+
+
+@njit
+def first_alike(codes, row):  # type: ignore[no-untyped-def]
+    """The first of the rows that have the code of a row."""
+    first = np.uint64(row)
+    code = codes[first]
+    while first > 0 and codes[first - np.uint64(1)] == code:
+        first -= np.uint64(1)
+    return np.int32(first)
+
+
+@njit
+def next_alike(codes, row, rows):  # type: ignore[no-untyped-def]
+    """The next row, if there is one and it has the same code, or -1."""
+    place = np.uint64(row)
+    if row + 1 < rows and codes[place + np.uint64(1)] == codes[place]:
+        return np.int32(row + 1)
+    return np.int32(-1)
+
 
 I64_MAX = np.int64(2**63 - 1)
 ALL_KEPT = np.uint64(0x0101010101010101)  # eight truth values

@@ -17,8 +17,7 @@ from ..loop import Apply, Convert, Machine, Number
 from ..program_builder import ProgramBuilder
 from ..ranges import IntegerRange
 from ..typed_values import Value
-from .arithmetic import add, checked, convert, multiply, subtract, type_bounds
-from .whole_numbers import Whole
+from .arithmetic import Whole, add, checked, convert, multiply, subtract, type_bounds
 
 NARROW_DAYS = 2_000_000_000  # up to which the calendar's formulas fit 32 bits
 MONDAY = 3  # of the week that 1970-01-01, a Thursday, is in: days before it

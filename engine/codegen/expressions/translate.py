@@ -30,14 +30,23 @@ from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value, machine_of, machine_of_float, truth
 from ..udf.udf_terms import python_value
-from .arithmetic import add, checked, convert, multiply, negate, of_doubles, subtract
+from .arithmetic import (
+    add,
+    checked,
+    convert,
+    multiply,
+    negate,
+    of_doubles,
+    quotient,
+    remainder,
+    subtract,
+)
 from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
 from .constants import compared_constant, literal, whole_constant
 from .lookup import beforehand, has_table, through_table
 from .one_dictionary import in_one_dictionary, results_in_one_dictionary
-from .whole_numbers import quotient, remainder
 
 MOST_TESTS = 16  # of a list of values, one after the other
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
+from ...errors import Span
 from ..commons import replace_nodes, with_commons
 from ..logical import CatalogTable, Logical, Scan
 from ..statistics import TableStatistics
@@ -36,3 +37,21 @@ def filled(plan: Logical, tables: Mapping[StandIn, CatalogTable]) -> Logical:
         return None
 
     return with_commons(plan, lambda part: replace_nodes(part, exchanged))
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """The rows of `first`, and those of `step`, which reads `working`: the rows of the round before; without `all` no row comes twice.
+
+    With `keys`, the numbers of columns, the last row of each key is kept alone: USING KEY.  `step` may read those of all rounds before as `settled`;
+    without `all` a round consists of the rows that differ from those of their key.
+    """
+
+    name: str
+    first: Logical
+    step: Logical
+    working: StandIn
+    all: bool
+    span: Span | None = None
+    keys: tuple[int, ...] = ()
+    settled: StandIn | None = None

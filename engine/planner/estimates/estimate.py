@@ -35,8 +35,7 @@ from ...plan.types import Kind
 from ...plan.window.window_node import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
-from .call_bounds import bounds_of, cast_estimate
-from .relation_estimate import RelationEstimate, scan_relation
+from .relation_estimate import RelationEstimate, bounds_of, cast_estimate, scan_relation
 from .selectivity import (
     ColumnEstimate,
     Columns,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...errors import ExecutionError, MemoryLimitError
-from ...plan.changes.recursion import Recursion
-from ...plan.changes.stand_in import StandIn, filled
+from ...plan.changes.stand_in import Recursion, StandIn, filled
 from ...plan.logical import Logical
 from ...plan.types import DataType, to_arrow
 from ...settings import Settings
