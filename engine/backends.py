@@ -16,7 +16,7 @@ from .settings import Settings, set_default
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .plan.udf.settled_calls import DeviceRefusal, Refusal
+    from .plan.udf.settled_calls import FunctionCompiler
     from .runtime.run import Backend
     from .stopping import Stop
     from .storage.column_store.column_store import ColumnStore
@@ -127,16 +127,18 @@ def check_placement(plan: Physical, backends: Mapping[Device, Backend], settings
         )
 
 
-def function_refusals(device: Device, directory: Path) -> tuple[Refusal, DeviceRefusal | None]:
-    """Return what tells why Python functions do not compile, for the CPU and, where queries run there, for the GPU."""
+def function_compiler(device: Device, directory: Path) -> FunctionCompiler:
+    """Return what is known of Python functions where they are compiled for the CPU and, where queries run there, for the GPU."""
+    from .codegen.udf.fold_kinds import fold_kinds
     from .codegen.udf.refusals import device_refusal, refusal
+    from .plan.udf.settled_calls import FunctionCompiler
 
-    if device == "cpu":
-        return partial(refusal, directory=directory), None
-    from .operators.gpu.pipeline.launch import architecture
+    on_gpu = None
+    if device == "gpu":
+        from .operators.gpu.pipeline.launch import architecture
 
-    on_gpu = partial(device_refusal, directory=directory, architecture=architecture())
-    return partial(refusal, directory=directory), on_gpu
+        on_gpu = partial(device_refusal, directory=directory, architecture=architecture())
+    return FunctionCompiler(partial(refusal, directory=directory), fold_kinds, on_gpu)
 
 
 def table_scan(plan: Physical) -> ParquetScan | MemoryScan:

@@ -363,7 +363,7 @@ class QueryRunner:
         """Return a plan with its Python functions as they are now."""
         if not functions_of(plan):
             return plan
-        return settled(plan, *backends.function_refusals(self.device, self.settings.cache_dir))
+        return settled(plan, backends.function_compiler(self.device, self.settings.cache_dir))
 
     def _fuse(self) -> FuseChoice:
         """Which chains of a plan become pipelines here."""

@@ -16,7 +16,7 @@ from ..plan.node import Node, walk, walk_once
 from ..plan.physical import ParquetScan, Physical, Pipeline
 from ..plan.text.plan_text import describe, tree
 from ..plan.udf.python_aggregate import PythonFold
-from ..plan.udf.python_function import PythonCall
+from ..plan.udf.python_function import AggregatePart, PythonCall
 from .profile import PLAN_ORIGINS, WorkerReceipt
 from .roofline import bound
 
@@ -208,7 +208,8 @@ def _line(call: PythonCall | PythonFold, device: str) -> str:
             f"Python aggregate {call.function.name}: compiled, a loop over the values of each group on the CPU: "
             "they are gathered first, which no kernel does"
         )
-    name = f"Python function {call.function.name}"
+    what = call.function.role if isinstance(call.function, AggregatePart) else "Python function"
+    name = f"{what} {call.function.name}"
     if call.image is None:
         how = "over Arrow arrays" if call.function.way == "vectorized" else "row by row"
         why = "" if call.function.way == "vectorized" else f": it {call.why}"

@@ -59,8 +59,8 @@ PRODUCT = fuseline.udaf(
 
 
 @pytest.fixture(scope="module")
-def numbers() -> Iterator[Connection]:
-    with fuseline.connect(device="cpu") as connection:
+def numbers(backend: str) -> Iterator[Connection]:
+    with fuseline.connect(device=backend, fuse="always") as connection:
         connection.register("numbers", NUMBERS)
         connection.create_function("rms", RMS)
         connection.create_function("product_of", PRODUCT)
@@ -76,7 +76,10 @@ def test_groups_give_what_numpy_gives(numbers: Connection) -> None:
     frame = numbers.table("numbers").group_by("g").agg(r=RMS("x"), s=fuseline.fn.rms("x")).sort("g")
     assert frame.select("r").fetchall() == frame.select("s").fetchall()
     assert frame.select("g", "r").fetchall() == found.fetchall()
-    assert "Python aggregate rms: compiled, a loop over the values of each group" in found.explain()
+    assert "Step of the Python aggregate rms: compiled, inside the kernel" in found.explain()
+    found = numbers.sql("select g, product_of(n) from numbers group by g")
+    looped = "Python aggregate product_of: compiled, a loop over the values of each group"
+    assert looped in found.explain()
 
 
 def test_all_rows_and_none(numbers: Connection) -> None:
@@ -125,7 +128,11 @@ def test_whole_states_have_any_size_in_python(numbers: Connection) -> None:
     numbers.create_function("added", added)
     expected = sum(n**3 for n in NUMBERS["n"].to_pylist() if n is not None) / 1e10
     assert expected * 1e10 > 2**63
-    assert numbers.sql("select added(n) from numbers").fetchall() == [(expected,)]
+    if numbers.device == "cpu":
+        assert numbers.sql("select added(n) from numbers").fetchall() == [(expected,)]
+    else:
+        with pytest.raises(errors.FuselineError, match="BIGINT"):
+            numbers.sql("select added(n) from numbers").fetchall()
     numbers.create_function(
         "as_tiny",
         fuseline.udaf(
@@ -173,3 +180,116 @@ def test_what_it_raises_and_what_does_not_compile(numbers: Connection) -> None:
 def test_the_page_has_what_an_aggregate_takes() -> None:
     text = (ROOT / "docs/udf.md").read_text()
     assert all(f"{word}=" in text for word in ("initial", "step", "merge", "finish", "returns"))
+
+
+# States that kernels fold
+
+
+def spanned(state: tuple[int, int, int], n: int) -> tuple[int, int, int]:
+    low, high, even = state
+    high = max(high, n)
+    return min(low, n), high, even + (1 if n % 2 == 0 else 0)
+
+
+def both_spans(a: tuple[int, int, int], b: tuple[int, int, int]) -> tuple[int, int, int]:
+    return min(a[0], b[0]), max(a[1], b[1]), a[2] + b[2]
+
+
+SPAN = fuseline.udaf(
+    "BIGINT",
+    returns="BIGINT",
+    initial=(50, -5, 0),
+    step=spanned,
+    merge=both_spans,
+    finish=lambda s: (s[1] - s[0]) * 1_000_000 + s[2],
+    name="span",
+)
+WEIGHTED = fuseline.udaf(
+    "DOUBLE",
+    "BIGINT",
+    returns="DOUBLE",
+    initial=(0.0, 0.0),
+    step=lambda s, x, n: (s[0] + x * n, s[1] - n if n < 0 else s[1] + n),
+    merge=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    finish=lambda s: s[0] / s[1] if s[1] else -1.0,
+    name="weighted",
+)
+
+
+def folded(aggregate: Any, *columns: list[Any]) -> Any:
+    """Return what Python gives for all rows without a NULL."""
+    made = aggregate.python_aggregate
+    state = made.start
+    for row in zip(*columns, strict=True):
+        if None not in row:
+            state = made.step.python(state, *row)
+    return made.finish.python(state)
+
+
+@pytest.mark.parametrize("fuse", ["always", "never"])
+def test_states_of_sums_and_extremes_are_pythons(backend: str, fuse: str) -> None:
+    x, n, g = (NUMBERS[name].to_pylist() for name in ("x", "n", "g"))
+    with fuseline.connect(device=backend, fuse=fuse) as connection:
+        connection.register("numbers", NUMBERS)
+        connection.create_function("span", SPAN)
+        connection.create_function("weighted", WEIGHTED)
+        frame = connection.sql(
+            "select g, span(n), weighted(x, n) from numbers group by g order by g"
+        )
+        for group, span, weighted in frame.fetchall():
+            rows = [i for i in range(ROWS) if g[i] == group]
+            own_x, own_n = [x[i] for i in rows], [n[i] for i in rows]
+            assert span == folded(SPAN, own_n)
+            assert math.isclose(weighted, folded(WEIGHTED, own_x, own_n), rel_tol=1e-9)
+        how = "inside the kernel" if fuse == "always" else "a loop over arrays"
+        for name in ("span", "weighted"):
+            assert f"Step of the Python aggregate {name}: compiled, {how}" in frame.explain()
+        none = "select span(n), weighted(x, n), span(n) filter (n = 51) from numbers where n in (51, 60)"
+        assert connection.sql(none).fetchall() == [
+            (folded(SPAN, [51, 60]), folded(WEIGHTED, [x[51], x[60]], [51, 60]), folded(SPAN, [51]))
+        ]
+        empty = connection.sql("select span(n), weighted(x, n) from numbers where n < 0").fetchall()
+        assert empty == [(-55_000_000, -1.0)]
+        join = "select count(*), span(a.n) from numbers a join numbers b on a.n = b.n where a.g = 4"
+        some = [v for v, k in zip(n, g, strict=True) if k == 4 and v is not None]
+        assert connection.sql(join).fetchall() == [(len(some), folded(SPAN, some))]
+
+
+def kinds_of(initial: Any, step: Any, merge: Any) -> tuple[str, ...] | None:
+    """Return what kernels fold the parts of a state by."""
+    from fuseline.codegen.udf.fold_kinds import fold_kinds
+    from fuseline.plan.expr import ColumnRef, new_column
+    from fuseline.plan.types import DOUBLE, list_of
+    from fuseline.plan.udf.code_image import image_of
+    from fuseline.plan.udf.python_aggregate import PythonFold
+
+    made = fuseline.udaf(
+        "DOUBLE", returns="DOUBLE", initial=initial, step=step, merge=merge, name="f"
+    ).python_aggregate
+    images = tuple(image_of(f.python) for f in made.functions)
+    lists = (ColumnRef(new_column("x", list_of(DOUBLE))),)
+    return fold_kinds(PythonFold(made, lists, DOUBLE, images))
+
+
+def added(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def test_which_states_kernels_fold() -> None:
+    assert kinds_of(0.0, lambda s, x: s + x * 2, added) == ("sum",)
+    assert kinds_of(0, lambda s, x: s + 1, added) == ("count",)
+    assert kinds_of(0, lambda s, x: s + 1 if x > 3 else s, added) == ("sum",)
+    assert kinds_of(0.0, lambda s, x: s - x + 1.0, added) == ("sum",)
+    assert kinds_of(9, lambda s, x: max_of(s, 3), max_of) is None
+    assert kinds_of(1.0, lambda s, x: s + x, added) is None  # which each part would add
+    assert kinds_of(0.0, lambda s, x: s * 0.9 + x, added) is None
+    assert kinds_of(0.0, lambda s, x: s + s + x, added) is None
+    assert kinds_of(0.0, lambda s, x: s + x if s < 5.0 else s, added) is None
+    assert kinds_of(0.0, lambda s, x: x, added) is None
+    assert kinds_of(0.0, lambda s, x: s + x, lambda a, b: a - b) is None
+    assert kinds_of(0.0, lambda s, x: s + x, lambda a, b: a + b + 1.0) is None
+    assert kinds_of(0.0, max_of, max_of) is None  # NaN
+    pair = (0.0, 0.0)
+    assert kinds_of(pair, lambda s, x: (s[0] + s[1], s[1] + x), lambda a, b: (a[0] + b[0], a[1] + b[1])) is None  # fmt: skip
+    assert kinds_of(pair, lambda s, x: (s[1] + x, s[0] + x), lambda a, b: (a[0] + b[0], a[1] + b[1])) is None  # fmt: skip
+    assert kinds_of(pair, lambda s, x: (s[0] + x, s[1] + x), lambda a, b: (a[0] + b[1], a[1] + b[0])) is None  # fmt: skip

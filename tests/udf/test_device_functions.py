@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from fuseline.codegen.udf.refusals import shortened
 from fuseline.codegen.udf.row_kernel import DEVICE_ROWS, device_row_kernel
 from fuseline.connection import Connection
 from fuseline.plan.expr import ColumnRef, new_column
-from fuseline.plan.types import BIGINT
+from fuseline.plan.types import BIGINT, DOUBLE
 from fuseline.plan.udf.code_image import image_of
 from fuseline.plan.udf.python_function import PythonCall, PythonFunction
 from tests.codegen.machine_code import HOPPER, assembly, assembly_of
+from tests.udf.test_aggregates import RMS
 
 ROWS = 60_000
 NUMBERS = pa.table(
@@ -94,6 +96,7 @@ def opened(**settings: Any) -> Connection:
     connection.register("keys", KEYS)
     for function, types, result in FUNCTIONS:
         connection.create_function(function.__name__, function, types, result)
+    connection.create_function("rms", RMS)
     return connection
 
 
@@ -126,7 +129,7 @@ def test_kernels_with_python_functions_are_machine_code(monkeypatch: pytest.Monk
     monkeypatch.setattr(host_kernels, "compiled", keep)
     with opened(device="cpu", fuse="always") as connection:
         connection.sql(
-            "select steps(n), sum(bent(x, n)) from numbers where flipped(t, n) group by all"
+            "select steps(n), sum(bent(x, n)), rms(x) from numbers where flipped(t, n) group by all"
         ).to_arrow()
     (program,) = made
     assert [f.name for f in program.functions] == ["python_flipped", "python_steps"]
@@ -134,6 +137,22 @@ def test_kernels_with_python_functions_are_machine_code(monkeypatch: pytest.Monk
     assert "from fuseline.codegen.cuda.functions_udf_cuda import" in source
     text = assembly_of(program)
     assert "call" not in text.split(".visible .entry")[1]  # of another function
+
+
+def test_parts_of_aggregates_are_machine_code(tmp_path: Any) -> None:
+    """The step of a row and the finish of a group, as they are called where no kernel has them as terms."""
+    from fuseline.plan.udf.additive_folds import _finish, _step
+    from fuseline.plan.udf.python_aggregate import PythonFold
+
+    aggregate = RMS.python_aggregate
+    x, total, count = (ColumnRef(new_column("x", t)) for t in (DOUBLE, DOUBLE, BIGINT))
+    finish = _finish(PythonFold(aggregate, (x,), DOUBLE), [total, count])
+    for call in (PythonCall(_step(aggregate, 1, BIGINT), (x,), BIGINT), finish):
+        made = replace(call, image=image_of(call.function.python))
+        kernel = device_row_kernel(made, tmp_path, HOPPER)
+        assert (
+            "call" not in assembly(kernel.source, DEVICE_ROWS, kernel.signature).split(".entry")[1]
+        )
 
 
 def test_a_loop_on_a_device_ends(tmp_path: Any) -> None:
@@ -185,6 +204,8 @@ QUERIES = [
     "select sum(case when n > 100 then steps(n) else bent(x, n) end) from numbers",
     "select max(endless(n)), count(*) from numbers where n = 1 and endless(n) = 1",
     "select sum(picky(n)) from numbers where n <> 4999",
+    "select rms(x), rms(n) filter (n > 2000) from numbers",
+    "select k, rms(x), rms(x + w) from numbers join keys using (k) group by k having rms(x) > 10 order by k",
 ]
 
 

@@ -104,6 +104,8 @@ def condition_of(predicate: Expr, program: Program) -> Condition:
     lets = tuple(s for s in kernel.blocks[0].statements if isinstance(s, Let))
     if kernel.tables or kernel.buffers or len(lets) < len(kernel.blocks[0].statements):
         raise NotFusable("the condition on groups looks values up")
+    if kernel.functions:
+        raise NotFusable("the condition on groups calls a Python function that has no terms")
     numbered = GROUP.text in names_in(keep, *(let.value for let in lets))
     return Condition(keep, tuple(elements.used), tuple(kernel.parameters), numbered, lets)
 

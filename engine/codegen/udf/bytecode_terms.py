@@ -125,12 +125,18 @@ class FunctionWalk:
             if state is not None and step.opname not in _IDLE:
                 state = self._after(step, state)
         *others, (_, found) = self._returned
-        if not others:
-            return found
-        result = settle(found)
         for path, made in reversed(others):
-            result = chosen(self._all(path), settle(made), result)
-        return result
+            found = self._chosen(self._all(path), made, found, settle)
+        return found
+
+    def _chosen(
+        self, condition: Term, yes: object, no: object, settle: Callable[[object], Value]
+    ) -> object:
+        """One of two results; of tuples each part is."""
+        if isinstance(yes, tuple) and isinstance(no, tuple) and len(yes) == len(no):
+            pairs = zip(yes, no, strict=True)
+            return tuple(self._chosen(condition, a, b, settle) for a, b in pairs)
+        return chosen(condition, settle(yes), settle(no))
 
     # Paths
 
@@ -166,6 +172,9 @@ class FunctionWalk:
     def _either(self, condition: Term, one: object, other: object) -> object:
         if one is other or (type(one) is type(other) and one == other):
             return one
+        if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+            pairs = zip(one, other, strict=True)
+            return tuple(self._either(condition, a, b) for a, b in pairs)
         try:
             values = value_of_constant(one), value_of_constant(other)
         except NoTerm:
@@ -244,7 +253,29 @@ class FunctionWalk:
                 return replace(
                     state, stack=(*stack[:-argument], top, *stack[1 - argument : -1], other)
                 )
+        return self._of_tuple(step, state)
+
+    def _of_tuple(self, step: dis.Instruction, state: _State) -> _State | None:
+        """Return the state after an instruction that makes or takes a tuple, as the state of an aggregate is, None for another."""
+        stack, count = state.stack, int(step.arg or 0)
+        match step.opname:
+            case "BUILD_TUPLE":
+                made = [self._named(v, "part") for v in stack[len(stack) - count :]]
+                return state.popped(count).pushed(tuple(made))
+            case "BINARY_SUBSCR":
+                many, place = stack[-2:]
+                if isinstance(many, tuple) and type(place) is int and 0 <= place < len(many):
+                    return state.popped(2).pushed(many[place])
+            case "UNPACK_SEQUENCE":
+                if isinstance(stack[-1], tuple) and len(stack[-1]) == count:
+                    return state.popped().pushed(*reversed(stack[-1]))
         return None
+
+    def _named(self, value: object, name: str) -> object:
+        """Return a value of which a variable has the term, so that it is computed once."""
+        if isinstance(value, Value):
+            return replace(value, term=self._kernel.name(value.term, name))
+        return value
 
     def _read(self, state: _State, name: str) -> object:
         found = state.known.get(name, _NOTHING)
@@ -253,9 +284,7 @@ class FunctionWalk:
         return found
 
     def _stored(self, state: _State, name: str) -> _State:
-        value = state.stack[-1]
-        if isinstance(value, Value):
-            value = replace(value, term=self._kernel.name(value.term, name))
+        value = self._named(state.stack[-1], name)
         return replace(state.popped(), known={**state.known, name: value})
 
     def _computed(self, step: dis.Instruction, state: _State) -> _State:

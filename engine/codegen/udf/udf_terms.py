@@ -93,6 +93,8 @@ def _has_register(value: Value) -> bool:
 def _compiled(call: PythonCall, args: Sequence[Value], kernel: ProgramBuilder) -> Value:
     """Return the value of a call of the function that Numba compiles: with loops, say, for which there are no terms."""
     assert call.image is not None
+    if not all(map(_has_register, args)):
+        raise NotFusable(f"an argument of {call.function.name} may leave 64 bits")
     made = partial(device_function, call, intervals=[a.interval for a in args])
     name = kernel.python(call.function.name, made)
     valid = true_and([a.valid for a in args if a.valid is not None])

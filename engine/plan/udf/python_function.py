@@ -41,6 +41,13 @@ class PythonFunction:
         return f"{self.name}({listed})"
 
 
+@dataclass(frozen=True, eq=False)
+class AggregatePart(PythonFunction):
+    """A function that a plan makes of those of an aggregate; `role` says what it does there."""
+
+    role: str = ""
+
+
 @dataclass(frozen=True)
 class PythonCall(Expr):
     """A call of a Python function.

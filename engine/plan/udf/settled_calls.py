@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ...errors import Unsupported
@@ -10,10 +10,11 @@ from ..commons import commons_of, nodes_of, replace_nodes, with_commons
 from ..expr import Expr
 from ..logical import Logical
 from ..node import transform_up, walk
+from .additive_folds import STEP, Kinds, folded_by_kernels
 from .code_image import CodeImage, NotCompilable, image_of
 from .declaration import unfit_type
 from .python_aggregate import PythonFold
-from .python_function import PythonCall, PythonFunction
+from .python_function import AggregatePart, PythonCall, PythonFunction
 
 # Returns why the compiler refuses the function of a call, which has an image
 Refusal = Callable[[PythonCall | PythonFold], str | None]
@@ -22,23 +23,33 @@ Images = tuple[CodeImage | str, ...]
 
 
 @dataclass(frozen=True)
-class SettledPlan:
-    """A plan with its calls settled."""
+class FunctionCompiler:
+    """What compilers know of Python functions: why one is refused, also for a GPU where a plan is for one, and how states of aggregates fold."""
 
-    plan: Logical
     refusal: Refusal
-    device_refusal: DeviceRefusal | None
+    kinds: Kinds
+    device_refusal: DeviceRefusal | None = None
 
-    def call(self, expr: Expr) -> Expr | None:
+    def settled(self, expr: Expr) -> Expr | None:
+        """Return a call as it is now, or a fold, of which nobody knows yet who runs it; None for another expression."""
         if isinstance(expr, PythonFold):
-            return self._fold(expr)
+            found = [_image(function) for function in expr.function.functions]
+            why = next((why for image, why in found if image is None), None)
+            if why is not None:
+                raise _of_aggregate(expr, why)
+            return replace(expr, images=tuple(image for image, _ in found if image is not None))
         if not isinstance(expr, PythonCall):
             return None
         image, why = _image(expr.function)
         made = replace(expr, image=image, why=why)
-        refused = None if image is None else self.refusal(made)
+        # The terms of a step are known
+        part = expr.function if isinstance(expr.function, AggregatePart) else None
+        is_step = part is not None and part.role == STEP
+        refused = None if image is None or is_step else self.refusal(made)
         if refused is not None:
             made = replace(expr, image=None, why=refused)
+        if made.image is None and part is not None:
+            raise _of_aggregate(expr, made.why)
         if made.image is None and expr.function.way == "compiled":
             error = Unsupported(
                 f"The Python function {expr.function.name} {made.why}, so that it cannot be compiled: "
@@ -50,49 +61,53 @@ class SettledPlan:
             return made
         return replace(made, not_on_gpu=self.device_refusal(made) or "")
 
-    def _fold(self, fold: PythonFold) -> Expr:
-        found = [_image(function) for function in fold.function.functions]
-        images = tuple(image for image, _ in found if image is not None)
-        made = replace(fold, images=images)
-        why = next((why for image, why in found if image is None), None) or self.refusal(made)
-        if why is not None:
-            error = Unsupported(
-                f"The Python aggregate {fold.function.name} {why}: it has to compile."
-            )
-            error.at(fold.span)
-            raise error
-        return made
+    def check_loops(self, plan: Logical) -> None:
+        """Raise `Unsupported` for an aggregate that no kernel folds, and whose loop over lists does not compile."""
+        for fold in _parts_of(plan):
+            if isinstance(fold, PythonFold) and (why := self.refusal(fold)) is not None:
+                raise _of_aggregate(fold, why)
 
 
-def settled(
-    plan: Logical, refusal: Refusal, device_refusal: DeviceRefusal | None = None
-) -> Logical:
-    """Return a plan, for a GPU where that may refuse, with its calls of Python functions settled.
+def _of_aggregate(expr: PythonFold | PythonCall, why: str) -> Unsupported:
+    error = Unsupported(f"The Python aggregate {expr.function.name} {why}: it has to compile.")
+    error.at(expr.span)
+    return error
 
-    Raises `Unsupported` for one that has to be compiled and cannot.
-    """
+
+def settled(plan: Logical, compiler: FunctionCompiler) -> Logical:
+    """Return a plan with its calls of Python functions settled; raises `Unsupported` for one that has to be compiled and cannot."""
     if not functions_of(plan):
         return plan
-    made = SettledPlan(plan, refusal, device_refusal)
+    on_gpu = compiler.device_refusal is not None
 
     def in_node(node: Logical) -> Logical:
-        return node.map_expressions(lambda e: transform_up(e, made.call))
+        return node.map_expressions(lambda e: transform_up(e, compiler.settled))
 
-    return with_commons(plan, lambda part: replace_nodes(part, in_node))
+    def rewrite(part: Logical) -> Logical:
+        found = replace_nodes(part, in_node)
+        found = folded_by_kernels(found, compiler.kinds, compiler.settled, on_gpu)
+        compiler.check_loops(found)
+        return found
+
+    return with_commons(plan, rewrite)
 
 
 def functions_of(plan: Logical) -> tuple[PythonFunction, ...]:
     """Return the Python functions that a plan calls, those of its subqueries included, each once."""
     found: dict[PythonFunction, None] = {}
     for part in (plan, *(common.plan for common in commons_of(plan))):
-        for node in nodes_of(part):
-            for expr in node.expressions:
-                for each in walk(expr):
-                    if isinstance(each, PythonCall):
-                        found.setdefault(each.function)
-                    elif isinstance(each, PythonFold):
-                        found |= dict.fromkeys(each.function.functions)
+        for each in _parts_of(part):
+            if isinstance(each, PythonCall):
+                found.setdefault(each.function)
+            elif isinstance(each, PythonFold):
+                found |= dict.fromkeys(each.function.functions)
     return tuple(found)
+
+
+def _parts_of(plan: Logical) -> Iterator[Expr]:
+    for node in nodes_of(plan):
+        for expr in node.expressions:
+            yield from walk(expr)
 
 
 def images_of(functions: tuple[PythonFunction, ...]) -> Images:
@@ -118,5 +133,7 @@ def _uncompiled(function: PythonFunction) -> str | None:
         return "has side effects: Python is called for each row"
     if function.takes_nulls:
         return "takes NULLs: Python is called for each row"
+    if isinstance(function, AggregatePart):  # whose sums may be wider than what functions take
+        return None
     unfit = unfit_type(function)
     return None if unfit is None else unfit.partition(":")[0]

@@ -6,6 +6,7 @@ What a Python function gave, in the type that it is declared to give.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from .....plan.udf.python_function import PythonCall, PythonFunction
 from ... import table as tables
 from ...handwritten_kernels import kept_in
 from ..kernels_casts import cast
-from ..vectors import Array, Vector, dtype_of, null_constant
+from ..vectors import Array, Mask, Vector, dtype_of, null_constant
 from .row_calls import arrow_values, beyond, each
 
 RESULTS = {"whole": np.int64, "real": np.float64, "single": np.float32, "truth": np.bool_}
@@ -34,14 +35,46 @@ def of_kernel(call: PythonCall, args: Sequence[Vector], count: int) -> Vector:
     kind = register_kind(call.type)
     values: Array = np.zeros(count, RESULTS[kind])
     failures = np.zeros(count, np.bool_)
-    if kernel.over(given)(0, count, values, failures):
+    some = kernel.over(given)(0, count, values, failures)
+    for vector in filter(_is_wide, args):
+        beyond_64 = np.broadcast_to(~_fits(vector), count)
+        failures |= beyond_64
+        some = some or bool(beyond_64.any())
+    if some:
         failed = np.flatnonzero(failures)
-        return _with_python(call, given, values, failed)
+        exact = [_WideNumbers(v) if _is_wide(v) else a for v, a in zip(args, given, strict=True)]
+        return _with_python(call, exact, values, failed)
     return Vector(call.type, values.astype(dtype_of(call.type), copy=False))
+
+
+def _is_wide(vector: Vector) -> bool:
+    """Whether whole numbers have 128 bits, as sums of them do."""
+    return vector.type.is_wide_decimal
+
+
+def _fits(vector: Vector) -> Mask:
+    """Return which numbers of 128 bits fit into 64."""
+    low, high = vector.data["low"].view(np.int64), vector.data["high"]
+    fits: Mask = high == low >> 63
+    return fits
+
+
+@dataclass(frozen=True, slots=True)
+class _WideNumbers:
+    """Numbers of 128 bits as Python's, one at a time."""
+
+    vector: Vector
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        data = self.vector.data
+        held = data[row] if data.ndim else data
+        return np.array((int(held["high"]) << 64) + int(held["low"]), object)
 
 
 def register(vector: Vector, kind: str, count: int) -> Array:
     data = np.asarray(vector.data)
+    if _is_wide(vector):
+        data = np.where(_fits(vector), data["low"].view(np.int64), 0)
     if data.dtype == np.uint64 and data.max(initial=0) > np.iinfo(np.int64).max:
         raise OutOfRange(
             "A compiled Python function takes whole numbers of 64 bits with a sign, and an argument is larger."
@@ -50,7 +83,9 @@ def register(vector: Vector, kind: str, count: int) -> Array:
     return np.ascontiguousarray(np.broadcast_to(wide, count))
 
 
-def _with_python(call: PythonCall, given: list[Array], values: Array, failed: Array) -> Vector:
+def _with_python(
+    call: PythonCall, given: Sequence[Array | _WideNumbers], values: Array, failed: Array
+) -> Vector:
     """Have Python compute some rows: it says what is wrong with them, or has numbers of any size."""
     made = each(call.function, ([a[row].item() for a in given] for row in failed))
     if call.type.is_temporal:  # a whole number, as the arguments are
