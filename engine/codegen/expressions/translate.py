@@ -109,7 +109,8 @@ def _beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
     """
     ways = [beforehand]
     if isinstance(expr, Call) and SCALAR[expr.function].math:
-        ways.insert(int(kernel.source.has_vectors), _of_doubles)
+        vectors = getattr(kernel.source, "has_vectors", True)  # conditions on groups read no table
+        ways.insert(int(vectors), _of_doubles)
     for way in ways[:-1]:
         try:
             return way(expr, kernel)
