@@ -8,6 +8,7 @@
     kept       rows that stay on the workers; `partitions`: those of Dask's dataframes
     own_plans  what one worker runs of a plan; `orders`: what goes to it and comes back
     meetings   rows that workers give each other while a query runs
+    common_texts  texts that are sent as codes into dictionaries that all workers have
     trials     how long exchanges take; `versions`: what must be the same on all
     runner     what a connection to a cluster has in the place of `running.QueryRunner`
 

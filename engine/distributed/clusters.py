@@ -45,10 +45,21 @@ class ClusterTurn:
                 stack.callback(_released, lock)
             yield
 
+    @contextmanager
+    def held_if_free(self) -> Iterator[bool]:
+        """Have the turn where nobody else has it, and say whether."""
+        with ExitStack() as stack:
+            for lock in filter(None, (self._here, self._everywhere)):
+                if not _acquired(lock, 0):
+                    yield False
+                    return
+                stack.callback(_released, lock)
+            yield True
 
-def _acquired(lock: Lock) -> bool:
+
+def _acquired(lock: Lock, seconds: float = WAIT_SECONDS) -> bool:
     try:
-        return bool(lock.acquire(timeout=WAIT_SECONDS))
+        return bool(lock.acquire(timeout=seconds))
     except GONE as error:
         raise ClusterError(f"The scheduler cannot be reached: {error}.") from error
 

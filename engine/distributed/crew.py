@@ -65,6 +65,7 @@ class Crew:
         self._members = Members(cluster, settings, device)
         self._numbers, self._plans = count(), count()
         self._known: dict[int, KnownPlan] = {}
+        self._agreed: set[int] = set()  # numbers of plans of whose columns all workers know
         self._tables = SentTables()
         self._holders: WeakKeyDictionary[ShardedTable, frozenset[Member]] = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -142,16 +143,21 @@ class Crew:
         if self._members.has_changed():
             self._gather(before, stop)
         team, known = self._plan_for(plan, settings)
+        chosen, form = self._chosen(team, known.form), known.form
         with ExitStack() as turn:
-            if known.form.meets:
+            agrees = len(chosen) > 1 and known.number not in self._agreed
+            if form.meets:
                 turn.enter_context(self._cluster.turn.held(stop.check))
-                if team is not self._members.team:
-                    raise _Missing
+            elif agrees:  # another time, rather than that it waits for a turn
+                agrees = turn.enter_context(self._cluster.turn.held_if_free())
+            meets = form.meets or agrees
+            if meets and team is not self._members.team:
+                raise _Missing
             query, linked = next(self._numbers), not self.not_linked
-            order = QueryOrder(query, team.number, known.number, timed, known.form.meets, linked)
-            if keep is not None and known.form.spread and known.form.rest is None:
+            order = QueryOrder(query, team.number, known.number, timed, meets, linked, agrees)
+            if keep is not None and form.spread and form.rest is None:
                 order = replace(order, keep=(keep.identity, keep))
-            parts = self._parts(self._chosen(team, known.form), team, order, plan, known, stop)
+            parts = self._parts(chosen, team, order, plan, known, stop)
         if any(part.unlinked for part in parts):
             self._members.look_again()
         wrong = {part.unclustered for part in parts if part.unclustered is not None}
@@ -164,11 +170,13 @@ class Crew:
             raise first.error
         if any(part.missing for part in parts):
             raise _Missing
+        if agrees:
+            self._agreed.add(known.number)
         if order.keep is not None:
             self.hold(keep, team)
             return CrewAnswer(None, parts, None)
         found = [part.table() for part in parts if part.rows is not None]
-        return CrewAnswer(pa.concat_tables(found), parts, known.form.rest)
+        return CrewAnswer(pa.concat_tables(found), parts, form.rest)
 
     def hold(self, table: ShardedTable | None, team: Team | None = None) -> None:
         """Note who has the rows of a table: the team of now has."""

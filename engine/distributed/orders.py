@@ -41,7 +41,7 @@ class QueryOrder:
 
     All else that stays the same from query to query is sent with the plan: settings alone take longer to pack than the rest.
     `meets`: other workers run it at the same time; `answers`: its rows are wanted of this worker; `logs`: it tells Dask of the query.
-    `keep`: they stay there, as its share of this table, under the identity that it has at the client.
+    `agrees`: not all workers have run the plan, so that they agree on columns first.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
     `linked`: their GPUs are, so that rows may go from one to another.
     """
 
@@ -51,6 +51,7 @@ class QueryOrder:
     timed: bool
     meets: bool
     linked: bool = False
+    agrees: bool = False
     sent: SentPlan | None = None
     answers: bool = False
     logs: bool = False

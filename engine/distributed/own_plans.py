@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import ClusterError
+from ..operators.exchange.agree_columns import (
+    AGREEMENT,
+    NOTHING_AGREED,
+    Agreed,
+    SharedColumn,
+    shared_columns,
+)
 from ..plan.exchange import Exchange
 from ..plan.node import walk_once
 from ..plan.physical import Physical
 from ..planner import Claim, WorkerPlan, plan_of_worker, steps_of_client
+from ..runtime.schedule import Schedule, schedule_of
 from ..settings import Settings
 from ..storage.shards import Placement, Shards, scans_of
 from ..storage.tables.parquet import ParquetTable
 
 FIRST = 0  # the worker that gathers
+
+
+@dataclass
+class OwnPlan:
+    """A plan as a worker runs it: what it has to confirm before, and the columns on which it agrees with the others.
+
+    `exchanges` are `meeting_exchanges`, `agreed` is what was found of these columns.
+    """
+
+    schedule: Schedule
+    claims: tuple[Claim, ...]
+    exchanges: tuple[frozenset[int], ...]
+    shared: Sequence[SharedColumn]
+    agreed: Agreed = NOTHING_AGREED
+
+    @classmethod
+    def of(cls, plan: Physical, claims: tuple[Claim, ...]) -> OwnPlan:
+        return cls(schedule_of(plan), claims, meeting_exchanges(plan), shared_columns(plan))
+
+    def expected(self, agrees: bool) -> Sequence[frozenset[int]]:
+        """The meetings in which the others wait for this worker."""
+        meets = agrees and bool(self.shared)
+        return (frozenset({AGREEMENT}), *self.exchanges) if meets else self.exchanges
 
 
 class Form(NamedTuple):

@@ -7,7 +7,7 @@ where the others meet next, which ends the query for all and leaves the link as 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..errors import ClusterError
 from ..observe.profile import Meeting
 from ..operators.context import MovedBytes
+from .common_texts import as_codes, with_texts
 from .meetings import Meetings, packed_rows, unpacked_rows
 
 # What a message over the link begins with: it is one, or rows; there are too many for it; the worker has failed
@@ -44,7 +45,7 @@ class QueryPeers:
     """The workers as an operator of one query sees them: `operators.context.Peers`; notes each meeting.
 
     `expected` are the exchanges in which the others wait for this worker, each by what `over` has of it when it is done; None where it
-    does not know its plan.
+    does not know its plan.  Texts of `dictionaries`, which all workers have, are sent as their codes.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class QueryPeers:
         self.owes = False
         self.over: set[int] = set()
         self.expected: Sequence[frozenset[int]] | None = None
+        self.dictionaries: Mapping[str, pa.Array] = {}
         self._meetings, self._query, self._check = meetings, query, check
         self.has_link, self._link = has_link, link
         self._told: dict[int, list[bytes]] = {}  # by the number of the meeting
@@ -79,14 +81,17 @@ class QueryPeers:
                 return found
             self.owes = True
         begun = time.perf_counter()
-        by_host = self._meetings.exchange(self._query, self._check, number, parts)
+        given = as_codes(parts, self.dictionaries)
+        by_host = self._meetings.exchange(self._query, self._check, number, given)
         self.owes = False
         self._note(number, begun, by_host.sent, by_host.received)
-        return by_host.batches
+        return [with_texts(batch, self.dictionaries) for batch in by_host.batches]
 
     def exchange_few(
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None] | None
     ) -> list[pa.RecordBatch] | None:
+        if parts is not None:
+            parts = as_codes(parts, self.dictionaries)
         if number not in self._told:
             known = [part for part in parts or () if part is not None]
             given = {id(part): part for part in known}.values()
@@ -103,7 +108,7 @@ class QueryPeers:
         found: list[pa.RecordBatch] = []
         for rank, said in enumerate(told_by):
             found += mine if rank == self.rank else _rows_for(self.rank, said[1:])
-        return found
+        return [with_texts(batch, self.dictionaries) for batch in found]
 
     def meet(self, number: int, message: bytes) -> Sequence[bytes]:
         if number not in self._told:

@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, ref
 
 import pyarrow as pa
@@ -29,11 +29,12 @@ from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
 from ..operators.context import Context, PlanMemory
+from ..operators.exchange.agree_columns import agree
 from ..plan.physical import ConcatRows
 from ..planner import Claim
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
-from ..runtime.schedule import Schedule, schedule_of
+from ..runtime.schedule import schedule_of
 from ..settings import Settings, usable_cores
 from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
@@ -42,7 +43,7 @@ from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .meetings import Meetings
 from .orders import Part, QueryOrder, unpacked
-from .own_plans import check_files, meeting_exchanges, own_plan
+from .own_plans import OwnPlan, check_files, own_plan
 from .partitions import arrow_of, taken
 from .query_calls import serve
 from .query_events import QueryEvents
@@ -62,14 +63,6 @@ SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by 
 _crews = count()
 
 
-class _Own(NamedTuple):
-    """A plan as this worker runs it, and what it has to confirm before."""
-
-    schedule: Schedule
-    claims: tuple[Claim, ...]
-    exchanges: tuple[frozenset[int], ...]  # `meeting_exchanges`
-
-
 class WorkerSession:
     """The engine of one worker; queries run one after the other, in the actor's thread."""
 
@@ -82,7 +75,7 @@ class WorkerSession:
         self._meetings: Meetings | None = None
         self._link = WorkerLink()
         self._cache = ColumnCache(0)
-        self._schedules: OrderedDict[tuple[int, int], _Own] = OrderedDict()  # by team and plan
+        self._schedules: OrderedDict[tuple[int, int], OwnPlan] = OrderedDict()  # by team and plan
         self._cut_rows: dict[Hashable, int] = {}  # at which keys of tables are cut
         self._confirmed: set[Claim] = set()
         self._tables: dict[
@@ -289,7 +282,7 @@ class WorkerSession:
         own = self._own(order)
         if own is None:
             return Part(missing=True)
-        peers.expected = own.exchanges
+        peers.expected = own.expected(order.agrees)
         settings = self._settings
         with Stoppable(stop):
             context = context_of(settings, self._cache, stop, self._memory)
@@ -300,6 +293,9 @@ class WorkerSession:
             wrong = next((c for c in own.claims if not self._holds(c, context, options)), None)
             if wrong is not None:
                 return Part(unclustered=wrong.column)
+            if order.agrees and own.shared:
+                own.agreed = agree(own.shared, self._backends, context)
+            peers.dictionaries, context.bounds = own.agreed
             result = execute(own.schedule, self._backends, context, options)
             made = result.to_arrow() if order.answers else None
             peers.settle()
@@ -331,7 +327,7 @@ class WorkerSession:
             self._confirmed.add(claim)
         return True
 
-    def _own(self, order: QueryOrder) -> _Own | None:
+    def _own(self, order: QueryOrder) -> OwnPlan | None:
         """What a plan is here; None where the client has to send it, as it has to those of other settings."""
         if order.team != self._team:
             return None
@@ -348,9 +344,7 @@ class WorkerSession:
             check_files(plan)
             place = self._rank, self._workers, self._cut_rows
             own, claims, _ = own_plan(plan, self._settings, sent.placement, *place)
-            self._schedules[order.team, order.plan] = _Own(
-                schedule_of(own), claims, meeting_exchanges(own)
-            )
+            self._schedules[order.team, order.plan] = OwnPlan.of(own, claims)
             while len(self._schedules) > KEPT_SCHEDULES:
                 self._schedules.popitem(last=False)
         return self._schedules.get((order.team, order.plan))

@@ -10,6 +10,7 @@ from typing import Literal as OneOf
 
 from ..errors import UnknownName, nearest, shown
 from ..operators.column_tiers import NOT_ON_DEVICE, LiftedColumn
+from ..operators.exchange.agree_columns import AGREEMENT
 from ..operators.exchange.exchange_rounds import FEW_ROWS, HEADERS
 from ..plan.logical import nested_expressions
 from ..plan.node import Node, walk, walk_once
@@ -280,6 +281,8 @@ def stage_lines(workers: Sequence[WorkerReceipt], run_seconds: float) -> list[st
 
 def _named(number: int) -> str:
     """An exchange by its number; that of its samples has the complement, those of its headers a multiple besides."""
+    if number == AGREEMENT:
+        return "of what columns are"
     if number >= HEADERS:
         return f"{number % HEADERS}'s header"
     if number <= FEW_ROWS:

@@ -280,7 +280,7 @@ class Context:
     `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
     `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
-    `rounds` how far those are that go from device to device, `placed` what has come in others.
+    `rounds` how far those are that go from device to device, `placed` what has come in others.  `bounds` hold the integers of all workers in a column, by its id.
     """
 
     cache: ColumnCache
@@ -306,6 +306,7 @@ class Context:
     heavy: dict[int, frozenset[int]] = field(default_factory=dict)
     rounds: dict[int, ExchangeRounds] = field(default_factory=dict)
     placed: dict[int, PlacedRows] = field(default_factory=dict)
+    bounds: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
 
     def derived(

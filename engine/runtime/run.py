@@ -15,6 +15,7 @@ from ..observe.profile import NodeProfile, PlanOrigin, Profile
 from ..observe.roofline import remembered
 from ..operators.column_tiers import LiftedColumn
 from ..operators.context import Context, PipelineReceipt
+from ..operators.exchange.agree_columns import KernelColumns
 from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting, Workspace
@@ -30,7 +31,7 @@ NOTHING: Mapping[str, int] = {}
 NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
 
 
-class Backend(Parting[BackendTable], Protocol):
+class Backend(Parting[BackendTable], KernelColumns, Protocol):
     """What `operators.cpu` and `operators.gpu` are: modules with these names."""
 
     def unsupported(self, node: Physical) -> str | None: ...

@@ -40,7 +40,7 @@ from .rows import (
     values_scan,
 )
 from .scan.encoded import encode_columns as load_columns
-from .scan.encoded import lift_columns, store_columns
+from .scan.encoded import lift_columns, load_for_kernels, store_columns, take_form
 from .scan.scan import memory_scan, parquet_scan
 from .scan.scan_batches import batches
 from .set_operations import hash_set_operation
@@ -59,6 +59,7 @@ __all__ = [
     "from_arrow",
     "keep_kernels_in",
     "load_columns",
+    "load_for_kernels",
     "name",
     "num_bytes",
     "num_rows",
@@ -68,6 +69,7 @@ __all__ = [
     "piece_of",
     "settled",
     "synchronize",
+    "take_form",
     "to_arrow",
     "unparted",
     "unsupported",

@@ -40,6 +40,7 @@ __all__ = [
     "exchanged",
     "from_arrow",
     "load_columns",
+    "load_for_kernels",
     "name",
     "num_bytes",
     "num_rows",
@@ -49,6 +50,7 @@ __all__ = [
     "prepare",
     "settled",
     "synchronize",
+    "take_form",
     "to_arrow",
     "to_host_tier",
     "unparted",
@@ -77,7 +79,7 @@ if find_spec("pylibcudf") is not None:
         values_scan,
     )
     from .scan.host_tier import store_columns
-    from .scan.load import load_columns
+    from .scan.load import load_columns, load_for_kernels, take_form
     from .scan.scan import memory_scan, parquet_scan
     from .scan.stored_columns import lift_ahead, to_host_tier
     from .set_operations import hash_set_operation

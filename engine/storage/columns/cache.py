@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ...plan.expr import Column
     from ..column_store.column_store import ColumnStore
+    from .agreement import ColumnForm
 
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ class ColumnCache:
     `limits` gives bytes for each device; one number holds for every device.  A value larger than the limit of its device
     is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.  `store` has columns
     on disk, for who looks for one that is not here.  With `to_host` what leaves a device goes to the host's memory, within its limit.
+    `forms` are those that the workers of a cluster have agreed on, for who loads a column anew.
     """
 
     is_lasting = True  # for later queries
@@ -109,6 +111,7 @@ class ColumnCache:
         self._limits = limits
         self.store, self.to_host = store, to_host
         self.left: set[CacheKey] = set()  # columns of which the host's memory cannot keep all rows
+        self.forms: dict[CacheKey, ColumnForm] = {}
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
         self._used: dict[str, int] = {}
         self._lock = new_lock()
@@ -185,6 +188,8 @@ class ColumnCache:
             for device, entries in self._entries.items():
                 for key in [k for k in entries if whole(k.source) == source]:
                     self._remove(device, key)
+            for key in [k for k in self.forms if whole(k.source) == source]:
+                del self.forms[key]
 
     def set_limits(self, limits: int | Mapping[str, int]) -> None:
         """Change the limits and evict what is over them."""
@@ -216,6 +221,7 @@ class ColumnCache:
         with self._lock:
             self._entries.clear()
             self._used.clear()
+            self.forms.clear()
 
     def close(self) -> None:
         """Have written what waits for that, while it is still here, and let everything go."""

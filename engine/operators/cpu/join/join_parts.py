@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ....plan.arrow.arrow_types import is_bytes
 from ....plan.expr import Column
+from ....storage.columns.agreement import is_common
 from ...spill_area import SpilledPiece
 from ...spilling import PARTS
 from .. import table as tables
@@ -183,7 +184,9 @@ def _long_hash(begin: int, end: int, text: npt.NDArray[np.uint8]) -> Hashes:
 
 
 def _without_unused(array: pa.Array) -> pa.Array:
-    """Strings with about as many entries in their dictionary as there are rows would write most of them for nothing."""
-    if pa.types.is_dictionary(array.type) and len(array.dictionary) * PARTS > len(array):
-        return decode(array)
+    """Strings with about as many entries in their dictionary as there are rows would write most of them for nothing, unless workers have these."""
+    if pa.types.is_dictionary(array.type):
+        values = array.dictionary
+        if len(values) * PARTS > len(array) and not is_common(values):
+            return decode(array)
     return array

@@ -198,7 +198,7 @@ class Leaves:
         held = self.columns.get((id(leaf), column.id))
         if held is None:
             if isinstance(leaf, p.Stored):
-                held = stored_column(self._inputs[leaf.number], column, self._context.threads)
+                held = stored_column(self._inputs[leaf.number], column, self._context)
             else:
                 held = self._scan(leaf)[column]
             self.columns[id(leaf), column.id] = held
@@ -381,12 +381,16 @@ def derived(expr: Expr, column: Column, held: pa.Array, context: Context) -> Enc
     return encoded_values(expr, encode(values, expr.type, context.threads, narrow))
 
 
-def stored_column(table: Table, column: Column, threads: int) -> EncodedColumn:
+def stored_column(table: Table, column: Column, context: Context) -> EncodedColumn:
     """Return a column of a table that an operator made as kernels read it; raises `NotFusable` for one that has no encoding."""
     held = table.encoded.get(column.id)
     if held is None:
-        held = encode(table[column], column.type, threads, narrow=False)
+        held = encode(table[column], column.type, context.threads, narrow=False)
         if held is None:
             raise unnumbered(f'"{column.name}"', column.type)
+        bounds = context.bounds.get(column.id)
+        if bounds is not None and held.low is not None and held.high is not None:
+            low, high = min(held.low, bounds[0]), max(held.high, bounds[1])
+            held = replace(held, low=low, high=high)
         table.encoded[column.id] = held
     return held

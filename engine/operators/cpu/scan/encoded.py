@@ -24,6 +24,7 @@ from ....codegen.typed_values import unnumbered
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....storage.column_store.column_store import place_of
+from ....storage.columns.agreement import ColumnForm, in_form
 from ....storage.columns.cache import (
     NO_ENCODING,
     TableScan,
@@ -34,7 +35,7 @@ from ....storage.columns.cache import (
     row_groups,
 )
 from ....storage.columns.encode import encode, with_order
-from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...column_tiers import keep, lift
 from ...context import Context
 from ...streaming import column_shares
@@ -42,7 +43,7 @@ from ...whole_columns import missing_columns, store_whole
 from ..memory.ask_memory import askable_shares
 from ..sort.keys import is_plain_string
 from ..sort.text_order import numbered, sorted_rows
-from ..table import from_numpy, validity
+from ..table import from_numpy, physical_type, validity
 from .scan import DEVICE, read_columns
 
 ID = attrgetter("id")
@@ -150,6 +151,26 @@ def store_columns(scan: p.ParquetScan, context: Context) -> None:
             return
 
 
+def load_for_kernels(scan: TableScan, context: Context) -> None:
+    """Bring a scan's columns into the cache as kernels read them."""
+    encoded_scan(scan, scan.made, context)
+
+
+def take_form(scan: TableScan, source: str, form: ColumnForm, context: Context) -> None:
+    """Bring a column that is in the cache encoded into the form that workers have agreed on."""
+    key, cache = kernel_key(scan, source, DEVICE), context.cache
+    held = cache.peek(key)
+    assert isinstance(held, EncodedColumn)
+    if form.refused:
+        array = held.encoding.decode(codes_of(held), physical_type(held.type), context.threads)
+        cache.put(key, NO_ENCODING, 0)
+        cache.put(plain_key(scan, source, DEVICE), array, array.nbytes)
+        return
+    made = in_form(held, form, context.threads)
+    if made is not held:
+        cache.put(key, made, made.nbytes)
+
+
 def encode_columns(scan: TableScan, context: Context) -> None:
     """Bring all columns of a scan into the cache: encoded, and as they are where they have no encoding."""
     found, refused = _cached(scan, scan.sources, context)
@@ -171,7 +192,11 @@ def _encode(
         refused = []
         for column, source in share:
             array = arrays.pop(source)
-            encoded = encode(_repeated(scan, source, array, context), column.type, context.threads)
+            form = context.cache.lasting.forms.get(kernel_key(scan, source, DEVICE))
+            encoded = None
+            if form is None or not form.refused:
+                text = _repeated(scan, source, array, context)
+                encoded = encode(text, column.type, context.threads)
             if encoded is None:
                 refused.append(source)
                 context.cache.put(kernel_key(scan, source, DEVICE), NO_ENCODING, 0)
@@ -180,7 +205,10 @@ def _encode(
                     context.cache.put(key, array, array.nbytes)
                 keep(scan, source, array, context, refused=True)
             else:
-                made[source] = encoded = with_order(encoded, context.threads)
+                encoded = with_order(encoded, context.threads)
+                if form is not None:
+                    encoded = in_form(encoded, form, context.threads)
+                made[source] = encoded
                 key = kernel_key(scan, source, DEVICE)
                 context.cache.put(key, encoded, encoded.nbytes)
                 keep(scan, source, encoded, context)
