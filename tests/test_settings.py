@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 import fuseline
+from fuseline.backends import cache_limits
 from fuseline.errors import InvalidQuery, UnknownName
+from fuseline.operators.host_memory import host_memory
 from fuseline.settings import Settings, history_file, parse_bytes, parse_seconds
 
 
@@ -128,3 +130,11 @@ def test_the_history_file_follows_the_environment(monkeypatch, tmp_path):
     assert history_file() == tmp_path / "fuseline" / "history"
     monkeypatch.setenv("FUSELINE_HISTORY", str(tmp_path / "mine"))
     assert history_file() == tmp_path / "mine"
+
+
+def test_limits_of_columns_beside_a_gpu_are_two():
+    settings = Settings(column_cache_limit=7, host_cache_limit=5)
+    assert cache_limits("gpu", settings) == {"gpu": 7, "cpu": 5}
+    assert cache_limits("cpu", settings)["cpu"] == 7
+    given = cache_limits("gpu", Settings(column_cache_limit=7))
+    assert given == {"gpu": 7, "cpu": host_memory() // 2}

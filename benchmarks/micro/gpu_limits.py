@@ -7,7 +7,7 @@ All 22 queries run three times over in one connection, in a process for each mem
 host_cache_limit, and each answer is compared with that of a connection without limits.  Each line shows what the query did: kernels
 compiled, runs of pipelines and their new attempts, chunks, bytes read from files, encoded, evicted, copied to the host and put into locked
 memory, seconds of each.  A table at the end has the seconds of the first run of all queries and of the best later one of each, the bytes
-that these took from tiers below the device, and how many a second: of the whole time, so that the link had more while it was used.
+that these took from tiers below the device, and how many a second: of the whole time, and of that in which columns were lifted.
 While a query runs its threads' stacks are taken every `--sample` seconds; the commonest places are printed for those that took long.
 With `--passes 2` each process runs twice, so that the second one finds the kernels on disk.
 """
@@ -56,7 +56,10 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("to host", "operators.gpu.scan.stored_columns", "downloaded"),
     ("lift chunk", "operators.gpu.scan.stored_columns", "_lift_ahead"),
     ("lift", "operators.gpu.scan.encoded", "lift_columns"),
+    ("lift plain", "operators.gpu.scan.scan", "lift_columns"),
 )
+LIMITS = ("memory_limit", "column_cache_limit", "host_cache_limit")
+LIFTS = ("lift chunk", "lift", "lift plain")
 SLOW = 2.0  # seconds from which the stacks of a query are shown
 FRAMES = 7
 
@@ -262,8 +265,7 @@ def _line(row: dict[str, Any]) -> str:
 def _child(pipe: Any, settings: dict[str, str], args: argparse.Namespace, answers: Any) -> None:
     """Run in a process of its own; without limits when there are no answers yet."""
     rounds = args.rounds if answers else 1
-    missing = watch()
-    if missing:
+    if missing := watch():
         print("not watched:", ", ".join(missing), flush=True)
     try:
         answers = dict(answers)
@@ -311,8 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"answers without limits: {len(answers)}", flush=True)
     everything = {}
     for pair in args.limits:
-        names = "memory_limit", "column_cache_limit", "host_cache_limit"
-        settings = dict(zip(names, pair.split("/"), strict=False))
+        settings = dict(zip(LIMITS, pair.split("/"), strict=False))
         for number in range(args.passes):
             print(f"== {settings}, process {number + 1}")
             rows, _ = in_a_process(settings, args, answers)
@@ -351,7 +352,7 @@ def _result(args: argparse.Namespace, everything: dict[str, list[dict[str, Any]]
 def _table(everything: dict[str, list[dict[str, Any]]]) -> str:
     """A line for each process: seconds of all queries' first and best later runs, what these took from which tier, how much a second."""
     lines = [
-        f"{'limits':32} {'queries':>7} {'first s':>8} {'hot s':>8} {'host MB':>9} {'store MB':>9} {'files MB':>9} {'GB/s':>6}  right"
+        f"{'limits':32} {'queries':>7} {'first s':>8} {'hot s':>8} {'host MB':>9} {'store MB':>9} {'files MB':>9} {'GB/s':>6} {'link':>6}  right"
     ]
     for name, rows in everything.items():
         hot = [
@@ -366,11 +367,13 @@ def _table(everything: dict[str, list[dict[str, Any]]]) -> str:
         sizes = [
             sum(r.get("lifted", {}).get(t, 0) for r in hot) for t in ("host", "store", "Parquet")
         ]
+        lifting = sum(r["counts"].get(name, [0, 0.0])[1] for r in hot for name in LIFTS)
         rate = (sizes[0] + sizes[1]) / seconds / 1e9 if hot else 0.0
+        link = (sizes[0] + sizes[1]) / lifting / 1e9 if lifting else 0.0
         shown = " ".join(f"{size / 1e6:9,.0f}" for size in sizes)
         right = sum(r["status"] == "right" for r in rows)
         lines.append(
-            f"{name:32} {len(hot):7} {first:8.2f} {seconds:8.2f} {shown} {rate:6.1f}  {right} of {len(rows)}"
+            f"{name:32} {len(hot):7} {first:8.2f} {seconds:8.2f} {shown} {rate:6.1f} {link:6.1f}  {right} of {len(rows)}"
         )
     return "\n".join(lines)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol, cast
 
 import pyarrow as pa
@@ -57,7 +56,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True)
 class HostMemory:
-    """Memory of the host as a keeper, beside the device whose cache has no room; `allocate` gives it."""
+    """Memory of the host as a keeper, beside the device whose cache has no room; `allocate` gives it.  The column store gets the columns too."""
 
     cache: ColumnCache
     allocate: Allocate
@@ -71,10 +70,9 @@ class HostMemory:
         store, value = self.cache.store, column.value
         if store is not None and place_of(*place) is not None:
             if not isinstance(value, pa.ChunkedArray):
-                store.keep(place, column)
+                store.write(place, column, check)
             elif value.nbytes <= MOST_TEXT:
-                combined = partial(_combined, value)
-                store.keep_made(place, value.nbytes, combined)
+                store.write(place, StoredColumn(pa.concat_arrays(value.chunks), True), check)
         return keep_in_memory(self.cache, place, column)
 
     def leave(self, place: StoredPlace) -> None:
@@ -82,10 +80,6 @@ class HostMemory:
 
     def refuse(self, error: Exception) -> None:
         raise error
-
-
-def _combined(texts: pa.ChunkedArray) -> StoredColumn:
-    return StoredColumn(pa.concat_arrays(texts.chunks), refused=True)
 
 
 def _key(place: StoredPlace) -> CacheKey:

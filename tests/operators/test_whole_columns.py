@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.operators.column_tiers import lift
+from fuseline.operators.column_tiers import keep_in_memory, lift, mapped_column
 from fuseline.operators.context import Context
 from fuseline.operators.cpu.scan.scan import read_columns
 from fuseline.operators.cpu.table import to_physical
@@ -19,6 +19,8 @@ from fuseline.operators.whole_columns import HostMemory, missing_columns, store_
 from fuseline.plan.expr import TRUE, new_column
 from fuseline.plan.physical import FilterRows, ParquetScan, RowGroups
 from fuseline.plan.pipeline_steps import steps_of
+from fuseline.storage.column_store.column_store import ColumnStore, StoredPlace
+from fuseline.storage.columns import encodings
 from fuseline.storage.columns.cache import ChunkCache, ColumnCache, encoded_key
 from fuseline.storage.columns.encode import encode
 from fuseline.storage.columns.encodings import EncodedColumn, codes_of, zeros
@@ -114,6 +116,17 @@ def test_columns_are_kept_whole_a_run_of_row_groups_at_a_time(table: ParquetTabl
     ]
 
 
+def test_threads_write_parts_of_a_column(table: ParquetTable, monkeypatch: Any) -> None:
+    monkeypatch.setattr(encodings, "BLOCK", 8)
+    for room in (10**6, 8000):  # all rows are a part, or few
+        own = context(device=room)
+        stored(table, own, "nsf")
+        inner = replace(own, cache=ChunkCache(own.cache))
+        lift(scan(table), "nsf", "gpu", inner, on_device)
+        for name, held in cached(inner, scan(table), "nsf").items():
+            assert values(held) == DATA[name].to_pylist()
+
+
 @pytest.mark.parametrize("groups", [range(3, 6), range(9, 10), range(0)])
 def test_a_chunk_has_its_rows_alone(table: ParquetTable, groups: range) -> None:
     own = context()
@@ -182,3 +195,25 @@ def test_a_full_host_leaves_what_was_read_longest_ago(table: ParquetTable) -> No
     stored(table, own, "n")
     stored(table, own, "f")
     assert [c.column for c in own.cache.stats() if c.device == "cpu"] == ["f"]
+
+
+def test_the_column_store_gets_what_the_host_keeps(table: ParquetTable, tmp_path: Path) -> None:
+    own, later = context(), context()
+    own.cache.store = ColumnStore(tmp_path / "columns")
+    stored(table, own)
+    later.cache.store = ColumnStore(tmp_path / "columns")
+    whole = scan(table, "nsuvfl")
+    lift(whole, whole.sources, "cpu", later)
+    assert [source for _, source in missing_columns(whole, later)] == ["l"]
+    inner = replace(later, cache=ChunkCache(later.cache))
+    part = scan(table, groups=range(3, 6))
+    lift(part, part.sources, "gpu", inner, on_device)
+    for name, held in cached(inner, part, "nsuvf").items():
+        assert values(held) == DATA[name].to_pylist()[300:600]
+    lifted = {(e.column, e.tier) for e in later.lifted if e.tier != "Parquet"}
+    assert lifted == {(name, "store") for name in "nsuvf"}
+    place = StoredPlace(table, None, "n")
+    held = mapped_column(later.cache, place)
+    assert held is not None
+    keep_in_memory(later.cache, place, held)
+    assert mapped_column(later.cache, place) is None

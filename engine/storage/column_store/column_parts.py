@@ -39,6 +39,7 @@ from ..columns.encodings import (
 from .column_file import StoredColumn
 
 BUFFER_BYTES = 1 << 20
+ROWS_TOGETHER = 16  # as one row of a block, so that threads that write memory meet less often
 MOST_TEXT = (1 << 31) - 1  # bytes, as far as offsets of 32 bits reach
 Convert = Callable[[Array], Array]
 Allocate = Callable[[int], Array]  # bytes of memory
@@ -166,14 +167,17 @@ class ColumnParts:
             own, convert = codes[first : first + part.rows], _conversion(part, form)
 
             def write(
-                rows: slice,
+                blocks: slice,
                 part: EncodedColumn = part,
                 convert: Convert = convert,
                 own: Array = own,
             ) -> None:
+                rows = slice(
+                    blocks.start * ROWS_TOGETHER, min(blocks.stop * ROWS_TOGETHER, part.rows)
+                )
                 own[rows] = _converted(part, convert, rows)
 
-            each_block(part.rows, threads, write)
+            each_block(-(-part.rows // ROWS_TOGETHER), threads, write)
             first += part.rows
         return data
 

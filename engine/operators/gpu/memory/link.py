@@ -20,6 +20,7 @@ from .buffers import FROM_HOST, check
 from .pinned import POOL, PinnedLanding, wait
 
 CLEARING_THREADS = 4
+BYTES_TOGETHER = 256  # as one row of a block: threads copy 8 MB each
 
 
 class Uploads:
@@ -96,10 +97,11 @@ def _locked(values: Array, threads: int) -> Array:
     """Copy an array by several threads, since one is slower than the link."""
     source, made = values.view(np.uint8), locked_bytes(values.nbytes)
 
-    def copy(place: slice) -> None:
+    def copy(some: slice) -> None:
+        place = slice(some.start * BYTES_TOGETHER, some.stop * BYTES_TOGETHER)
         made[place] = source[place]
 
-    each_block(len(source), threads, copy)
+    each_block(-(-len(source) // BYTES_TOGETHER), threads, copy)
     return made
 
 
