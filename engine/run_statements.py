@@ -169,6 +169,11 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
 
 def _explain(connection: Connection, statement: Explain) -> Answer:
     plan = statement.query.plan
+    if statement.writes is not None:
+        from .table_statements.analyzed_writes import analyzed_write
+
+        text = analyzed_write(connection, statement.writes, run_statement)
+        return Answer(table_of(EXPLANATION, [("analyzed_plan", printable(text))]), is_asked=True)
     if statement.existing is not None:
         table = connection.catalog.table(statement.table)
         assert isinstance(table, Changed), "bound"

@@ -12,7 +12,7 @@ from .deep import deeply_for
 from .errors import FuselineError, InvalidQuery, NotByRows, Span
 from .interop.caller_objects import CallerObjects
 from .plan.logical import Logical
-from .plan.statements import Query, Transaction
+from .plan.statements import Explain, Query, Transaction
 from .plan_cache import CachedPlan, Parameters, new_cached_plan
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def run_text(
 
     With `rows` the text is one INSERT ... VALUES that stores a row for each of them, and `params` are the values of the first;
     raises `NotByRows` for others.  `tables` are plans that the text may name, whatever the catalog has.
-    `analyze` is set for what stands behind EXPLAIN: a query is looked up, or bound and kept, as the text alone is, and no statement is carried out.
+    `analyze` is set for what stands behind EXPLAIN: a query is looked up, or bound and kept, as the text alone is, and a statement is carried out for ANALYZE alone.
     """
     if runner.server and not tables:  # frames' rows are here
         return cast("RemoteRunner", runner).answer_text(text, params, rows)
@@ -149,7 +149,8 @@ def _bind(
             else:
                 if analyze is not None:
                     statement = explained(statement, analyze, Span(0, len(text)))
-                runner.admit(statement)
+                carried_out = statement.writes if isinstance(statement, Explain) else None
+                runner.admit(carried_out or statement)
                 answers.append(run_statement(connection, statement))
     except NotByRows:  # nothing has run: the statement is about to, once for each row
         raise

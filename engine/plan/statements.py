@@ -44,12 +44,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Explain:
-    """EXPLAIN [ANALYZE] of a query; of one that changes rows, over the `table` for which `existing` stands."""
+    """EXPLAIN [ANALYZE] of a query; of one that changes rows, over the `table` for which `existing` stands.
+
+    ANALYZE of a statement that `writes` carries it out.
+    """
 
     query: Query
     analyze: bool
     table: str = ""
     existing: StandIn | None = None
+    writes: Statement | None = None
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,14 @@ from fuseline.plan.statements import (
 
 
 def explained(statement: Statement, analyze: bool, place: Span) -> Explain:
-    """Return what explains a statement; raises `Unsupported` where none of its work is a query, and for ANALYZE of what writes."""
+    """Return what explains a statement; raises `Unsupported` where none of its work is a query."""
     if isinstance(statement, Query):
         return Explain(statement, analyze)
     found = _plan(statement)
     if found is None:
         raise Unsupported("EXPLAIN takes a query, or a statement that writes rows of one.", place)
-    if analyze:
-        raise Unsupported(
-            "EXPLAIN ANALYZE would write: EXPLAIN shows the statement's plan, and EXPLAIN ANALYZE takes the query in it.",
-            place,
-        )
-    return Explain(Query(found[0]), False, *found[1:])
+    plan = Query(found[0])
+    return Explain(plan, True, writes=statement) if analyze else Explain(plan, False, *found[1:])
 
 
 def _plan(statement: Statement) -> tuple[Logical, str, StandIn] | tuple[Logical] | None:

@@ -267,7 +267,6 @@ def test_nothing_is_written_outside_of_the_allowed_paths(path, folder):
         ("copy t", "is written COPY table TO"),
         ("copy nope to 'f.csv'", 'no table "nope"'),
         ("copy t (b) to 'f.csv'", 'no column "b"'),
-        ("explain analyze copy t to 'f.csv'", "EXPLAIN ANALYZE would write"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_refused(statement, message, connection, folder):
