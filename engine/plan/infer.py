@@ -313,6 +313,8 @@ def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     if name.startswith("round") and args and args[0].type.is_integer:
         args = [coerce(args[0], signed_of(args[0].type)), *args[1:]]
     targets, result = _signature(row, args, span)
+    if args[0].type.is_decimal and not args[0].type.is_whole and NULL in (a.type for a in args[1:]):
+        return Literal(None, NULL, span)
     return rounded(name, _coerced(args, targets), result, span)
 
 

@@ -200,9 +200,7 @@ def _escape(node: exp.Expr, scope: Scope) -> Expr:
     character = known(bind(node.expression, scope), scope)
     if isinstance(character, Literal) and character.value is None:
         return Literal(None, BOOLEAN, span_of(node))
-    if not isinstance(character, Literal) or not isinstance(character.value, str):
-        raise InvalidQuery("The ESCAPE character has to be a constant string.", character.span)
-    if len(character.value) > 1:
+    if isinstance(character, Literal) and len(str(character.value)) > 1:
         raise InvalidQuery("ESCAPE takes one character or none.", character.span)
     escaped = infer.call(like.function, [*like.args, character], span_of(node))
     return infer.call("not", [escaped], span_of(node)) if negated else escaped

@@ -264,3 +264,23 @@ select struct_pack(id, name), struct_pack(emp.id, z := name), id from emp order 
 select id, generate_subscripts([5, 6, null], 1) from emp where id < 3 order by all
 select regexp_split_to_table(name, 'y') from emp order by 1
 select mad(x), mad(x) filter (x > 0) from (values (1.5::decimal(38, 2)), (-7.25), (null), (12.5)) v(x)
+select name, s like name escape e, s not ilike name escape e from customers, (values ('a%b', '!'), ('bob', 'x'), (null, null)) t(s, e) order by all
+select typeof(round(1.5, null)), round(amount, null), trunc(amount, null), round(id, null), tags[null], typeof(tags[null::int]) from orders order by id limit 3
+set timezone = 'America/New_York'; select strftime(joined::timestamptz + interval 8 months, '%d.%m. %H:%M %z|%%z'), strftime('%z', timestamptz '1850-01-01 00:00:00+00') from customers order by customer
+set timezone = 'Asia/Kolkata'; select strftime(x, '%z'), count(*) from (values (timestamptz '2024-01-01 00:00:00+00'), (null), ('2024-07-01 00:00:00+00')) t(x) group by all order by all
+explain analyze update orders set status = 'late' where status is null; select status, count(*) from orders group by all order by all
+with s as (select u, min(ts) filter (where kind = 'view') v, min(ts) filter (where kind = 'click') c, min(ts) filter (where kind = 'buy') b from ev group by u) select count(v), count(c) filter (where c > v), count(b) filter (where b > c and c > v), round(100.0 * count(b) / nullif(count(v), 0), 2) from s
+select path, count(*) n from (select u, string_agg(coalesce(kind, '?'), '>' order by ts) path from ev group by u) group by path order by n desc, path limit 5
+select kind, nxt, count(*) n, n / sum(n) over (partition by kind) as p from (select kind, lead(kind) over (partition by u order by ts) nxt from ev) group by kind, nxt order by all
+with f as (select u, date_trunc('month', min(ts)) c from ev group by u) select c, date_diff('month', c, date_trunc('month', ts)) as m, count(distinct ev.u) from ev join f using (u) group by all order by all
+with g as (select *, case when ts - lag(ts) over (partition by u order by ts) > interval 2 day then 1 else 0 end as n from ev), s as (select *, sum(n) over (partition by u order by ts rows unbounded preceding) sess from g) select u, sess, min(ts), max(ts), count(*), max(ts) - min(ts) as dur from s group by all order by all limit 20
+select k, row_number() over (order by k nulls first, v) n from (select u as k, v from ev union all select id, amount from orders) qualify n % 7 = 0 order by n
+select * from (pivot orders on status using sum(amount) group by customer) qualify row_number() over (order by paid desc nulls last, customer) <= 3 order by paid desc nulls last
+with recursive t(x, y) as (select 1, 10 union all select x + 1, y - x from t where x < 6) select x, y, sum(y) over (order by x rows 2 preceding), y - lag(y, 1, 0) over (order by x) from t qualify x > 1 order by x
+select id, (select sum(x) from unnest(tags) t(x)) s, (select list(x order by x) from unnest(tags) t(x)), (select count(*) from unnest(tags) t(x) where x = orders.dims.w) from orders order by id limit 9
+select e.name, (select (select max(o.amount) from orders o where o.id % 7 = e.id and o.id > b.id) from emp b where b.id = e.boss limit 1), exists (from emp x where x.boss = e.id and x.pay is null) from emp e order by e.id
+select distinct tags, dims.u from orders order by tags, 2
+select tags from orders where id < 6 intersect select tags from orders where id > 6 order by tags
+select status, customer, count(*), grouping(status, customer) from orders where id < 9 group by grouping sets ((status, customer), (status, customer), (status), ()) order by all
+update orders set amount = s.total from (select customer, sum(amount) total from orders group by customer) s where orders.customer = s.customer and orders.id < 3 returning id, amount, (select count(*) from emp) as n
+delete from orders using customers c where c.customer = orders.customer and c.region = 'EU' and orders.amount < (select avg(amount) from orders) returning id

@@ -108,6 +108,8 @@ def element(args: Sequence[Expr], span: Span | None) -> Expr:
         return field(value, place.value, span)
     if value.type.kind is Kind.MAP:
         return infer.call("map_extract_value", [value, place], span)
+    if place.type == NULL and value.type.kind is Kind.LIST:
+        return Literal(None, NULL, span)
     if value.type.kind is Kind.LIST:
         return infer.call("list_element", [value, _whole(place)], span)
     _refuse_numbers(value, "elements")

@@ -20,6 +20,7 @@ from ..types import INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, li
 
 _OFFSET = re.compile(r"(?<!%)((?:%%)*)%z")
 _NAME = re.compile(r"(?<!%)((?:%%)*)%Z")
+_SHOWN_OFFSET = "[+-][0-9:]+$"  # of a moment as text
 
 
 class Make(NamedTuple):
@@ -62,8 +63,22 @@ def _counted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> 
 
 
 def _formatted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    """Format what clocks show; the zone's name is in the format, and its offset is that of the row's moment."""
     moment, form = args
-    return make.call(name, [_local(moment), _named_zone(form, span)], span)
+    if not isinstance(form, Literal) or not isinstance(form.value, str):
+        return make.call(name, [_local(moment), form], span)
+    text = _NAME.sub(rf"\1{zones.session()}", form.value)
+    if zones.session() in zones.UTC_NAMES:
+        text = _OFFSET.sub(r"\1+00", text)
+    parts = _OFFSET.sub("\\1\0", text).split("\0")
+    forms = [Literal(part, VARCHAR, form.span) for part in parts]
+    if len(forms) == 1:
+        return make.call(name, [_local(moment), *forms], span)
+    shown = cast(moment, VARCHAR)
+    offset = make.call("regexp_extract", [shown, Literal(_SHOWN_OFFSET, VARCHAR)], span)
+    made = [make.call(name, [_local(moment), part], span) if part.value else part for part in forms]
+    texts = [text for part in made for text in (offset, part)][1:]
+    return _of_finite(make, [moment], make.call("concat", texts, span), shown, span)
 
 
 def _finite_by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
@@ -200,17 +215,3 @@ def _difference(make: Make, end: Expr, start: Expr, span: Span | None) -> Expr:
     moved = _by_days(make, start, days, span)
     rest = make.call("date_sub", [micro, _utc(moved), _utc(end)], span)
     return make.call("add", [days, make.call("to_microseconds", [rest], span)], span)
-
-
-def _named_zone(form: Expr, span: Span | None) -> Expr:
-    """Return a format in which the zone stands by its name; raises `Unsupported` for its offset, which moments may have several of."""
-    if not isinstance(form, Literal) or not isinstance(form.value, str):
-        return form
-    in_utc = zones.session() in zones.UTC_NAMES
-    if _OFFSET.search(form.value) and not in_utc:
-        raise Unsupported(
-            "%z of a moment with a zone is supported in UTC alone: cast it to VARCHAR, which shows the offset.",
-            form.span or span,
-        )
-    text = _NAME.sub(rf"\1{zones.session()}", _OFFSET.sub(r"\1+00", form.value))
-    return Literal(text, VARCHAR, form.span)
