@@ -27,6 +27,12 @@ select * exclude (view_definition) from information_schema.views where table_cat
 select schema_name, table_name, has_primary_key, column_count, estimated_size, check_constraint_count, sql from duckdb_tables() order by all
 select table_name, sql from duckdb_tables order by all
 select view_name, column_count from duckdb_views() where not internal
+select column_name, column_type from (describe from duckdb_tables()) union all select column_name, column_type from (describe from duckdb_columns()) order by all
+select column_name, column_type from (describe from duckdb_views()) union all select column_name, column_type from (describe from duckdb_databases()) order by all
+select column_name, column_type from (describe from duckdb_schemas()) union all select column_name, column_type from (describe from duckdb_indexes()) order by all
+select table_name, tags, cardinality(tags) as n from duckdb_tables() union all select view_name, tags, is_bound::int from duckdb_views() where not internal order by all
+select database_name, tags, options, encrypted from duckdb_databases() where database_name in ('memory', 'system') order by all
+select column_name, tags, is_generated, generation_expression from duckdb_columns() where table_name = 't' order by all
 select view_name from duckdb_views where not internal
 select table_name, column_name, column_index, column_default, is_nullable, data_type, numeric_precision, numeric_scale from duckdb_columns() where not internal order by all
 select database_name, schema_name from duckdb_schemas() where database_name = 'memory'

@@ -31,8 +31,9 @@ def databases(here: Here) -> Iterator[Row]:
     for found in here.catalog.databases.values():
         path = None if found.folder is None else str(found.folder.path)
         internal = found.name == TEMP
-        yield (found.name, oid(found.name), path, None, internal, KIND, found.read_only)
-    yield (SYSTEM, oid(SYSTEM), None, None, True, KIND, False)
+        only = found.read_only
+        yield (found.name, oid(found.name), path, None, internal, KIND, only, False, None)
+    yield (SYSTEM, oid(SYSTEM), None, None, True, KIND, False, False, None)
 
 
 def version(_: Here) -> Iterator[Row]:
@@ -65,7 +66,7 @@ def schemas(here: Here) -> Iterator[Row]:
     places = [*own, *((SYSTEM, name) for name in _SYSTEM_SCHEMAS)]
     for database, name in places:
         internal = name in _SYSTEM_SCHEMAS
-        yield (oid(database, name), database, oid(database), name, None, internal, None)
+        yield (oid(database, name), database, oid(database), name, None, internal, *[None] * 3)
 
 
 def functions(here: Here) -> Iterator[Row]:

@@ -120,10 +120,10 @@ def views(here: Here) -> Iterator[Row]:
         if isinstance(entry, View):
             count, temporary = len(here.fields(entry, name)), name.place.database == TEMP
             said, text = entry.comments.text, create_view_text(name, entry)
-            yield (*relation(name), said, False, temporary, count, text)
+            yield (*relation(name), said, False, temporary, count, text, True)
     for (schema, own), view in SYSTEM_VIEWS.items():
         text = f"CREATE VIEW {schema}.{own} AS {view.text};"
-        yield (*place("relation", own, schema, SYSTEM), None, True, False, None, text)
+        yield (*place("relation", own, schema, SYSTEM), None, True, False, None, text, False)
 
 
 def sequences(here: Here) -> Iterator[Row]:
@@ -155,7 +155,15 @@ def columns(here: Here) -> Iterator[Row]:
                 column not in never_null(rules),
                 *(str(data_type), oid("type", data_type.kind.name)),
                 *(None, *_digits(data_type)),
+                *_generation(column, data_type, rules),
             )
+
+
+def _generation(column: str, data_type: DataType, rules: TableRules) -> Row:
+    """Return whether a column is generated, and by which expression."""
+    if rules.generation(column) is None:
+        return False, None
+    return True, default_text(column, data_type, rules)
 
 
 def default_text(column: str, data_type: DataType, rules: TableRules) -> str | None:

@@ -11,7 +11,7 @@ from ..answers import Columns, table_of
 from ..catalog import TableFunction
 from ..plan.changes.table_rules import DESCRIPTION, described
 from ..plan.coercion import parse_type
-from ..plan.types import VARCHAR, DataType, list_of
+from ..plan.types import VARCHAR, DataType, Kind, list_of, map_of
 from ..storage.tables.files import paths_matching
 from ..storage.tables.live_table import LiveTable
 from . import known_names, objects
@@ -22,7 +22,8 @@ _SCHEMA = "database_name varchar, database_oid bigint, schema_name varchar, sche
 _TABLE = f"{_SCHEMA}, table_name varchar, table_oid bigint"
 _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
     "duckdb_databases": (
-        "database_name varchar, database_oid bigint, path varchar, comment varchar, internal boolean, type varchar, readonly boolean",
+        "database_name varchar, database_oid bigint, path varchar, comment varchar, tags map, internal boolean, type varchar, readonly boolean, "
+        "encrypted boolean, cipher varchar, options map",
         known_names.databases,
     ),
     "pragma_version": (
@@ -35,31 +36,34 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         known_names.database_sizes,
     ),
     "duckdb_schemas": (
-        "oid bigint, database_name varchar, database_oid bigint, schema_name varchar, comment varchar, internal boolean, sql varchar",
+        "oid bigint, database_name varchar, database_oid bigint, schema_name varchar, comment varchar, tags map, internal boolean, sql varchar, "
+        "parent_schema varchar, parent_schema_oid bigint",
         known_names.schemas,
     ),
     "duckdb_tables": (
-        f"{_TABLE}, comment varchar, internal boolean, temporary boolean, has_primary_key boolean, estimated_size bigint, "
+        f"{_TABLE}, comment varchar, tags map, internal boolean, temporary boolean, has_primary_key boolean, estimated_size bigint, "
         "column_count bigint, index_count bigint, check_constraint_count bigint, sql varchar",
         objects.tables,
     ),
     "duckdb_views": (
-        f"{_SCHEMA}, view_name varchar, view_oid bigint, comment varchar, internal boolean, temporary boolean, column_count bigint, sql varchar",
+        f"{_SCHEMA}, view_name varchar, view_oid bigint, comment varchar, tags map, internal boolean, temporary boolean, column_count bigint, "
+        "sql varchar, is_bound boolean",
         objects.views,
     ),
     "duckdb_sequences": (
-        f"{_SCHEMA}, sequence_name varchar, sequence_oid bigint, comment varchar, temporary boolean, start_value bigint, min_value bigint, "
+        f"{_SCHEMA}, sequence_name varchar, sequence_oid bigint, comment varchar, tags map, temporary boolean, start_value bigint, min_value bigint, "
         "max_value bigint, increment_by bigint, cycle boolean, last_value bigint, sql varchar",
         objects.sequences,
     ),
     "duckdb_columns": (
         f"{_TABLE}, column_name varchar, column_index integer, comment varchar, internal boolean, column_default varchar, "
         "is_nullable boolean, data_type varchar, data_type_id bigint, character_maximum_length integer, "
-        "numeric_precision integer, numeric_precision_radix integer, numeric_scale integer",
+        "numeric_precision integer, numeric_precision_radix integer, numeric_scale integer, tags map, "
+        "is_generated boolean, generation_expression varchar",
         objects.columns,
     ),
     "duckdb_indexes": (
-        f"{_SCHEMA}, index_name varchar, index_oid bigint, table_name varchar, table_oid bigint, comment varchar, is_unique boolean, "
+        f"{_SCHEMA}, index_name varchar, index_oid bigint, table_name varchar, table_oid bigint, comment varchar, tags map, is_unique boolean, "
         "is_primary boolean, expressions varchar, sql varchar",
         objects.indexes,
     ),
@@ -77,7 +81,7 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
     ),
     "duckdb_functions": (
         "database_name varchar, database_oid bigint, schema_name varchar, function_name varchar, alias_of varchar, "
-        "function_type varchar, description varchar, comment varchar, macro_definition varchar, internal boolean",
+        "function_type varchar, description varchar, comment varchar, tags map, macro_definition varchar, internal boolean",
         known_names.functions,
     ),
     "duckdb_secrets": (
@@ -90,7 +94,7 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
     ),
     "duckdb_types": (
         f"{_SCHEMA}, type_oid bigint, type_name varchar, type_size bigint, logical_type varchar, type_category varchar, "
-        "comment varchar, internal boolean, labels varchar[]",
+        "comment varchar, tags map, internal boolean, labels varchar[]",
         known_names.types,
     ),
     "duckdb_variables": ("name varchar, value varchar, type varchar", known_names.variables),
@@ -138,7 +142,13 @@ def _of_table(
 
 
 def _rows(here: Callable[[], Here], columns: str, rows: RowsOf) -> pa.Table:
-    return table_of(_columns(columns), list(rows(here())))
+    fields = _columns(columns)
+    maps = [i for i, (_, data_type) in enumerate(fields) if data_type.kind is Kind.MAP]
+    found = [list(row) for row in rows(here())]
+    for row in found:
+        for place in maps:  # tags and options, of which nothing here has any
+            row.insert(place, ())
+    return table_of(fields, [tuple(row) for row in found])
 
 
 def _columns(text: str) -> Columns:
@@ -147,6 +157,8 @@ def _columns(text: str) -> Columns:
 
 
 def _type(name: str) -> DataType:
+    if name == "map":
+        return map_of(VARCHAR, VARCHAR)
     return list_of(_type(name[:-2])) if name.endswith("[]") else parse_type(name)
 
 

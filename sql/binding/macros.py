@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import cast
 
 from sqlglot import exp
 
@@ -50,7 +51,7 @@ def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:
             continue
         value = _named_here(given[name].copy(), scope)
         if fields:
-            value = reduce(_field, fields, exp.Paren(this=value))
+            value = reduce(_field, fields, cast("exp.Expr", exp.Paren(this=value)))
         written = part.meta.get("written")
         part.replace(value)
         if written is not None:

@@ -87,12 +87,15 @@ _HARMLESS_PRAGMAS = (
 )
 # Switches of how DuckDB works that change no answer; rows keep their order here in any case
 _OF_DUCKDB = (
-    "enable_fsst_vectors",
-    "enable_http_metadata_cache",
-    "enable_object_cache",
-    "parquet_metadata_cache",
-    "preserve_insertion_order",
-)
+    "enable_fsst_vectors", "enable_http_metadata_cache", "enable_object_cache", "parquet_metadata_cache",
+    "preserve_insertion_order", "allocator_flush_threshold", "asof_loop_join_threshold", "autoinstall_known_extensions",
+    "autoload_known_extensions", "checkpoint_threshold", "disabled_optimizers", "dynamic_or_filter_threshold",
+    "enable_external_file_cache", "index_scan_max_count", "index_scan_percentage", "late_materialization_max_rows",
+    "merge_join_threshold", "nested_loop_join_threshold", "ordered_aggregate_threshold",
+    "partitioned_write_flush_threshold", "partitioned_write_max_open_files", "perfect_ht_threshold",
+    "pivot_filter_threshold", "prefer_range_joins", "scheduler_process_partial", "streaming_buffer_size",
+    "wal_autocheckpoint",
+)  # fmt: skip
 
 
 def starts_query(piece: Piece) -> bool:
@@ -285,7 +288,7 @@ def _set(piece: Piece, scope: Scope) -> Statement:
     name = found.group(1).lower()
     written = Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2))
     value = _setting_value(written, scope)
-    if name in _OF_DUCKDB and isinstance(value, bool):
+    if name in _OF_DUCKDB and value is not None:
         return NoOperation()
     if name in ("schema", "search_path") and isinstance(value, str):
         return schema_named(value, Span(written.start, written.end), scope)

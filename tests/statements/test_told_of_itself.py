@@ -26,6 +26,8 @@ STEPS = [
     "select current_user(), session_user(), current_role(), user(), current_catalog(), current_schema()", "select user from (select 1 as user)",
     "set schema = 'z'", "select current_schema()", "set search_path to 'main'", "select current_schema()", "set search_path = 'memory.z'",
     "select current_schema()", "set schema = nix", "set schema = main", "set preserve_insertion_order = false", "set global enable_object_cache to true",
+    "set nested_loop_join_threshold = 3", "set disabled_optimizers = 'join_order'", "set checkpoint_threshold = '1GB'", "set autoload_known_extensions = false",
+    "set index_scan_percentage = 0.5", "set streaming_buffer_size = '1MB'", "set partitioned_write_max_open_files = 10", "set nix_threshold = 3",
     "create table w (a int, b varchar default 'd')", "insert into w by position select 5 as b, 'z' as a", "insert into w by position (b) values ('q')", "select * from w order by all",
     "select a.user from (select 1 as b) a", "select user, count(*) from t group by all", "use z", "select current_schema, current_catalog",
 ]  # fmt: skip
