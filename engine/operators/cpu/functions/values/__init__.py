@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..vectors import Kernel
 from . import (
+    attempts,
     bit_strings,
     byte_strings,
     decimal_quotients,
@@ -18,11 +19,8 @@ from . import (
     globs,
     grapheme_parts,
     hashes,
-    moments_made,
     number_texts,
-    overlays,
     path_parts,
-    raised,
     time_buckets,
     uuids,
     whole_values,
@@ -35,7 +33,7 @@ VALUE_KERNELS: dict[str, Kernel] = {
     **draws.KERNELS,
     **enums.KERNELS,
     **hashes.KERNELS,
-    **raised.KERNELS,
+    **attempts.KERNELS,
     **number_texts.KERNELS,
     **path_parts.KERNELS,
     **time_buckets.KERNELS,
@@ -50,9 +48,8 @@ VALUE_KERNELS: dict[str, Kernel] = {
             formatting,
             globs,
             grapheme_parts,
-            moments_made,
+            time_buckets,
             number_texts,
-            overlays,
             uuids,
             whole_values,
         )

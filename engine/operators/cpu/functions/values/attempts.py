@@ -1,4 +1,4 @@
-"""TRY(): the rows whose values raise are found by halves."""
+"""error(), which raises in a row, and TRY(), which finds the rows whose values raise by halves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from .....errors import DataError
-from .....plan.expr import Expr, Try
+from .....errors import DataError, ExecutionError
+from .....plan.expr import Call, Expr, Try
 from ... import table as tables
 from ...table import Table
-from ..vectors import Vector
+from ..vectors import Kernel, Vector, null_constant
+from .each_value import python_value, python_values
 
 Evaluate = Callable[[Expr, Table], pa.Array]
 
@@ -38,3 +39,15 @@ def _parts(
     middle = (start + stop) // 2
     first = _parts(expr, arrays, start, middle, evaluate)
     return first + _parts(expr, arrays, middle, stop, evaluate)
+
+
+def _error(call: Call, args: tuple[Vector, ...]) -> Vector:
+    (text,) = args
+    values = [python_value(text)] if text.is_constant else python_values(text)
+    for value in values:
+        if value is not None:
+            raise ExecutionError(str(value))
+    return null_constant(call.type)
+
+
+KERNELS: dict[str, Kernel] = {"error": _error}

@@ -1,4 +1,4 @@
-"""Digests of texts and bytes, and texts in other writings: percent signs, composed letters, letters without accents, escaped patterns."""
+"""Digests of texts and bytes, and texts in other writings: percent signs, composed letters, letters without accents, escaped patterns, others in places."""
 
 from __future__ import annotations
 
@@ -53,6 +53,12 @@ def _escaped(text: str) -> str:
     return "".join(map(one, text))
 
 
+def _overlay(text: str, part: str, start: int, count: int | None = None) -> str:
+    """Before place 1 nothing is kept; a count below 0 is as none, and then so much is left out as the part has."""
+    left_out = len(part) if count is None or count < 0 else count
+    return text[: max(start - 1, 0)] + part + text[max(start - 1 + left_out, 0) :]
+
+
 FUNCTIONS: dict[str, ValueFunction] = {
     "md5": _digest("md5"),
     "sha1": _digest("sha1"),
@@ -62,4 +68,5 @@ FUNCTIONS: dict[str, ValueFunction] = {
     "url_encode": lambda text: quote(text, safe=""),
     "url_decode": _decoded,
     "regexp_escape": _escaped,
+    "overlay": _overlay,
 }

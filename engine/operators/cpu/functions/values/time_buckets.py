@@ -1,10 +1,12 @@
-"""What lies between moments: ages, buckets of a width, days since the beginning of Julian's calendar."""
+"""What lies between moments: ages, buckets of a width, days since the beginning of Julian's calendar; and moments made of numbers."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from .....errors import ExecutionError
+from .....errors import ConversionError, ExecutionError
 from .....plan.calendar import MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.text.interval_reading import MONTHS
@@ -13,6 +15,7 @@ from ..kernels_calendar import toward_zero
 from ..kernels_dates import LENGTHS, unit_of
 from ..kernels_intervals import interval
 from ..vectors import Array, Kernel, Mask, Vector, both_valid
+from .each_value import ValueFunction
 
 _MONTH = 30  # days
 _UNITS_OF_DAYS = {"day": 1, "week": 7}
@@ -102,6 +105,14 @@ def _truncated(call: Call, args: tuple[Vector, ...]) -> Vector:
     return interval((months, days, toward_zero(time, length) * length), span.valid)
 
 
+def _time(hours: int, minutes: int, seconds: float) -> int:
+    known = 0 <= hours <= 24 and 0 <= minutes < 60 and 0 <= seconds <= 60
+    micros = (hours * 60 + minutes) * 60_000_000 + math.floor(seconds * 1e6 + 0.5) if known else -1
+    if not 0 <= micros <= MICROS_A_DAY:  # a TIME may be 24:00:00
+        raise ConversionError(f"There is no time {hours}:{minutes}:{seconds:f}.")
+    return micros
+
+
 KERNELS: dict[str, Kernel] = {
     "age": _age,
     "time_bucket": _bucket,
@@ -109,3 +120,4 @@ KERNELS: dict[str, Kernel] = {
     "normalized_interval": _normalized,
     "interval_trunc": _truncated,
 }
+FUNCTIONS: dict[str, ValueFunction] = {"make_time": _time, "make_timestamp_ns": lambda nanos: nanos}
