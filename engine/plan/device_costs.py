@@ -21,7 +21,8 @@ class DeviceCosts:
     `ranked_share`: of that table's rows, from which on all are ranked; where fewer are in, to go through the key of all takes longer
     than to note those that are in.  `bits` and `slots` of an index that are addressed by keys' numbers, whatever the number of its
     rows and for each of these: beyond, they cost more memory than hashed rows.  `sieved_bits`: of an index, from which on a Bloom filter is
-    quicker than these.  `scan`: by how much going through rows costs more than memory does.  `launch`: of one more kernel, however few its rows.
+    quicker than these.  `fills_sets`: what it costs to put keys into a set counts, which was
+    not measured on a GPU.  `scan`: by how much going through rows costs more than memory does.  `launch`: of one more kernel, however few its rows.
     `group_limit`: groups that are addressed directly (by each thread of a CPU), whatever the number of rows; more of them, up to
     `most_groups` (32 MB for each accumulator), where so many rows come for each that their memory is worth it.
     """
@@ -37,6 +38,7 @@ class DeviceCosts:
     bits: tuple[int, int]
     slots: tuple[int, int]
     sieved_bits: int
+    fills_sets: bool
     scan: float
     launch: float
     group_limit: int
@@ -76,16 +78,18 @@ H200 = DeviceCosts(
     bits=(1 << 26, 64),
     slots=(1 << 22, 32),
     sieved_bits=0,
+    fills_sets=False,
     scan=1.0,
     launch=1e7,
     group_limit=1 << 16,
     rows_a_group=8,
     most_groups=1 << 22,
 )
-# Whose kernels are not bound by memory.  Measured on one of two cores of an EPYC with a last cache of 32 MB that others use too, in 0.3 ns: two
-# million random numbers into 0.5 MB and 96 MB take 3.3 and 9.4 ns each as row numbers, 4.1 and 8 as bits, and are found in 0.6 and 7.4,
-# or 0.4 and 0.9; of 60 million bits one is found in 1.5, by way of a Bloom filter in 1.6 to 4, of 240 million in 6 and 1.6 to 5; a call of a kernel on two threads takes some 60 us.  A million rows in 185,000 groups take two cores 12 ms where
-# groups are addressed directly, 30 by operators and 76 in hash tables (a busy machine)
+# Whose kernels are not bound by memory.  Measured on one of two cores of an EPYC with a last cache of 32 MB that others use too, in 0.3 ns:
+# two million random numbers into 0.5 MB and 96 MB take 3.3 and 9.4 ns each as row numbers, 4.1 and 8 as bits (fewer where most find
+# the bit set), and are found in 0.6 and 7.4, or 0.4 and 0.9; of 60 million bits one is found in 1.5, by way of a Bloom filter in 1.6 to
+# 4, of 240 million in 6 and 1.6 to 5; a call of a kernel on two threads takes some 60 us.  A million rows in 185,000 groups take two
+# cores 12 ms where groups are addressed directly, 30 by operators and 76 in hash tables (a busy machine)
 CPU = replace(
     H200,
     cached_bytes=8e6,
@@ -94,6 +98,7 @@ CPU = replace(
     probe_row=(3.0, 24.0),
     insert_row=(11.0, 40.0),
     sieved_bits=1 << 27,
+    fills_sets=True,
     scan=2.0,
     launch=2e5,
     rows_a_group=2,

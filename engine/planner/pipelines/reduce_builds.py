@@ -8,6 +8,7 @@ rows, by which rows of `b` are dropped before they are put into the index.  Join
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -155,7 +156,18 @@ class _Costs:
         if source.identity in self.there:
             return 0.0
         cost = self.made(chain_of(source.part, self.chains), frozenset(source.keys))
-        return self.device.launch + cost * self.device.scan
+        filled = self.filled(source) if self.device.fills_sets else 0.0
+        return self.device.launch + cost * self.device.scan + filled
+
+    def filled(self, source: KeySource) -> float:
+        """What it costs to put the keys of a part into a set, which are hashed where they are not a bit each."""
+        known = self.estimates.relation(source.part)
+        keys = [expected_column(known, key) for key in source.keys]
+        all_rows = table_rows(leaf_of(source.part))
+        size = index_bytes(self.device, all_rows, keys, membership=True)
+        bits = math.prod(map(domain, keys)) <= self.device.most_bits(all_rows)
+        cost = self.device.insert_bit if bits else self.device.insert_row
+        return known.rows * self.each(cost, size, known.rows, keys)
 
     def spared(self, join: HashJoin, source: KeySource) -> tuple[float, float]:
         """What a join's build costs less once the set of keys is there, and the share of its rows that remains."""
