@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -19,8 +19,13 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests import idle_libcudf
+from tests.idle_libcudf import INT64, Column
+
+FOUND = 20  # rows or groups that a kernel finds, where there are so many
 ROOM = 1 << 36  # bytes of memory that the device says it has
 CAPABILITY = (9, 0)
 # What the driver's functions do here, in machine code as its own; all others do nothing
@@ -29,12 +34,6 @@ DRIVER = {
         declare ptr @memmove(ptr, ptr, i64)
         define i32 @kernel(ptr %target, ptr %source, i64 %size) {
           %copied = call ptr @memmove(ptr %target, ptr %source, i64 %size)
-          ret i32 0
-        }""",
-    "cuMemsetD8Async": """
-        declare ptr @memset(ptr, i32, i64)
-        define i32 @kernel(ptr %target, i32 %byte, i64 %size) {
-          %filled = call ptr @memset(ptr %target, i32 %byte, i64 %size)
           ret i32 0
         }""",
     "": "define i32 @kernel() { ret i32 0 }",
@@ -76,7 +75,7 @@ def install() -> None:
     memory = sys.modules["rmm"].mr = _module("rmm.mr")
     memory.available_device_memory = lambda: (ROOM, ROOM)
     libcudf = _module("pylibcudf")
-    libcudf.Column = HostBuffer
+    idle_libcudf.fill(libcudf)
     libcudf.utils = SimpleNamespace(CUDF_DEFAULT_STREAM=Stream())
     _answer_as_driver()
     _leave_out_the_device()
@@ -125,7 +124,8 @@ def _leave_out_the_device() -> None:
     from fuseline.codegen.compile.native import loaded_text
     from fuseline.operators.cpu.pipeline.pipeline_inputs import Leaves
     from fuseline.operators.gpu.memory import device
-    from fuseline.operators.gpu.pipeline import driver_calls, launch
+    from fuseline.operators.gpu.pipeline import driver_calls, launch, ordered_groups, pipeline
+    from fuseline.operators.gpu.pipeline import pipeline_inputs
     from fuseline.operators.gpu.pipeline.pipeline_inputs import Relations
     from fuseline.operators.gpu.scan import encoded
 
@@ -140,30 +140,78 @@ def _leave_out_the_device() -> None:
         (launch, "default_stream", lambda: None),
         (launch, "launch", lambda *_: None),
         (encoded, "load", _encoded_on_the_host),
+        (pipeline, "laid_out", _finding_rows(pipeline.laid_out)),
+        (pipeline_inputs, "derived", _derived_on_the_host),
+        (ordered_groups, "starting", _starting_on_the_host),
     ]
     for place, name, other in replaced:
         setattr(place, name, other)
+
+
+def _finding_rows(laid_out: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the kernels, which do nothing, find `FOUND` rows or groups: these stand in the buffers that a run begins with."""
+
+    def laid_out_with_rows(*given: Any) -> Any:
+        ready = laid_out(*given)
+        words, sink = ready.launches.blank.memory.view(np.int64), ready.sink
+        if sink.picking is not None:
+            words[sink.picking.state.start // 8] = FOUND
+        elif sink.counter is not None:
+            words[sink.counter.start // 8] = min(FOUND, sink.lists[0].length)
+        elif sink.out_i.length > 1:
+            rows = words[sink.out_i.start // 8 :][: sink.out_i.length - 1].reshape(-1, sink.groups)
+            rows[:, :FOUND] = 1
+        return ready
+
+    return laid_out_with_rows
+
+
+def _derived_on_the_host(expr: Any, column: Any, held: Column, context: Any) -> Any:
+    """Have an expression be false, or an empty text, in each row."""
+    from fuseline.operators.gpu.pipeline.derived_columns import truths
+    from fuseline.plan.types import Kind
+    from fuseline.storage.columns.encode import encode
+
+    if expr.type.kind is Kind.BOOLEAN:
+        return truths(held)
+    encoded = encode(pa.array([""] * held.size()).dictionary_encode(), expr.type)
+    assert encoded is not None
+    return replace(encoded, codes=_on_device(encoded.codes))
+
+
+def _starting_on_the_host(encoded: Any) -> float:
+    codes = encoded.codes.data().memory.view(f"u{encoded.encoding.width}")[: encoded.rows]
+    return float((codes[1:] != codes[:-1]).mean()) if (codes[1:] >= codes[:-1]).all() else 0.0
+
+
+def _on_device(codes: Any) -> Column:
+    return Column(INT64, len(codes), HostBuffer.to_device(codes), None, 0, 0, [])
 
 
 def _encoded_on_the_host(
     scan: Any, missing: Sequence[str], context: Any
 ) -> Iterator[tuple[dict[str, Any], list[str]]]:
     from fuseline.operators.cpu.table import to_physical
-    from fuseline.storage.columns.cache import kernel_key
+    from fuseline.storage.columns.cache import NO_ENCODING, kernel_key, plain_key
     from fuseline.storage.columns.encode import encode
 
     types = {source: column.type for column, source in zip(scan.made, scan.sources, strict=True)}
-    made = {}
+    made, left = {}, []
     for source in missing:
         values = pq.read_table(scan.table.files[0].path, columns=[source]).column(0)
         values = values.combine_chunks()
         if types[source].kind == "VARCHAR":
             values = values.dictionary_encode()
         column = encode(to_physical(values, types[source]), types[source])
-        assert column is not None
-        made[source] = replace(column, codes=HostBuffer.to_device(column.codes))
+        if column is None:  # of many different texts: where they lie is asked for, but not what they are
+            context.cache.put(kernel_key(scan, source, "gpu"), NO_ENCODING, 0)
+            plain = idle_libcudf.zeros(idle_libcudf.STRING, len(values))
+            context.cache.put(plain_key(scan, source, "gpu"), plain, 0)
+            left.append(source)
+            continue
+        made[source] = replace(column, codes=_on_device(column.codes))
         context.cache.put(kernel_key(scan, source, "gpu"), made[source], column.nbytes)
-    yield made, []
+    yield made, left
 
 
 def hot_calls(folder: Path, names: Sequence[str], scale: float) -> dict[str, int]:
