@@ -1,7 +1,8 @@
 """A GPU that is not there: what a hot query asks of its driver and libraries, answered at once and by nothing, so that the host's part can be counted.
 
-Columns and buffers lie in the host's memory, kernels are generated but neither compiled nor run, and what libcudf would compute is not there: this serves
-queries all of whose rows go through kernels.  Run as a program, in a process of its own, it prints how many functions named queries call when they are hot.
+Columns and buffers lie in the host's memory, kernels are generated but neither compiled nor run, and what libcudf would compute is zeros (`idle_libcudf`).  A
+kernel finds `FOUND` rows or groups, so that what follows one has something to do.  Run as a program, in a process of its own, it prints how many functions named
+queries call when they are hot.
 """
 
 from __future__ import annotations
@@ -124,8 +125,13 @@ def _leave_out_the_device() -> None:
     from fuseline.codegen.compile.native import loaded_text
     from fuseline.operators.cpu.pipeline.pipeline_inputs import Leaves
     from fuseline.operators.gpu.memory import device
-    from fuseline.operators.gpu.pipeline import driver_calls, launch, ordered_groups, pipeline
-    from fuseline.operators.gpu.pipeline import pipeline_inputs
+    from fuseline.operators.gpu.pipeline import (
+        driver_calls,
+        launch,
+        ordered_groups,
+        pipeline,
+        pipeline_inputs,
+    )
     from fuseline.operators.gpu.pipeline.pipeline_inputs import Relations
     from fuseline.operators.gpu.scan import encoded
 
@@ -203,7 +209,9 @@ def _encoded_on_the_host(
         if types[source].kind == "VARCHAR":
             values = values.dictionary_encode()
         column = encode(to_physical(values, types[source]), types[source])
-        if column is None:  # of many different texts: where they lie is asked for, but not what they are
+        if (
+            column is None
+        ):  # of many different texts: where they lie is asked for, but not what they are
             context.cache.put(kernel_key(scan, source, "gpu"), NO_ENCODING, 0)
             plain = idle_libcudf.zeros(idle_libcudf.STRING, len(values))
             context.cache.put(plain_key(scan, source, "gpu"), plain, 0)

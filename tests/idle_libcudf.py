@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,9 +47,9 @@ class DataType:
 INT32, INT64, BOOL, STRING = (DataType(name) for name in ("INT32", "INT64", "BOOL8", "STRING"))
 
 
-def width(data_type: DataType) -> int:
-    """Bytes of a value."""
-    name = data_type.id()
+@cache
+def width(name: str) -> int:
+    """Bytes of a value of a type of this name."""
     found = [size for digits, size in WIDTHS.items() if name.endswith(digits)]
     return max(found) if found else 4 if name == "TIMESTAMP_DAYS" else 8
 
@@ -111,7 +111,7 @@ class Column:
         return list(self._children)
 
     def device_buffer_size(self) -> int:
-        return self._size * width(self._type)
+        return self._size * width(self._type._id)
 
     def copy(self) -> Column:
         return self
@@ -134,7 +134,12 @@ class Column:
 
     @staticmethod
     def from_arrow(array: pa.Array) -> Column:
-        return zeros(STRING if pa.types.is_large_string(array.type) or pa.types.is_string(array.type) else INT64, len(array))
+        return zeros(
+            STRING
+            if pa.types.is_large_string(array.type) or pa.types.is_string(array.type)
+            else INT64,
+            len(array),
+        )
 
 
 class Scalar:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from ...codegen.groups.results import Registers, arrow_array
 from ...plan import physical as p
-from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from ..context import PlanMemory
 from ..row_interpreter import MOST_ROWS, Unsure
@@ -30,13 +29,13 @@ def row_by_row(
     if any(v is None for v in values):
         return None
     table = list(zip(*values, strict=True)) if values else [()] * rows
-    held: dict[Column, Lying] = {new: columns.lying(old) for new, old in made.passed}
+    held: dict[int, Lying] = {new.id: columns.lying(old) for new, old in made.passed}
     try:
         for column, step in made.steps:
-            held[column] = _held([step(row) for row in table], column.type)
+            held[column.id] = _held([step(row) for row in table], column.type)
     except Unsure:
         return None
-    return HostColumns({column: held[column] for column in node.columns}, columns.move)
+    return HostColumns([(column, held[column.id]) for column in node.columns], columns.move)
 
 
 def _values(lying: Lying) -> list[object] | None:

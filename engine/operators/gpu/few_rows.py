@@ -43,5 +43,5 @@ def run_on_host(node: p.Physical, inputs: Sequence[Table], context: Context) -> 
         given.append(HostTable(held.physical(child.columns), table.num_rows))
     made = operate(node, tuple(given), context)
     note(node, sum(rows), context)
-    columns = {c: of_operators(made.arrays[c.id], c.type) for c in node.columns}
+    columns = [(c, of_operators(made.arrays[c.id], c.type)) for c in node.columns]
     return on_host(columns, made.num_rows)

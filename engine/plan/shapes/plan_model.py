@@ -185,6 +185,10 @@ class _AskAgain(Generic[T]):
 
 def at_present(expr: Expr) -> Expr:
     """Return an expression with the values that its slots have in the text at hand, for who checks in another way what others have."""
-    model = PlanModel(expr)
+    return of_present(PlanModel(expr))
+
+
+def of_present(model: PlanModel[Expr]) -> Expr:
+    """Return the expression of a model with these values."""
     slots = model.slots.items()
     return model.plan({n: s.hint if s.guards.is_filled else s.value for n, s in slots})

@@ -6,7 +6,7 @@ One cache serves all devices of a connection, each within its own limit; the lea
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -85,6 +85,7 @@ class _Entry:
     bytes: int
     tier: Tier
     hits: int = 0
+    note: object = None
 
 
 _Gone = list["tuple[CacheKey, _Entry | None]"]
@@ -135,16 +136,42 @@ class ColumnCache:
     def still_there(self, device: str, known: Sequence[tuple[CacheKey, ref[T]]]) -> list[T] | None:
         """Return the very values that keys of a device had, which are marked as read, as by `get`; None where one is gone."""
         values = []
+        keys = [key for key, _ in known]
         with self._lock:
             entries = self._entries.setdefault(device, OrderedDict())
-            for key, kept in known:
+            found = list(map(entries.get, keys))
+            for (_, kept), entry in zip(known, found, strict=True):
                 value = kept()
-                if value is None or key not in entries or entries[key].value is not value:
+                if value is None or entry is None or entry.value is not value:
                     return None
-                entries.move_to_end(key)
-                entries[key].hits += 1
                 values.append(value)
+            deque(map(entries.move_to_end, keys), maxlen=0)
+            for entry in found:
+                assert entry is not None
+                entry.hits += 1
         return values
+
+    def note(self, key: CacheKey, value: object, note: object) -> None:
+        """Keep what was made of a value as long as that is there."""
+        with self._lock:
+            entries = self._entries.get(key.device)
+            entry = entries.get(key) if entries else None
+            if entry is not None and entry.value is value:
+                entry.note = note
+
+    def notes(self, device: str, keys: Sequence[CacheKey]) -> list[object] | None:
+        """Return what was noted beside values of a device, which are marked as read, as by `get`; None where some have no note."""
+        with self._lock:
+            entries = self._entries.setdefault(device, OrderedDict())
+            found = list(map(entries.get, keys))
+            noted = [None if entry is None else entry.note for entry in found]
+            if None in noted:
+                return None
+            deque(map(entries.move_to_end, keys), maxlen=0)
+            for entry in found:
+                assert entry is not None
+                entry.hits += 1
+            return noted
 
     def holds(self, key: CacheKey) -> bool:
         """Whether the value is there, without marking it as read."""

@@ -101,7 +101,10 @@ def _few_exchanged(node: Exchange, table: Table, peers: Peers, context: Context)
     held = with_room(lambda: to_host.on_host(table, node.columns, MOST_FEW), context)
     parts = None if held is None else parts_of_few(node, held.to_arrow(node.columns), peers)
     found = peers.exchange_few(FEW_ROWS - node.number, parts)
-    return None if found is None else on_host(*few_together(found, node.columns))
+    if found is None:
+        return None
+    columns, count = few_together(found, node.columns)
+    return on_host(columns.items(), count)
 
 
 @dataclass

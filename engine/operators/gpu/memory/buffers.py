@@ -112,16 +112,11 @@ def landed_by(work: Callable[[int], None], size: int) -> Array:
     return bytes_
 
 
-def exchanged(given: Array, target: int, work: Callable[[], None], source: int, size: int) -> Array:
-    """Copy bytes to the device, have it work on them, and return `size` bytes of it, with one wait."""
+def exchanged(given: Array, work: Callable[[int], None], size: int) -> Array:
+    """Return `size` bytes that `work` has the device write where `given` lie, which it copies to the device before, and waits for."""
     staging, start = found = staging_memory()
-    stream = stream_handle()
     staging[: len(given)] = given
-    check(runtime.cudaMemcpyAsync(target, start, len(given), FROM_HOST, stream)[0])
-    work()
-    # Copies of a stream keep their order: what is sent has gone when this begins
-    check(runtime.cudaMemcpyAsync(start, source, size, TO_HOST, stream)[0])
-    plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+    work(start)
     bytes_ = staging[:size].copy()
     give_staging(found)
     return bytes_

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,11 +20,12 @@ from ....codegen.handwritten.row_kernels import WORD, Job
 from ....plan.expr import Column
 from ....storage.columns.encodings import Array
 from ..dictionaries import Held
-from ..late_materialization import LateColumns, Places
+from ..late_materialization import LateColumns
 from ..pipeline import launch
+from ..pipeline.driver_calls import DriverCall, DriverCalls, LateArgument, driver_calls
 from ..pipeline.fixed_kernels import machine_code
 from ..table import Table
-from .buffers import exchanged
+from .buffers import exchanged, stream_handle
 from .host_table import HostColumns
 from .host_table import Lying as HostColumn
 from .host_values import Lying, address_of, host_values, lying_of
@@ -33,7 +34,6 @@ from .texts import Texts
 from .upload import uploaded
 
 if TYPE_CHECKING:
-    Given: TypeAlias = dict[str, int | tuple[int, ...]]  # arguments of kernels by name
     Picked: TypeAlias = plc.Column | Array | None  # row numbers, on the device or on the host
 
 MOST_ROWS = 1 << 15
@@ -47,6 +47,22 @@ LEADING_KERNELS = (kernels.LEAST, kernels.BOUND, kernels.ROWS)
 
 _ANYWHERE = {name: 0 for name, _ in kernels.SIGNATURE if name.startswith("memory")}
 _RESULT = [name for name, _ in kernels.SIGNATURE if name.startswith("result")]
+# What a run gives its calls, in this order; what finds the first rows is given more
+_GIVEN = [
+    "host",
+    "start",
+    "sent",
+    "result",
+    "size",
+    "rows",
+    "columns",
+    "picking",
+    "picked",
+    "blocks",
+]
+_MORE_GIVEN = ["keys", "width", "key_rows", "turned", "wanted", "least", "state", "chosen"]
+_BLOCKS = [f"blocks_{name}" for name in LEADING_KERNELS]
+_LATE = {name: LateArgument(i) for i, name in enumerate([*_GIVEN, *_MORE_GIVEN, *_BLOCKS])}
 
 
 def saves(table: Table, columns: Sequence[Column]) -> bool:
@@ -68,7 +84,7 @@ def fetched(
     count = table.num_rows if picked is None else int(_size(picked))
     if not 0 < count <= MOST_ROWS or not columns or isinstance(table.columns, HostColumns):
         return None
-    parts = [_part(table.columns, c) for c in dict.fromkeys(columns)]
+    parts = [_part(table.columns, c) for c in {c.id: c for c in columns}.values()]
     known = [p for p in parts if p is not None and (count <= MOST_TEXTS or not p.job.text)]
     code = _code() if len(known) == len(parts) else None
     if code is None:
@@ -113,32 +129,40 @@ def _size(picked: plc.Column | Array) -> int:
 
 @dataclass(slots=True)
 class _FetchedPart:
-    """A column that is to be fetched."""
+    """A column that is to be fetched: its job, which is the same in each run, and what one adds to that."""
 
     column: Column
     lying: Lying
     job: Job
+    places: int
+    nullable: bool
+    out: int = 0
+    valid: int = -1
+    room: int = 0
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The words of the run's job."""
+        job = self.job
+        lying = job.text, job.width, job.data, job.characters, job.bits, job.first
+        return (*lying, self.places, self.out, self.valid, self.room)
 
 
 def _part(columns: Mapping[int, Held], column: Column) -> _FetchedPart | None:
     """What to fetch of a column; None for types that the kernel does not know."""
-    places: Places | None = None
+    at, optional = 0, False
     if isinstance(columns, LateColumns) and column.id not in columns.there:
         number, fetch = columns.fetches[column.id]
         places, lying = columns.places[number], fetch.copied
+        if places.address is None:
+            return None
+        at, optional = places.address, places.optional
     else:
         lying = lying_of(columns[column.id])
     job = lying.job
     if job is None:
         return None
-    job = Job(*job.words)
-    if places is not None:
-        if places.address is None:
-            return None
-        job.places = places.address
-        if places.optional and job.places:
-            job.valid = 0
-    return _FetchedPart(column, lying, job)
+    return _FetchedPart(column, lying, job, at, job.valid >= 0 or (optional and at != 0))
 
 
 class _Fetch:
@@ -146,7 +170,7 @@ class _Fetch:
 
     def __init__(self, parts: list[_FetchedPart], rows: int, picked: Picked, code: bytes) -> None:
         self.parts, self.rows, self.picked, self.code = parts, rows, picked, code
-        self.items = sum(part.job.items(rows) for part in parts)
+        self.items = sum([part.job.items(rows) for part in parts])
         self.head = np.zeros(WORD * len(parts), np.uint8)  # of the result, from the cursors on
 
     def run(self, most_bytes: int) -> Array | None:
@@ -158,25 +182,26 @@ class _Fetch:
                 return None
             memory = self._exchanged(size)
             found = memory[: WORD * len(self.parts)].view(np.int64).tolist()
-            if all(f <= p.job.room for f, p in zip(found, self.parts, strict=True)):
+            if not [f for f, p in zip(found, self.parts, strict=True) if f > p.room]:
                 return memory
             rooms = found
 
     def _lay_out(self, rooms: Sequence[int]) -> int:
         """Give each column its place behind the cursors; return the size of all."""
-        end = _padded(len(self.head))
+        end, rows, validity = _padded(len(self.head)), self.rows, _padded(self.rows)
         for part, room in zip(self.parts, rooms, strict=True):
             job = part.job
-            job.out, job.room = end, room if job.text else 0
-            end += _padded(self.rows * (WORD if job.text else job.width) + job.room)
-            if job.valid >= 0:
-                job.valid = end
-                end += _padded(self.rows)
+            part.out, part.room = end, room if job.text else 0
+            size = rows * (WORD if job.text else job.width) + part.room
+            end += size + -size % ALIGNMENT
+            if part.nullable:
+                part.valid = end
+                end += validity
         return end
 
     def _exchanged(self, size: int) -> Array:
         """Send the jobs, run the kernel, and return what it wrote."""
-        jobs = np.array([part.job.words for part in self.parts], np.int64).view(np.uint8).ravel()
+        jobs = np.array([part.words for part in self.parts], np.int64).view(np.uint8).ravel()
         numbers = self._numbers()
         places, cursors = _padded(len(jobs)), _padded(len(jobs)) + _padded(len(numbers))
         sent = np.zeros(cursors + len(self.head), np.uint8)
@@ -185,13 +210,17 @@ class _Fetch:
         sent[cursors:] = self.head
         buffer = DeviceBuffer(size=cursors + size, stream=plc.utils.CUDF_DEFAULT_STREAM)
         start = int(buffer.ptr)
-        result = start + cursors
+        calls, given = self._calls(start + places, start + cursors)
+        turns = self.items * kernels.WARP
+        blocks = launch.fixed_blocks(self.code, kernels.NAME, turns)
+        picked = self._picked(start + places, start + cursors)
+        counts = self.rows, len(self.parts), int(picked != 0), picked or start, blocks
 
-        def work() -> None:
-            self._find(start + places, result)
-            self._copy(start, places, result)
+        def work(host: int) -> None:
+            all_given = (host, start, len(sent), start + cursors, size, *counts, *given)
+            calls.run_numbered({}, all_given)
 
-        return exchanged(sent, start, work, result, size)
+        return exchanged(sent, work, size)
 
     def _numbers(self) -> Array:
         """What is sent besides jobs, as bytes: row numbers that lie on the host."""
@@ -200,8 +229,9 @@ class _Fetch:
             return np.zeros(0, np.uint8)
         return np.ascontiguousarray(given, np.int32).view(np.uint8)
 
-    def _find(self, numbers: int, result: int) -> None:
-        """Run what is before rows are fetched; `numbers` is where those lie, `result` where the result is to begin."""
+    def _calls(self, numbers: int, result: int) -> tuple[DriverCalls, tuple[int, ...]]:
+        """All that a run has the driver do, and what it gives besides; `numbers` is where row numbers lie, `result` where the result is to begin."""
+        return _fetch_calls(self.code), ()
 
     def _picked(self, numbers: int, result: int) -> int:
         """Where the row numbers lie that are wanted; 0 for all rows."""
@@ -209,37 +239,21 @@ class _Fetch:
             return 0
         return address_of(self.picked, 4) if isinstance(self.picked, plc.Column) else numbers
 
-    def _copy(self, start: int, places: int, result: int) -> None:
-        picked, count = self._picked(start + places, result), len(self.parts)
-        given = {
-            **_ANYWHERE,
-            **dict.fromkeys(_RESULT, result),
-            "rows": self.rows,
-            "columns": count,
-            "jobs": start,
-            "picking": int(picked != 0),
-            "picked": picked or start,
-            "cursors": launch.array_at(result, count, WORD),
-        }
-        launch.run_fixed(
-            self.code, kernels.NAME, kernels.SIGNATURE, self.items * kernels.WARP, given
-        )
-
     def columns(self, memory: Array) -> HostColumns:
-        return HostColumns({p.column: self._held(p, memory) for p in self.parts}, uploaded)
+        return HostColumns([(p.column, self._held(p, memory)) for p in self.parts], uploaded)
 
     def _held(self, part: _FetchedPart, memory: Array) -> HostColumn:
-        job, rows = part.job, self.rows
+        job, rows, out = part.job, self.rows, part.out
         valid = None
-        if job.valid >= 0:
-            valid = memory[job.valid : job.valid + rows].view(np.bool_)
+        if part.nullable:
+            valid = memory[part.valid : part.valid + rows].view(np.bool_)
             valid = None if valid.all() else valid
         if not job.text:
-            data = memory[job.out : job.out + rows * job.width]
+            data = memory[out : out + rows * job.width]
             return host_values(part.column.type, part.lying, rows, data, valid)
-        end = job.out + rows * WORD
-        halves = memory[job.out : end].view(np.int32)
-        return Texts(halves[0::2], halves[1::2], valid, memory[end : end + job.room])
+        end = out + rows * WORD
+        halves = memory[out:end].view(np.int32)
+        return Texts(halves[0::2], halves[1::2], valid, memory[end : end + part.room])
 
 
 class _Leading(_Fetch):
@@ -276,28 +290,57 @@ class _Leading(_Fetch):
     def _picked(self, numbers: int, result: int) -> int:
         return result + self.state + 2 * WORD
 
-    def _find(self, numbers: int, result: int) -> None:
+    def _calls(self, numbers: int, result: int) -> tuple[DriverCalls, tuple[int, ...]]:
         width = 8 if self.keys.type().id() == plc.TypeId.INT64 else 4
         rows, state = self.keys.size(), result + self.state
-        keys = address_of(self.keys, width)
-        given = {
-            "rows": rows,
-            "width": width,
-            "keys32": keys,
-            "keys64": keys,
-            "turned": self.turned,
-            "wanted": self.count,
-            "room": self.rows,
-            "chosen": state + 2 * WORD,
-        }
-        slots: Given = {"least": launch.array_at(numbers, kernels.SLOTS, WORD)}
-        states: Given = {"state": launch.array_at(state, 2, WORD)}
-        plain: Given = {"least": numbers, "state": state}
-        turns = (rows, kernels.SLOTS * kernels.WARP, rows)
-        for code, name, turn, more in zip(
-            self.codes, LEADING_KERNELS, turns, (slots, plain, states), strict=True
-        ):
-            launch.run_fixed(code, name, kernels.SIGNATURES[name], turn, {**given, **more})
+        turns = rows, kernels.SLOTS * kernels.WARP, rows
+        named = zip(self.codes, LEADING_KERNELS, turns, strict=True)
+        blocks = [launch.fixed_blocks(code, name, turn) for code, name, turn in named]
+        given = address_of(self.keys, width), width, rows, self.turned, self.count, numbers
+        return _fetch_calls(self.code, *self.codes), (*given, state, state + 2 * WORD, *blocks)
+
+
+@lru_cache(maxsize=8)
+def _fetch_calls(code: bytes, *leading_codes: bytes) -> DriverCalls:
+    """The calls of a run, for which `_LATE` are left open: what is sent, the kernels, what comes back, and the wait."""
+    late, stream = _LATE, stream_handle()
+    found = [DriverCall("cuMemcpyAsync", (late["start"], late["host"], late["sent"], stream))]
+    result, count = late["result"], late["columns"]
+    for code_of_kernel, name in zip(leading_codes, LEADING_KERNELS, strict=bool(leading_codes)):
+        found.append(_leading_call(code_of_kernel, name))
+    given = {
+        **_ANYWHERE,
+        **dict.fromkeys(_RESULT, result),
+        "rows": late["rows"],
+        "columns": count,
+        "jobs": late["start"],
+        "picking": late["picking"],
+        "picked": late["picked"],
+        "cursors": launch.array_at(result, count, WORD),
+    }
+    fetch = launch.fixed_call(code, kernels.NAME, kernels.SIGNATURE, late["blocks"], given)
+    # Copies of a stream keep their order: what is sent has gone when the last begins
+    back = DriverCall("cuMemcpyAsync", (late["host"], result, late["size"], stream))
+    return driver_calls([*found, fetch, back, DriverCall("cuStreamSynchronize", (stream,))])
+
+
+def _leading_call(code: bytes, name: str) -> DriverCall:
+    """The launch of one of the kernels that find rows."""
+    late = _LATE
+    least, state = late["least"], late["state"]
+    given = {
+        "rows": late["key_rows"],
+        "width": late["width"],
+        "keys32": late["keys"],
+        "keys64": late["keys"],
+        "turned": late["turned"],
+        "wanted": late["wanted"],
+        "room": late["rows"],
+        "chosen": late["chosen"],
+        "least": launch.array_at(least, kernels.SLOTS, WORD) if name == kernels.LEAST else least,
+        "state": launch.array_at(state, 2, WORD) if name == kernels.ROWS else state,
+    }
+    return launch.fixed_call(code, name, kernels.SIGNATURES[name], late[f"blocks_{name}"], given)
 
 
 def _padded(size: int) -> int:

@@ -52,11 +52,12 @@ class HostColumns(Mapping[int, "Held"]):
 
     def __init__(
         self,
-        held: Mapping[Column, Lying],
+        held: Iterable[tuple[Column, Lying]],
         move: Callable[[Arrays], Mapping[int, Held]],
     ) -> None:
         self.move = move
-        self._held = {column.id: (column, lying) for column, lying in held.items()}
+        # By id, since to hash a column is a call of Python
+        self._held = {pair[0].id: pair for pair in held}
         self._arrays: dict[int, pa.Array] = {}
         self._moved: Mapping[int, Held] | None = None
 
@@ -120,7 +121,7 @@ class HostColumns(Mapping[int, "Held"]):
     def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
         """Return columns under other identities, given as (new, old)."""
         same = list(pairs)
-        found = HostColumns({new: self.lying(old) for new, old in same}, self.move)
+        found = HostColumns([(new, self.lying(old)) for new, old in same], self.move)
         if self._moved is not None:
             found._moved = {new.id: self._moved[old.id] for new, old in same}
         return found
@@ -135,9 +136,7 @@ class HostColumns(Mapping[int, "Held"]):
 
     def _at(self, rows: Rows) -> HostColumns:
         """The rows of some numbers, or of a slice."""
-        return HostColumns(
-            {column: _rows(lying, rows) for column, lying in self._held.values()}, self.move
-        )
+        return HostColumns([(c, _rows(lying, rows)) for c, lying in self._held.values()], self.move)
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
         """Return columns in the Arrow types of results."""

@@ -55,7 +55,7 @@ def on_host(
     if isinstance(table.columns, HostColumns):
         return table.columns if table.num_rows <= most_rows else None
     if not table.num_rows:
-        empty = {c: pa.array([], arrow_type(c.type)) for c in columns}
+        empty = [(c, pa.array([], arrow_type(c.type))) for c in columns]
         return HostColumns(empty, uploaded)
     if table.num_rows > most_rows:
         return None
@@ -70,7 +70,7 @@ def on_host(
     if landing.size > MOST_BYTES or not all(parts):
         return None
     memory = landing.landed()
-    return HostColumns({p.column: p.held(memory) for p in parts if p is not None}, uploaded)
+    return HostColumns([(p.column, p.held(memory)) for p in parts if p is not None], uploaded)
 
 
 def picked_on_host(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ class Staging:
         return plc.gpumemoryview(DeviceBuffer.to_device(np.concatenate(self.parts)))
 
 
-def on_host(held: Mapping[Column, pa.Array | Registers], rows: int) -> Table:
+def on_host(held: Iterable[tuple[Column, pa.Array | Registers]], rows: int) -> Table:
     """Return what lies on the host as a table whose columns are uploaded when an operator asks for one."""
     return Table(HostColumns(held, uploaded), rows)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ LIBRARY = "libcuda.so.1"
 WIDTH = 12  # words of a call: the function, and as many arguments as cuLaunchKernel takes
 WORD = 8  # bytes
 OUT_OF_MEMORY = 2  # as the driver says it
+OWN = 1  # the base of what lies in the words; 0 is that of numbers, those of regions follow
 
 _LOADS = "\n".join(
     f"  %at{k} = getelementptr i64, ptr %call, i64 {k}\n  %a{k} = load i64, ptr %at{k}"
@@ -69,6 +70,13 @@ class Late:
 
 
 @dataclass(frozen=True)
+class LateArgument(Late):
+    """One that a run is given by its place among these."""
+
+    number: int
+
+
+@dataclass(frozen=True)
 class DriverCall:
     """A call of a function of the driver, and what the kernel takes that it launches; `owner` keeps the kernel loaded."""
 
@@ -82,24 +90,33 @@ class DriverCall:
 class DriverCalls:
     """Calls as words, and which of these a run completes.
 
-    To those at `own` the address of the words is added, to those of a region where it begins; those at `places` are given, in the
-    order of `late`.
+    To each of them is added what `bases` says: nothing, the address of the words, or where one of the `regions` begins; those at
+    `places` are given, in the order of `late`.
     """
 
     calls: tuple[DriverCall, ...]
     words: Array
-    own: Array
-    regions: tuple[tuple[Region, Array], ...]
+    bases: Array
+    regions: tuple[Region, ...]
     places: Array
     late: tuple[Late, ...]
 
+    @cached_property
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(late.number for late in self.late if isinstance(late, LateArgument))
+
+    def run_numbered(self, starts: Mapping[Region, int], given: Sequence[int]) -> None:
+        """Make the calls, as `run` does, of `given` arguments by their numbers."""
+        self.run(starts, [given[number] for number in self._numbers])
+
     def run(self, starts: Mapping[Region, int], given: Sequence[int]) -> None:
         """Make the calls in order, up to the first that fails; raises `MemoryError` or `RuntimeError` for that."""
-        words = self.words.copy()
+        words = np.empty_like(self.words)
         begin = address(words)
-        words[self.own] += begin
-        for region, places in self.regions:
-            words[places] += starts[region]
+        np.array([0, begin, *[starts[region] for region in self.regions]]).take(
+            self.bases, out=words
+        )
+        words += self.words
         words[self.places] = given
         answer = _caller()(begin, len(self.calls))
         if answer:
@@ -122,8 +139,8 @@ class _Layout:
 
     def __init__(self, size: int) -> None:
         self.words = [0] * size
-        self.own: list[int] = []
-        self.spans: dict[Region, list[int]] = {}
+        self.bases: dict[int, int] = {}  # by the places of words
+        self.regions: list[Region] = []
         self.late: dict[int, Late] = {}
 
     def add(self, first: int, call: DriverCall) -> None:
@@ -141,13 +158,14 @@ class _Layout:
             self._point(pointers + number, taken + number)
 
     def _point(self, place: int, to: int) -> None:
-        self.words[place] = WORD * to
-        self.own.append(place)
+        self.words[place], self.bases[place] = WORD * to, OWN
 
     def _put(self, place: int, argument: Argument) -> None:
         if isinstance(argument, BufferSpan):
+            if argument.region not in self.regions:
+                self.regions.append(argument.region)
             self.words[place] = argument.start
-            self.spans.setdefault(argument.region, []).append(place)
+            self.bases[place] = OWN + 1 + self.regions.index(argument.region)
         elif isinstance(argument, Late):
             self.late[place] = argument
         else:
@@ -157,8 +175,8 @@ class _Layout:
         return DriverCalls(
             tuple(calls),
             np.array(self.words, np.int64),
-            np.array(self.own, np.int64),
-            tuple((region, np.array(places)) for region, places in self.spans.items()),
+            np.array([self.bases.get(place, 0) for place in range(len(self.words))], np.int64),
+            tuple(self.regions),
             np.array([*self.late], np.int64),
             tuple(self.late.values()),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import pylibcudf as plc
@@ -22,8 +23,10 @@ from ..functions.expressions import evaluate_all
 from ..functions.kernels_arithmetic import proven_of
 from ..late_materialization import Bounds, Fetch, Fetches, LateColumns, Places
 from ..memory.host_table import HostColumns
+from ..scan.scan import DEVICE
 from ..table import Table, device_type
-from .pipeline_inputs import Leaf, Relations, ScanLeaf, StoredLeaf
+from .leaf_columns import Leaf, ScanLeaf, StoredLeaf
+from .pipeline_inputs import Relations
 from .stored import decoded
 
 # How columns of the cache are fetched, as long as they are there
@@ -32,12 +35,13 @@ _kept: WeakKeyDictionary[EncodedColumn, Fetch] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class _Made:
-    """What late columns are made of: `read` are columns of relations by number, with their aliases.
+    """What late columns are made of: `read` are columns of relations by number, with their aliases, `own` their ids and they alone.
 
     `passed` are the aliases that are results as they are, given as (result, alias); `node` makes all results of the aliases.
     """
 
     read: Mapping[int, tuple[tuple[Column, Column], ...]]
+    own: Mapping[int, tuple[tuple[int, ...], tuple[Column, ...]]]
     passed: tuple[tuple[int, int], ...]
     computed: tuple[LateColumn, ...]
     node: p.ComputeColumns
@@ -54,6 +58,10 @@ def _made_of(program: Program) -> _Made:
     items = tuple((late.column, late.expr) for late in program.late)
     return _Made(
         read,
+        {
+            n: (tuple(o.id for o, _ in pairs), tuple(o for o, _ in pairs))
+            for n, pairs in read.items()
+        },
         tuple((c.id, e.column.id) for c, e in items if isinstance(e, ColumnRef)),
         tuple(late for late in program.late if not isinstance(late.expr, ColumnRef)),
         p.ComputeColumns(p.ValuesScan(aliases, ()), items),
@@ -81,11 +89,11 @@ def late_columns(
     places: list[Places] = []
     for number, at in rows.items():
         relation, read = program.relations[number], made.read[number]
-        leaf = relations.leaf(relation.leaf)
-        if not leaf.rows:
+        if not relations.rows(relation.leaf):
             nulls |= {a.id: null_column(count, device_type(a.type)) for _, a in read}
         elif read:
-            aliases |= {a.id: (len(places), _fetch(leaf, own)) for own, a in read}
+            own = _fetches(relations, relation.leaf, *made.own[number])
+            aliases |= {a.id: (len(places), f) for (_, a), f in zip(read, own, strict=True)}
             places.append(Places(at, relation.optional, number == distinct))
     columns |= {new: nulls[alias] for new, alias in made.passed if alias in nulls}
     if made.computed:
@@ -98,6 +106,36 @@ def late_columns(
         known = {late.column.id: proven_of(late.expr, table.columns) for late in made.computed}
     fetches = {new: aliases[alias] for new, alias in made.passed if alias in aliases}
     return LateColumns(columns, places, fetches, known)
+
+
+def _fetches(
+    relations: Relations, node: p.Physical, ids: tuple[int, ...], columns: tuple[Column, ...]
+) -> list[Fetch]:
+    """How to fetch columns of a relation; of a scan it is found beside its columns in the cache, as long as these are there."""
+    names, cache = relations.names(node), relations.context.cache
+    keys = None if names is None else names.late.get(ids)
+    noted = None if keys is None else cache.notes(DEVICE, keys)
+    if noted is not None:
+        found = cast("list[Fetch]", noted)
+        plain = [fetch.lying.device_buffer_size() for fetch in found if fetch.encoding is None]
+        relations.context.bytes_read += sum(plain)  # as scans count them
+        return found
+    leaf = relations.leaf(node)
+    made = [_fetch(leaf, column) for column in columns]
+    if names is not None and isinstance(leaf, ScanLeaf):
+        read = [leaf.cached(column) for column in columns]
+        names.late[ids] = tuple([key for key, _ in read])
+        for (key, held), fetch in zip(read, made, strict=True):
+            if fetch.lying is _lying(held):
+                cache.note(key, held, fetch)
+    return made
+
+
+def _lying(held: object) -> object:
+    """What is fetched of a column in the cache."""
+    if isinstance(held, EncodedColumn):
+        return _of_codes(held).lying
+    return held.codes if isinstance(held, Coded) else held
 
 
 def _fetch(leaf: Leaf, column: Column) -> Fetch:

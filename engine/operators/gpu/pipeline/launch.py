@@ -11,7 +11,7 @@ next (4 to 9 us): two events to fork and two to join would cost as much as they 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -54,13 +54,6 @@ class ColumnPart(Late):
 
 
 @dataclass(frozen=True)
-class LateArgument(Late):
-    """An argument that a run of a single kernel is given, by its place among these."""
-
-    number: int
-
-
-@dataclass(frozen=True)
 class Launch:
     """A kernel and its arguments, some of which each run has its own of: arrays in its buffers, columns, late ones."""
 
@@ -81,9 +74,7 @@ class Launch:
 
     def run(self, memory: Memory, given: Sequence[int]) -> None:
         """Launch it alone, with late arguments by their numbers."""
-        calls = self._alone
-        numbers = [late.number for late in calls.late if isinstance(late, LateArgument)]
-        calls.run(memory.starts, [given[number] for number in numbers])
+        self._alone.run_numbered(memory.starts, given)
 
 
 @dataclass(frozen=True)
@@ -114,15 +105,22 @@ class Launches:
         calls.append(_copy(BufferSpan(Region.HOST, 0, small.size, 1), small, small.size))
         return driver_calls([*calls, DriverCall("cuStreamSynchronize", (stream,))])
 
+    @cached_property
+    def _parts(self) -> tuple[ColumnPart, ...]:
+        """What of columns is another one in each run, in the order in which the calls take it."""
+        return tuple(part for part in self._calls.late if isinstance(part, ColumnPart))
+
     def run(self, columns: Mapping[tuple[int, int], EncodedColumn]) -> tuple[Memory, Any]:
         """Run all kernels and wait; return the buffers, and the small one's words on the host."""
-        memory, calls = Memory(self.regions), self._calls
-        parts = [part for part in calls.late if isinstance(part, ColumnPart)]
-        given = [address(columns[part.key], part.bitmap) for part in parts]
-        return memory, landed_by(
-            lambda start: calls.run({**memory.starts, Region.HOST: start}, given),
-            self.regions.sizes[Region.SMALL],
-        ).view(np.int64)
+        memory = Memory(self.regions)
+        starts = memory.starts
+        given = [address(columns[part.key], part.bitmap) for part in self._parts]
+
+        def work(host: int) -> None:
+            starts[Region.HOST] = host
+            self._calls.run(starts, given)
+
+        return memory, landed_by(work, self.regions.sizes[Region.SMALL]).view(np.int64)
 
 
 def _copy(target: Given, source: Given, size: int) -> DriverCall:
@@ -230,7 +228,22 @@ def run_fixed(
     launch(default_stream(), config, kernel, *arguments)
 
 
-def array_at(address: int, length: int, width: int) -> tuple[int, ...]:
+def fixed_call(
+    code: bytes, name: str, signature: Signature, blocks: Given, given: Mapping[str, Given]
+) -> DriverCall:
+    """Return the call that launches a kernel as `prepared_fixed` prepares it, in so many `blocks`."""
+    kernel = _loaded(code, name)
+    launched = _launch(kernel, grid_of(1, FIXED_THREADS, 0), signature, given)
+    function, _, *sizes = launched.call.arguments
+    return replace(launched.call, arguments=(function, blocks, *sizes))
+
+
+def fixed_blocks(code: bytes, name: str, turns: int) -> int:
+    """Return in how many blocks of `prepared_fixed` so many threads take a turn."""
+    return _blocks(_loaded(code, name), FIXED_THREADS, 0, turns)
+
+
+def array_at(address: Given, length: Given, width: int) -> tuple[Given, ...]:
     """Return an array as Numba takes it: no owner, length, item size, data, shape, stride."""
     return (0, 0, length, width, address, length, width)
 

@@ -29,7 +29,8 @@ from ..dictionaries import INT8, INT16
 from ..memory.buffers import Memory
 from ..table import check_rows
 from . import launch
-from .launch import LateArgument, Launch
+from .driver_calls import LateArgument
+from .launch import Launch
 from .regions import ALIGNMENT, BufferSpan, Regions
 
 COUNT_WORD, FIRST_LOW = 0, 1  # of the state: how many groups there are, then extremes in pairs

@@ -176,7 +176,7 @@ def _result(
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         return MANY
     results, length = result_registers(main, arrays)
-    return on_host(dict(results), length)
+    return on_host(results, length)
 
 
 def _ascending(rows: plc.Column) -> plc.Column:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -21,65 +20,25 @@ from ....codegen.row_sources import TRUTH, TRUTHS, RowSource, input_of
 from ....codegen.typed_values import Input, unnumbered
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
-from ....plan.shapes.plan_model import at_present
+from ....plan.shapes.plan_model import PlanModel, at_present, of_present
 from ....plan.types import BOOLEAN
-from ....storage.columns.cache import CacheKey, plain_key
+from ....storage.columns.cache import CacheKey
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ..columns import INT64, reinterpret
 from ..dictionaries import Held
 from ..functions.expressions import evaluate
-from ..scan.encoded import cache_keys, plain_column, scan_columns
+from ..scan.encoded import scan_columns
 from ..scan.scan import DEVICE
 from ..table import Table, to_device
 from .derived_columns import derived
-from .stored import stored_columns
+from .leaf_columns import Leaf, Names, Scan, ScanLeaf, StoredLeaf
 
-Scan = p.ParquetScan | p.MemoryScan
 Key = tuple[int, int]  # identity of a leaf and of its column
 # What the generator is told of a column, besides the column and its dictionary
 _TOLD = attrgetter(
     *("width", "nullable", "base", "step", "codes", "machine", "raw"), *("ascending", "clustered")
 )
-
-
-class Leaf(Protocol):
-    """The columns of a scan or of stored rows."""
-
-    @property
-    def rows(self) -> int: ...
-
-    def encoded(self, column: Column) -> EncodedColumn | None:
-        """Return a column for kernels, or None without an encoding."""
-        ...
-
-    def narrow(self, column: Column) -> EncodedColumn | None:
-        """Return a column's codes where it lies as such."""
-        ...
-
-    def held(self, column: Column) -> Held:
-        """Return a column as operators read it."""
-        ...
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the columns of a scan are called in its table, and by what keys the cache has them."""
-
-    scan: Scan
-    _keys: dict[str, CacheKey] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def sources(self) -> Mapping[Column, str]:
-        return dict(zip(self.scan.made, self.scan.sources, strict=True))
-
-    def key(self, source: str) -> CacheKey:
-        """Return the key of a column, encoded."""
-        found = self._keys.get(source)
-        if found is None:
-            (found,) = cache_keys(self.scan, [source])
-            self._keys[source] = found
-        return found
 
 
 @dataclass(frozen=True)
@@ -90,72 +49,6 @@ class KnownScan:
     names: Names
     rows: int
     reads: tuple[tuple[str, Key], ...]
-
-
-class ScanLeaf:
-    """A scan whose columns are in the cache."""
-
-    def __init__(
-        self, names: Names, encoded: Mapping[str, EncodedColumn], rows: int, context: Context
-    ) -> None:
-        self.names, self.rows = names, rows
-        self._encoded, self._context = dict(encoded), context
-
-    @property
-    def scan(self) -> Scan:
-        return self.names.scan
-
-    @property
-    def sources(self) -> Mapping[Column, str]:
-        return self.names.sources
-
-    def encoded(self, column: Column) -> EncodedColumn | None:
-        source = self.sources[column]
-        if source not in self._encoded:
-            found = self._context.cache.get(self.names.key(source))
-            if isinstance(found, EncodedColumn):
-                self._encoded[source] = found
-        return self._encoded.get(source)
-
-    def narrow(self, column: Column) -> EncodedColumn | None:
-        return self.encoded(column)
-
-    def held(self, column: Column) -> Held:
-        context = self._context
-        found: Held | None = context.cache.get(plain_key(self.scan, self.sources[column], DEVICE))
-        if found is None:
-            return plain_column(self.scan, column, context)
-        context.bytes_read += found.device_buffer_size()  # as the scan counts it
-        return found
-
-    def origin(self, column: Column) -> CacheKey | None:
-        """Return what names a column of a version of a table; None for a table that has no identity."""
-        key = self.names.key(self.sources[column])
-        return None if key.source is None else key
-
-
-class StoredLeaf:
-    """The rows of an operator's result."""
-
-    def __init__(self, table: Table) -> None:
-        self.table, self.rows = table, table.num_rows
-        self._encoded: dict[Column, EncodedColumn | None] = {}
-
-    def encoded(self, column: Column) -> EncodedColumn | None:
-        self.encode([column])
-        return self._encoded[column]
-
-    def encode(self, columns: Iterable[Column]) -> None:
-        """Encode several columns together, which waits for the device once."""
-        missing = [c for c in columns if c not in self._encoded]
-        if missing:
-            self._encoded |= stored_columns(self.table, missing)
-
-    def narrow(self, column: Column) -> EncodedColumn | None:
-        return None
-
-    def held(self, column: Column) -> Held:
-        return self.table.columns[column.id]
 
 
 @dataclass(frozen=True)
@@ -174,6 +67,12 @@ class Read:
     @cached_property
     def key(self) -> Key:
         return id(self.leaf), self.column.id
+
+    @cached_property
+    def model(self) -> PlanModel[Expr]:
+        """What makes the expression of a text's values."""
+        assert self.expr is not None
+        return PlanModel(self.expr)
 
 
 @dataclass(frozen=True)
@@ -265,7 +164,8 @@ class Relations:
             if read.leaf is leaf and read.expr == expr:
                 return read.source
         made = new_column("derived", expr.type)
-        encoded = self._evaluated(leaf, expr)
+        # Other texts find out whether theirs fits
+        encoded = self._evaluated(leaf, at_present(expr))
         source = input_of(made, encoded)
         self._add(Read(leaf, made, source, expr), encoded)
         return source
@@ -282,6 +182,11 @@ class Relations:
         return index in self.repeating
 
     # What the operator asks
+
+    def names(self, leaf: p.Physical) -> Names | None:
+        """Return what a scan's columns are called, if an earlier run has read it too."""
+        known = self._scans.get(id(leaf))
+        return None if known is None else known.names
 
     def leaf(self, leaf: p.Physical) -> Leaf:
         if id(leaf) not in self._leaves:
@@ -352,7 +257,7 @@ class Relations:
     def _found_derived(self, known: KnownInputs) -> bool:
         for read in known.derived:
             assert read.expr is not None
-            encoded = self._evaluated(read.leaf, read.expr)
+            encoded = self._evaluated(read.leaf, of_present(read.model))
             if not _alike(read.source, input_of(read.column, encoded)):
                 return False
             self._add(read, encoded)
@@ -363,13 +268,11 @@ class Relations:
         self.columns[read.key] = encoded
 
     def _evaluated(self, leaf: p.Physical, expr: Expr) -> EncodedColumn:
-        now = at_present(expr)  # other texts find out whether theirs fits
-
         def made() -> EncodedColumn:
-            (column,) = columns_of(now)
-            return derived(now, column, self.leaf(leaf).held(column), self.context)
+            (column,) = columns_of(expr)
+            return derived(expr, column, self.leaf(leaf).held(column), self.context)
 
-        return self.context.derived(leaf, self.rows(leaf), now, made)
+        return self.context.derived(leaf, self.rows(leaf), expr, made)
 
 
 @cache

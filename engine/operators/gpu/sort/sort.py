@@ -169,7 +169,9 @@ def _on_host(node: p.SortRows | p.TopK, table: Table, context: Context) -> HostC
 
 def _with_keys(node: p.SortRows | p.TopK) -> list[Column]:
     """The columns that a node passes on, and those that it sorts by."""
-    return list(dict.fromkeys((*node.columns, *(key.column for key in node.keys))))
+    found = {column.id: column for column in node.columns}
+    found |= {key.column.id: key.column for key in node.keys}
+    return list(found.values())
 
 
 def _has_numbers(table: Table, key: p.Order) -> bool:
