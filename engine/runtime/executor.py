@@ -142,9 +142,11 @@ def _run_node(node: Physical, run: Run) -> None:
         run.host_values[key] = _since(before, counted)
     run.measured[key] = (seconds, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
+    readers = run.readers
     for child in children:
-        run.readers[id(child)] -= 1
-        if run.readers[id(child)] == 0:
+        read = id(child)
+        readers[read] -= 1
+        if not readers[read]:
             run.held.drop(child)
     run.held.add(node, table, size)
 

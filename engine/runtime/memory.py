@@ -148,9 +148,10 @@ class Held:
 
     def drop(self, node: Physical) -> None:
         """Let go of a table that nobody reads any more."""
-        if id(node) in self.tables:
-            del self.tables[id(node)]
-            self.budget.remove(node.device, self.sizes.pop(id(node)))
+        key = id(node)
+        if key in self.tables:
+            del self.tables[key]
+            self.budget.remove(node.device, self.sizes.pop(key))
 
     def waiting(self, device: Device, read: Iterable[Physical] = ()) -> list[int]:
         """Return the tables on a device that wait for a join, oldest first, but none that is about to be `read`."""

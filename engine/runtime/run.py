@@ -160,7 +160,7 @@ def profile(run: Run, seconds: float) -> Profile:
         timed=run.options.timed,
         bandwidth=_bandwidths(nodes(), run) if run.options.timed else {},
         spilled=dict(context.spilled),
-        lifted=_lifted(context),
+        lifted=_lifted(context) if context.lifted or context.cache.store is not None else None,
     )
 
 

@@ -71,10 +71,6 @@ class Places:
     optional: bool
     distinct: bool = False
 
-    @property
-    def nbytes(self) -> int:
-        return 0 if self.rows is None else int(self.rows.device_buffer_size())
-
     @Once
     def address(self) -> int | None:
         """Where the row numbers begin: 0 for all rows; None where they are of another type after all."""
@@ -142,9 +138,8 @@ class LateColumns(Mapping[int, Held]):
     def nbytes(self) -> int:
         """The bytes that this table keeps in memory, itself or in relations that nobody else keeps."""
         owned = {id(f.lying): f.owned for _, f in self.fetches.values() if f.owned}
-        size = sum(held.device_buffer_size() for held in self.there.values())
-        size += sum(p.nbytes for p in self.places)
-        return int(size) + sum(owned.values())
+        lying = [*self.there.values(), *[p.rows for p in self.places if p.rows is not None]]
+        return int(sum([held.device_buffer_size() for held in lying])) + sum(owned.values())
 
     @property
     def has_codes(self) -> bool:

@@ -86,7 +86,7 @@ def are_unchanged(files: Sequence[FileIdentity]) -> bool:
     remote: list[RemoteFile] = []
     try:
         for file in files:
-            if isinstance(file, RemoteFile):
+            if type(file) is RemoteFile:  # which is no call, of each file of each query
                 remote.append(file)
                 continue
             path, size, written, changed_at, inode = file

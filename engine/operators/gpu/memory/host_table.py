@@ -77,7 +77,9 @@ class HostColumns(Mapping[int, "Held"]):
 
     @property
     def nbytes(self) -> int:
-        return sum([lying.nbytes for _, lying in self._held.values()])
+        # Of registers not by their property, which is a call for each column of each table
+        held = [lying for _, lying in self._held.values()]
+        return sum([h.values.nbytes if type(h) is Registers else h.nbytes for h in held])
 
     @property
     def arrays(self) -> Arrays:
