@@ -294,7 +294,7 @@ class WorkerSession:
             if wrong is not None:
                 return Part(unclustered=wrong.column)
             if order.agrees and own.shared:
-                own.agreed = agree(own.shared, self._backends, context)
+                own.agreed = agree(own.schedule.plan, own.shared, self._backends, context)
             peers.dictionaries, context.bounds = own.agreed
             result = execute(own.schedule, self._backends, context, options)
             made = result.to_arrow() if order.answers else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import pyarrow as pa
 
 from ...plan import physical as p
+from ...plan.expr import ColumnRef
 from ...plan.node import walk_once
 from ...storage.columns.agreement import (
     I64_MAX,
@@ -88,9 +89,12 @@ NOTHING_AGREED = Agreed()
 
 
 def agree(
-    columns: Sequence[SharedColumn], backends: Mapping[p.Device, KernelColumns], context: Context
+    plan: p.Physical,
+    columns: Sequence[SharedColumn],
+    backends: Mapping[p.Device, KernelColumns],
+    context: Context,
 ) -> Agreed:
-    """Load columns and bring them into the form that all workers have; raises `ClusterError` where another one has failed."""
+    """Load a plan's columns and bring them into the form that all workers have; raises `ClusterError` where another one has failed."""
     peers = context.peers
     assert peers is not None
     _load(columns, backends, context)
@@ -110,7 +114,7 @@ def agree(
             context.cache.lasting.forms[key] = form
             if isinstance(context.cache.peek(key), EncodedColumn):
                 backends[scan.device].take_form(scan, column.source, form, context)
-    return Agreed(common_dictionaries(forms), dict(_bounds(columns, each)))
+    return Agreed(common_dictionaries(forms), _with_renamed(dict(_bounds(columns, each)), plan))
 
 
 def _bounds(
@@ -132,6 +136,20 @@ def _bounds(
             for column, name in zip(scan.made, scan.sources, strict=True):
                 if name == source:
                     yield column.id, ends
+
+
+def _with_renamed(
+    bounds: dict[int, tuple[int, int]], plan: p.Physical
+) -> dict[int, tuple[int, int]]:
+    """Bounds hold under other names, too."""
+    bodies = [n.steps.body if isinstance(n, p.Pipeline) else n for n in walk_once(plan)]
+    nodes = {id(node): node for body in bodies for node in walk_once(body)}
+    for node in reversed(list(nodes.values())):
+        if isinstance(node, p.ComputeColumns):
+            for made, expr in node.items:
+                if isinstance(expr, ColumnRef) and expr.column.id in bounds:
+                    bounds.setdefault(made.id, bounds[expr.column.id])
+    return bounds
 
 
 def _load(
