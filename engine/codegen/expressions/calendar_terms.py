@@ -17,7 +17,16 @@ from ..loop import Apply, Convert, Machine, Number
 from ..program_builder import ProgramBuilder
 from ..ranges import IntegerRange
 from ..typed_values import Value
-from .arithmetic import Whole, add, checked, convert, multiply, subtract, type_bounds
+from .arithmetic import (
+    DOUBT_LIMIT,
+    Whole,
+    add,
+    checked,
+    convert,
+    multiply,
+    subtract,
+    type_bounds,
+)
 
 NARROW_DAYS = 2_000_000_000  # up to which the calendar's formulas fit 32 bits
 MONDAY = 3  # of the week that 1970-01-01, a Thursday, is in: days before it
@@ -247,6 +256,14 @@ def moved(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None
     return checked(operate(args[0], amount, kernel), expr.type, kernel)
 
 
+def from_micros(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None:
+    """make_timestamp of microseconds; None near the ends of time, and of a year and so on."""
+    held = args[0].interval
+    if len(expr.args) > 1 or held is None or held.magnitude >= DOUBT_LIMIT:
+        return None
+    return args[0]
+
+
 def counted_anew(expr: Cast, value: Value, kernel: ProgramBuilder) -> Value | None:
     """A date or a count of ticks as one of another type: halves round away from zero, dates down; None for what may be infinite."""
     source, target = expr.operand.type, expr.type
@@ -333,4 +350,5 @@ RULES: dict[str, Rule] = {
     "date_diff": difference,
     "add_interval": moved,
     "sub_interval": moved,
+    "make_timestamp": from_micros,
 }

@@ -45,6 +45,7 @@ from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
 from .constants import compared_constant, literal, whole_constant
+from .exact_doubles import as_integer
 from .lookup import beforehand, has_table, through_table
 from .one_dictionary import in_one_dictionary, results_in_one_dictionary
 
@@ -329,6 +330,8 @@ def _cast(expr: Cast, kernel: ProgramBuilder) -> Value | None:
         return Value(convert(value.term, Machine.F64), value.valid)
     if source.is_temporal and target.is_temporal and not _counts_fewer(source, target):
         return counted_anew(expr, translate(expr.operand, kernel), kernel)
+    if source.kind is Kind.DOUBLE and target.is_integer and not expr.safe:
+        return as_integer(expr, kernel, translate)
     widened = target.scale - source.scale
     fits = 0 <= widened <= INT64_DECIMAL_DIGITS  # the factor is an int64
     if exact and (target.is_integer or target.is_decimal) and fits and not expr.safe:
