@@ -285,11 +285,11 @@ class _Run(Generic[T, K]):
         return self._run_operators(self.node.body)
 
     def _run_over_parts(self, reason: str) -> T:
-        """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins."""
+        """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins or drops most rows."""
         node, context, backend = self.node, self.context, self.backend
         parts = self.memory.parts
         for number, child in enumerate(node.body.children):
-            if number not in parts and (steps := steps_of(child)).joins:
+            if number not in parts and ((steps := steps_of(child)).joins or steps.drops_most):
                 placed = {"device": child.device, "estimate": child.estimate}
                 # What another thread was faster with stays
                 parts.setdefault(number, p.Pipeline(steps, node.inputs, **placed))

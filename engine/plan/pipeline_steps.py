@@ -35,6 +35,7 @@ from .physical import (
 from .window.window_operator import WindowRows
 
 LEAST_SHARE = 1e-6  # that an estimate is believed to be
+FEW_ROWS = 0.1  # the share of rows up to which a filter drops most
 
 Columns = frozenset[Column]
 Scan = ParquetScan | MemoryScan
@@ -116,6 +117,12 @@ class PipelineSteps:
     @property
     def joins(self) -> bool:
         return len(self.chains) > 1
+
+    @property
+    def drops_most(self) -> bool:
+        """Whether filters let few rows through, by the planner's estimates, of which operators would compute each test for all rows."""
+        filters = (step for step in self.chain.steps if isinstance(step.node, FilterRows))
+        return any(step.share is not None and step.share <= FEW_ROWS for step in filters)
 
     @property
     def columns_read(self) -> Columns:

@@ -290,6 +290,16 @@ def test_a_refused_operator_runs_over_pipelines_below_it() -> None:
     assert held.count(8) == 2
 
 
+@pytest.mark.parametrize(("rows", "parts"), [(10, 1), (11, 0), (None, 0)])
+def test_a_filter_of_few_rows_below_a_refused_operator_is_such_a_pipeline(
+    rows: int | None, parts: int
+) -> None:
+    few = p.FilterRows(replace(stored(), estimate=100), TRUE, estimate=rows)
+    node = p.Pipeline(steps_of(p.HashAggregate(few, (), ())), (p.Stored(0, ()),))
+    fake = Fake([NotFusable("no kernel groups so"), DONE])
+    assert fake.run(node).made == f"HashAggregate({'kernels' if parts else 'FilterRows(input)'})"
+
+
 def test_tables_between_parts_count_towards_the_limit() -> None:
     node = grouped_join()
     fake = Fake([NotFusable("no kernel groups so"), DONE])
