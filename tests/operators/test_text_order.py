@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from fuseline.operators.cpu.memory import chunks
-from fuseline.operators.cpu.sort import number_rows, ordering, text_order
+from fuseline.operators.cpu.sort import number_rows, ordering, text_hashes, text_order
 from fuseline.operators.cpu.sort.sort import SortColumn, first_rows, sorted_order
 from tests.limits import SetLimits
 
@@ -27,9 +27,12 @@ SHAPES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def small_buckets(limits: SetLimits) -> None:
-    limits(TEXTS_AT_ONCE=50, BUCKET_ROWS=50)
+@pytest.fixture(autouse=True, params=[False, True], ids=["without kernels", "kernels"])
+def small_buckets(limits: SetLimits, request: pytest.FixtureRequest) -> None:
+    for kernels in text_hashes.HASHING.values():
+        kernels.started().result()
+    few = 0 if request.param else 1 << 62
+    limits(TEXTS_AT_ONCE=50, BUCKET_ROWS=50, FEW_HASHED=few, text_hashes__AT_ONCE=7)
 
 
 def strings_of(shape: str, data_type: pa.DataType, share_null: float = 0.0) -> pa.Array:
@@ -69,6 +72,18 @@ def test_first_rows_are_those_of_the_whole_order(
         assert first_rows(keys, 60).tolist() == sorted_order(keys)[:60].tolist()
 
 
+def test_rows_of_other_text_than_their_first_row() -> None:
+    """They differ in length, or in the first, a middle or the last byte."""
+    first = "a text of more than three words, of which the last is none"
+    texts = [first, first, "b" + first[1:], first[:30] + "X" + first[31:], first[:-1] + "X", first + "!", "short", "shorT", ""]  # fmt: skip
+    strings = pa.array(["in front", *texts * 9, "behind"]).slice(1, len(texts) * 9)
+    codes = np.zeros(len(strings), np.int64)
+    codes[6 :: len(texts)] = codes[7 :: len(texts)] = 1
+    codes[8 :: len(texts)] = 2
+    found = text_hashes.others(strings, codes, np.array([0, 6, 8]))
+    assert [texts[row % len(texts)] for row in found] == [*texts[2:6], "shorT"] * 9
+
+
 def test_a_stop_is_heard_between_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
     monkeypatch.setattr("fuseline.stopping.check", lambda: looked.append(1))
@@ -82,12 +97,25 @@ def test_a_stop_is_heard_between_buckets(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(looked) >= 2000 // 50
 
 
+@pytest.mark.parametrize("data_type", [pa.string(), pa.large_string()], ids=str)
+def test_kernels_have_the_hashes_of_numpy(data_type: pa.DataType, limits: SetLimits) -> None:
+    """Of strings shorter than a word, of words and more, and at the end of the buffer."""
+    strings = pa.array(
+        ["a long beginning", *("x" * n + "é" * (n % 3) for n in range(40))], data_type
+    )
+    for some in (strings, strings.slice(3, 20), strings.slice(1, 0)):
+        found = text_hashes.hashes_of(some)
+        limits(FEW_HASHED=1 << 62)
+        assert text_hashes.hashes_of(some).tolist() == found.tolist()
+        limits(FEW_HASHED=0)
+
+
 @pytest.mark.parametrize("share", [0.05, 1.0])
 def test_different_strings_of_one_hash_get_numbers_of_their_own(share: float) -> None:
     """The hash reads the first, the last and the middle bytes; of many alike, strings are numbered whole."""
     alike = [f"{'a' * 20}{n % 97:03}{'b' * 40}" if DRAW.random() < share else f"{n % 500}" for n in range(2000)]  # fmt: skip
     strings = pa.array(alike)
-    hashes = text_order._hashes(strings)
+    hashes = text_hashes.hashes_of(strings)
     assert len(np.unique(hashes)) < len(set(alike))
     assert (text_order._numbered_by_hash(strings, hashes) is None) is (share == 1.0)
     codes, values = text_order.numbered(strings)

@@ -1,4 +1,4 @@
-"""The loops of `operators.cpu.sort.text_words`, each a function that `compile_host` compiles from this text.
+"""The loops of `operators.cpu.sort.text_words` and `text_hashes`, each a function that `compile_host` compiles from this text.
 
 Texts are compared by words of 8 bytes, the first byte the highest, so that unsigned words have the order of the bytes; `flip` has all
 bits where that order is turned round (-1), else none.  Whoever imports this imports Numba.
@@ -83,3 +83,72 @@ def not_after(text, offsets, bound, start, stop, flip, out):  # type: ignore[no-
             out[here] = not is_after(text, at, end, bound, np.int64(0), size, turned)
         else:
             out[here] = word < last
+
+
+@njit(error_model="numpy", inline="always")
+def low_word_at(text, at, end):  # type: ignore[no-untyped-def]
+    """The bytes from a place on as a word, the first byte the lowest, with zeros behind the end of the text."""
+    word = np.uint64(0)
+    if at + WORD <= end:
+        for k in range(WORD):
+            word |= np.uint64(text[np.uint64(at + k)]) << np.uint64(8 * k)
+        return word
+    for k in range(end - at):
+        word |= np.uint64(text[np.uint64(at + k)]) << np.uint64(8 * k)
+    return word
+
+
+@njit(error_model="numpy")
+def hash_texts(text, offsets, start, stop, out):  # type: ignore[no-untyped-def]
+    """Set the hashes of texts: of their lengths, and of their first, middle and last words."""
+    for row in range(start, stop):
+        here = np.uint64(row)
+        at, end = np.int64(offsets[here]), np.int64(offsets[here + np.uint64(1)])
+        found = np.uint64(end - at)
+        for k in range(3):
+            place = at if k == 0 else (at + end) >> 1 if k == 1 else max(at, end - WORD)
+            found ^= (found >> np.uint64(32)) ^ low_word_at(text, place, end)
+            found *= np.uint64(0x9E3779B97F4A7C15)
+        out[here] = found
+
+
+@njit(error_model="numpy")
+def find_others(text, offsets, codes, firsts, start, stop, places, others):  # type: ignore[no-untyped-def]
+    """List rows whose text is not that of the first row of their code; return how many.
+
+    Of as many rows as `places` has room for all first texts are looked at before any is read on, so that the processor waits for them
+    together.
+    """
+    count, begin = np.int64(0), start
+    while begin < stop:
+        rows = min(np.int64(len(places)), stop - begin)
+        for k in range(rows):
+            first = np.uint64(firsts[np.uint64(codes[np.uint64(begin + k)])])
+            place, last = np.int64(offsets[first]), np.int64(offsets[first + np.uint64(1)])
+            here = np.uint64(begin + k)
+            same = last - place == np.int64(offsets[here + np.uint64(1)]) - np.int64(offsets[here])
+            places[np.uint64(k)] = place if same else -1
+        for k in range(rows):
+            here, place = np.uint64(begin + k), places[np.uint64(k)]
+            if place >= 0:
+                at, end = np.int64(offsets[here]), np.int64(offsets[here + np.uint64(1)])
+                last = place + end - at
+                ends = low_word_at(text, max(at, end - WORD), end) ^ low_word_at(
+                    text, max(place, last - WORD), last
+                )
+                starts = low_word_at(text, at, end) ^ low_word_at(text, place, last)
+                if (ends | starts) != np.uint64(0):
+                    places[np.uint64(k)] = -1
+        for k in range(rows):
+            here, place = np.uint64(begin + k), places[np.uint64(k)]
+            at, end = np.int64(offsets[here]) + WORD, np.int64(offsets[here + np.uint64(1)]) - WORD
+            same, place = place >= 0, place + WORD
+            while same and at < end:
+                same = low_word_at(text, at, at + WORD) == low_word_at(text, place, place + WORD)
+                at += WORD
+                place += WORD
+            if not same:
+                others[np.uint64(count)] = begin + k
+                count += 1
+        begin += rows
+    return count
