@@ -26,6 +26,7 @@ from .rules.push_filters import push_filters
 from .rules.push_limits import push_limits
 from .rules.reduce_aggregates import reduce_aggregates
 from .rules.reorder_joins import reorder_joins
+from .rules.share_sums import share_sums
 from .rules.simplify import simplify
 
 RULES: Rules = (
@@ -62,6 +63,10 @@ RULES: Rules = (
         push_filters, "join conditions that the new order brought together, and the copies' filters"
     ),
     Rule(merge_projects, "reordering leaves projections that restore an order nobody asked for"),
+    Rule(
+        share_sums,
+        "after sums are below joins, where their tables' statistics are at hand; what it computes once is not to be merged",
+    ),
     Rule(prune_columns, "last but one: columns that only removed nodes read are gone by now"),
     Rule(count_rows, "counts that only removed nodes stood beside are alone by now"),
     Rule(push_limits, "last, so that no rule parts a limit from the sort below it"),
