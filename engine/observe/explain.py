@@ -214,6 +214,8 @@ def _line(call: PythonCall | PythonFold, device: str) -> str:
     if call.image is None:
         how = "over Arrow arrays" if call.function.way == "vectorized" else "row by row"
         why = "" if call.function.way == "vectorized" else f": it {call.why}"
+        if not device:
+            how = f"{how}, once for each different text, which the kernel looks up"
         return f"{name}: Python runs it {how}{why}"
     if not device:
         return f"{name}: compiled, inside the kernel"

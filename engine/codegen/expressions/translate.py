@@ -15,6 +15,7 @@ from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
 from ...plan.temporal.ticks import steps
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
+from ...plan.udf.python_function import runs_in_python
 from ..loop import (
     Apply,
     Convert,
@@ -63,7 +64,7 @@ def translate(expr: Expr, kernel: ProgramBuilder) -> Value:
 
 def _direct(expr: Expr, kernel: ProgramBuilder) -> Value | None:
     """Translate by rule, or None where only a table can do it."""
-    if (called := python_value(expr, kernel, translate)) is not None:
+    if (called := python_value(expr, kernel, translate, through_table)) is not None:
         return called
     match expr:
         case ColumnRef(column):
@@ -108,6 +109,8 @@ def _beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
     Vectors of a CPU do so several times quicker than kernels.  A device would store what it has computed: three functions of doubles
     over 60 M rows took an H200 1.6 ms of 2.0.
     """
+    if runs_in_python(expr):
+        raise NotFusable("a Python function is not called for rows that no one asked about")
     ways = [beforehand]
     if isinstance(expr, Call) and SCALAR[expr.function].math:
         vectors = getattr(kernel.source, "has_vectors", True)  # conditions on groups read no table

@@ -12,7 +12,7 @@ from functools import partial
 from ...plan.expr import Call, Case, Expr
 from ...plan.functions import SCALAR
 from ...plan.types import BOOLEAN
-from ...plan.udf.python_function import PythonCall, has_python
+from ...plan.udf.python_function import PythonCall, has_python, reads_one_text
 from ..expressions.arithmetic import checked, doubt
 from ..loop import Function, Machine, Number, Term, true_and
 from ..program_builder import ProgramBuilder
@@ -23,6 +23,7 @@ from .function_text import bounds, device_function, machine_of_kind, register_ki
 from .python_operators import NoTerm, as_real, as_whole, is_real, value_of_constant
 
 Translate = Callable[[Expr, ProgramBuilder], Value]
+LookUp = Callable[[Expr, ProgramBuilder], "Value | None"]  # in a table of a dictionary's values
 
 
 def _whole(given: object) -> Value:
@@ -48,15 +49,22 @@ _RESULTS: Mapping[str, Callable[[object], Value]] = {
 }
 
 
-def python_value(expr: Expr, kernel: ProgramBuilder, translate: Translate) -> Value | None:
+def python_value(
+    expr: Expr, kernel: ProgramBuilder, translate: Translate, look_up: LookUp
+) -> Value | None:
     """Return the value of a Python function's call, None of another expression; raises `NotFusable` where no kernel holds a call."""
     _check_reached(expr)
-    return _called(expr, kernel, translate) if isinstance(expr, PythonCall) else None
+    return _called(expr, kernel, translate, look_up) if isinstance(expr, PythonCall) else None
 
 
-def _called(call: PythonCall, kernel: ProgramBuilder, translate: Translate) -> Value:
+def _called(
+    call: PythonCall, kernel: ProgramBuilder, translate: Translate, look_up: LookUp
+) -> Value:
     if call.image is None:
-        raise NotFusable(f"{call.function.name} is called by Python: {call.why}")
+        found = look_up(call, kernel) if reads_one_text(call) else None
+        if found is None:
+            raise NotFusable(f"{call.function.name} is called by Python: {call.why}")
+        return found
     args = [translate(arg, kernel) for arg in call.args]
     return _as_terms(call, args, kernel) or _compiled(call, args, kernel)
 

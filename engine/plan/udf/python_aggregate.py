@@ -16,7 +16,7 @@ from ..node import walk
 from ..types import BIGINT, BOOLEAN, DOUBLE, DataType
 from .code_image import CodeImage
 from .declaration import checked, type_of
-from .python_function import PythonCall, PythonFunction, taken_arguments
+from .python_function import PythonCall, PythonFunction, reads_one_text, taken_arguments
 
 State = tuple[bool | int | float, ...]
 
@@ -86,10 +86,14 @@ def python_fold(
 
 
 def runs_apart(expr: Expr) -> bool:
-    """Whether an expression calls a function that no kernel of a pipeline holds: one that Python runs, or an aggregate over lists."""
+    """Whether an expression calls what no kernel of a pipeline holds: an aggregate over lists, or a function that Python runs, but for one of a text.
+
+    Of that a kernel looks values up, where the column has a dictionary.
+    """
+    calls = (part for part in walk(expr) if isinstance(part, PythonFold | PythonCall))
     return any(
-        isinstance(part, PythonFold) or (isinstance(part, PythonCall) and part.image is None)
-        for part in walk(expr)
+        isinstance(call, PythonFold) or (call.image is None and not reads_one_text(call))
+        for call in calls
     )
 
 

@@ -10,9 +10,9 @@ from typing import Literal as OneOf
 from ...errors import Span, TypeMismatch, Unsupported
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import implicit
-from ..expr import Expr, Literal, conjunction, conjuncts
+from ..expr import Expr, Literal, columns_of, conjunction, conjuncts
 from ..node import walk
-from ..types import NULL, DataType
+from ..types import NULL, DataType, Kind
 from .code_image import CodeImage
 
 Way = OneOf["compiled", "native", "vectorized"]
@@ -112,6 +112,19 @@ def _takes(arg: Expr, given: DataType, parameter: DataType) -> bool:
 def has_python(expr: Expr) -> bool:
     """Whether an expression calls a Python function, which is called for no row that does not get to it."""
     return any(isinstance(part, PythonCall) for part in walk(expr))
+
+
+def runs_in_python(expr: Expr) -> bool:
+    """Whether an expression calls a Python function that is not compiled."""
+    return any(isinstance(part, PythonCall) and part.image is None for part in walk(expr))
+
+
+def reads_one_text(call: PythonCall) -> bool:
+    """Whether Python may be called once for each different text of a column: the call reads that alone, and gives the same each time."""
+    columns = columns_of(call)
+    return (
+        not call.drawn and len(columns) == 1 and all(c.type.kind is Kind.VARCHAR for c in columns)
+    )
 
 
 def keeps_order(exprs: Iterable[Expr]) -> bool:
