@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import fuseline
 from fuseline.connection import Connection
-from fuseline.frame.user_function import UserFunction
+from fuseline.frame.user_function import UserAggregate, UserFunction
 
 ROWS = 10_000_000
 TURNS = 41
@@ -25,10 +25,10 @@ TURNS = 41
 
 @dataclass(frozen=True)
 class Pair:
-    """A function, and the expression that it is in SQL and in numpy."""
+    """A function or an aggregate, and the expression that it is in SQL and in numpy."""
 
     name: str
-    function: UserFunction
+    function: UserFunction | UserAggregate
     call: str
     sql: str
     numpy: Callable[..., np.ndarray]
@@ -58,6 +58,15 @@ def damped(price: float) -> float:
     return price / (1.0 + price * price)
 
 
+rms = fuseline.udaf(
+    "DOUBLE",
+    returns="DOUBLE",
+    initial=(0.0, 0),
+    step=lambda s, x: (s[0] + x * x, s[1] + 1),
+    merge=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    finish=lambda s: (s[0] / s[1]) ** 0.5 if s[1] else 0.0,
+    name="rms",
+)
 PAIRS = (
     Pair(
         "arithmetic of doubles",
@@ -97,12 +106,26 @@ QUERIES = (
     ("filter", "select count(*), sum(price) from sales where {0} > 50"),
     ("groups", "select day, sum({0}) from sales group by day order by day"),
 )
+AGGREGATES = (
+    Pair(
+        "an aggregate",
+        rms,
+        "rms(price)",
+        "sqrt(sum(price * price) / count(price))",
+        lambda t: t["price"] * t["price"],
+    ),
+)
+AGGREGATE_QUERIES = (
+    ("all rows", "select {0} from sales"),
+    ("by day", "select day, {0} from sales group by day order by day"),
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="?", type=int, default=ROWS)
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "gpu"])
     given = parser.parse_args()
     rng = np.random.default_rng(7)
     table = pa.table(
@@ -113,15 +136,16 @@ def main() -> None:
             "day": rng.integers(0, 365, given.rows, np.int32),
         }
     )
-    with fuseline.connect(device="cpu", fuse="always") as connection:
+    with fuseline.connect(device=given.device, fuse="always") as connection:
         connection.register("sales", table)
         columns = {name: table[name].to_numpy() for name in table.column_names}
-        print(f"{given.rows:,} rows, {given.turns} turns; milliseconds")
+        print(f"{given.rows:,} rows, {given.turns} turns, {given.device}; milliseconds")
         print(f"{'':34}{'SQL':>9}{'function':>10}{'ratio':>8}")
-        for pair in PAIRS:
-            connection.create_function(pair.call.partition("(")[0], pair.function)
-            for what, query in QUERIES:
-                compare(connection, pair, what, query, columns, given.turns)
+        for pairs, queries in ((PAIRS, QUERIES), (AGGREGATES, AGGREGATE_QUERIES)):
+            for pair in pairs:
+                connection.create_function(pair.call.partition("(")[0], pair.function)
+                for what, query in queries:
+                    compare(connection, pair, what, query, columns, given.turns)
 
 
 def compare(
@@ -157,6 +181,12 @@ def check(
         rows = frame.fetchall()
         if what == "aggregate":
             assert np.isclose(float(rows[0][0]), values.sum(), rtol=1e-9), (pair.name, rows)
+        elif what == "all rows":
+            assert np.isclose(rows[0][0], np.sqrt(values.mean()), rtol=1e-9), (pair.name, rows)
+        elif what == "by day":
+            days = columns["day"]
+            means = np.bincount(days, values, 365) / np.bincount(days, minlength=365)
+            assert np.allclose([r for _, r in rows], np.sqrt(means), rtol=1e-9), pair.name
         elif what == "filter":
             assert rows[0][0] == np.count_nonzero(values > 50), (pair.name, rows)
         else:
