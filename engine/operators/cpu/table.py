@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from ...errors import OutOfRange
 from ...plan.expr import Column
+from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
@@ -53,9 +54,9 @@ class Table:
     def __getitem__(self, column: Column) -> pa.Array:
         return self.arrays[column.id]
 
-    @property
+    @Once
     def nbytes(self) -> int:
-        """The bytes of all columns; Arrow takes 2 us to count those of one."""
+        """The bytes of all columns, of those that are not gathered yet about; Arrow takes 2 us to count those of one."""
         return self.size(self.arrays)
 
     def size(self, column_ids: Iterable[int]) -> int:
