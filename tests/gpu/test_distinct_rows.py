@@ -23,6 +23,8 @@ QUERIES = (
     "select median(q) as x, quantile_cont(m, 0.7) as y, quantile_disc(s, 0.4) as z, quantile_disc(a, 0) as v, mode(b) as w from t",
     "select g, median(e) as x, quantile_disc(e, 0.5) as y, mode(e) as z from t group by g order by g",
     "select median(q) as x from t where a > 1000",
+    "select g, median(h) as x, quantile_cont(h, [0, 0.25, 1]) as y, quantile_disc(h, 0.6) as z from t group by g order by g",
+    "select k, g, percentile_disc(0.3) within group (order by d desc) as x, quantile_disc(c, 0.5) as y, median(h) as z from t group by k, g order by k, g",
 )
 
 
@@ -42,6 +44,8 @@ def table() -> pa.Table:
             "f": pa.array([i % 50 / 4 for i in n], pa.float64()),
             "e": pa.array([None if i % 5 == 2 or i % 3 == 0 else (-(2**63), 2**63 - 1, 0)[i % 3] for i in n], pa.int64()),
             "g": pa.array([i % 3 for i in n], pa.int64()),
+            "h": pa.array([None if i % 3 == 0 else i * 7919 % 400 - 200 for i in n], pa.decimal128(9, 1)),
+            "c": pa.array([i * 13 % 700 for i in n], pa.int32()).cast(pa.date32()),
         }
     )  # fmt: skip
 

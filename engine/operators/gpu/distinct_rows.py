@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import prod
 
 import numpy as np
 import pylibcudf as plc
@@ -51,7 +50,7 @@ def _by_places(keys: Sequence[plc.Column]) -> plc.Column | None:
         found = numbered(keys, [(False, True)] * len(keys), SLOTS_A_ROW * rows)
     if found is None:
         return None
-    slots = prod(found.sizes)
+    slots = found.places
     width = width_of(found.numbers.type().id())
     at = int(found.numbers.data().ptr)
     first, state = DeviceBuffer(size=4 * slots, stream=plc.utils.CUDF_DEFAULT_STREAM), zeros(8)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pylibcudf as plc
@@ -10,6 +11,7 @@ import pylibcudf as plc
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DataType
 from ....storage.columns.device_encode import TIMESTAMPS
+from ....storage.columns.encodings import Array
 from ...cpu.aggregate.aggregate_order import between, neighbours
 from ...cpu.table import from_numpy, physical_type, to_numpy
 from .. import few_rows
@@ -18,12 +20,14 @@ from ..columns import (
     FLOAT64,
     INT32,
     INT64,
+    NUMBERS,
     TEXT,
     as_integers,
     as_key,
     binary,
     cast,
     constant,
+    is_float,
     null_column,
     reinterpret,
     scalar,
@@ -33,6 +37,7 @@ from ..columns import (
 from ..join.join_pairs import UNMATCHED
 from ..memory.to_host import numbers_on_host
 from ..memory.upload import column_of, row_numbers
+from ..sort.packed_keys import LIMIT, KeyDigit, numbered
 from ..sort.sort import sorted_rows
 from ..table import DONT_CHECK
 from .aggregate_values import ordered_places
@@ -79,6 +84,8 @@ def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Grou
         if not _has_values(args[0].column):
             return null_column(groups.count, args[0].column.type())
         values = _sorted_values(call, args[0], groups)
+        if isinstance(values, _SortedNumbers):
+            return values.discrete(call.fraction)
         left = binary(
             values.sizes, binary(values.sizes, fraction, Op.MUL, FLOAT64), Op.SUB, FLOAT64
         )
@@ -141,29 +148,106 @@ class _Sorted:
     def between(self, fraction: float, data_type: DataType) -> plc.Column:
         """Return the interpolated value at `fraction` of the way through each of few groups: the host mixes neighbours in less time than launches take."""
         starts, sizes = numbers_on_host(self.starts, self.sizes)
-        below, above, weight = neighbours(sizes.astype(np.int64), fraction)
-        rows = np.concatenate([starts + below, starts + above])
-        empty = starts == UNMATCHED
-        picked = pick(self.column, row_numbers(np.where(np.tile(empty, 2), 0, rows)))
-        (found,) = numbers_on_host(picked)
-        arrow, half = physical_type(data_type), len(starts)
-        low, high = (from_numpy(part, ~empty, arrow) for part in (found[:half], found[half:]))
-        return column_of(to_numpy(between(low, high, weight)), ~empty, picked.type())
+
+        def at(rows: Array) -> Array:
+            return numbers_on_host(pick(self.column, row_numbers(rows)))[0]
+
+        sizes = sizes.astype(np.int64)
+        return _interpolated(starts, sizes, at, fraction, self.column.type(), data_type)
 
 
-def _sorted_values(call: AggregateCall, argument: GroupedArgument, groups: Groups) -> _Sorted:
+@dataclass(frozen=True)
+class _SortedNumbers:
+    """The same of few groups as sorted numbers of a group and a value each, which take no gathering of rows; where groups lie is known to the host."""
+
+    numbers: plc.Column
+    value: KeyDigit
+    starts: Array
+    sizes: Array
+    kind: plc.DataType
+
+    def _values(self, rows: Array) -> Array:
+        (found,) = numbers_on_host(pick(self.numbers, row_numbers(rows)))
+        return self.value.values(found.astype(np.int64) % self.value.size)
+
+    def discrete(self, fraction: float) -> plc.Column:
+        """Return a value that occurs: the ceil(n * fraction)-th, for 0 the first."""
+        place = self.sizes - np.floor(self.sizes - fraction * self.sizes).astype(np.int64)
+        some = self.sizes > 0
+        found = self._values(np.where(some, self.starts + np.maximum(place, 1) - 1, 0))
+        return column_of(found.astype(NUMBERS[self.kind.id()]), some, self.kind)
+
+    def between(self, fraction: float, data_type: DataType) -> plc.Column:
+        """Return the interpolated value at `fraction` of the way through each group."""
+        return _interpolated(self.starts, self.sizes, self._values, fraction, self.kind, data_type)
+
+
+def _interpolated(
+    starts: Array,
+    sizes: Array,
+    at: Callable[[Array], Array],
+    fraction: float,
+    kind: plc.DataType,
+    data_type: DataType,
+) -> plc.Column:
+    """Return values between neighbours, which `at` gives by their rows, NULL for a group without values."""
+    below, above, weight = neighbours(sizes, fraction)
+    some, half = sizes > 0, len(starts)
+    found = at(np.where(np.tile(some, 2), np.concatenate([starts + below, starts + above]), 0))
+    arrow = physical_type(data_type)
+    low, high = (from_numpy(part, some, arrow) for part in (found[:half], found[half:]))
+    return column_of(to_numpy(between(low, high, weight)), some, kind)
+
+
+def _sorted_values(
+    call: AggregateCall, argument: GroupedArgument, groups: Groups
+) -> _Sorted | _SortedNumbers:
     descending = bool(call.order) and call.order[0].descending
-    return groups.once(
-        ("sorted", argument.key, descending), lambda: _sort(argument.column, groups, descending)
-    )
+
+    def sort() -> _Sorted | _SortedNumbers:
+        column, width = argument.column, len(groups.keys)
+        table = plc.Table([*groups.keys, column])
+        if column.null_count():
+            table = plc.stream_compaction.drop_nulls(table, [width], 1)
+        found = _sort_numbers(table, groups, descending)
+        return _sort(table, groups, descending) if found is None else found
+
+    return groups.once(("sorted", argument.key, descending), sort)
 
 
-def _sort(column: plc.Column, groups: Groups, descending: bool) -> _Sorted:
-    width = len(groups.keys)
-    table = plc.Table([*groups.keys, column])
-    if column.null_count():
-        table = plc.stream_compaction.drop_nulls(table, [width], 1)
-    directions = [(False, False)] * width + [(descending, False)]
+def _sort_numbers(table: plc.Table, groups: Groups, descending: bool) -> _SortedNumbers | None:
+    """Sort rows of few groups by one number alone; None for many, and for keys and values that are no integers of few places."""
+    *keys, column = table.columns()
+    if groups.count > few_rows.MOST_ROWS or is_float(column):
+        return None
+    directions = [(False, False)] * len(keys) + [(descending, False)]
+    found = numbered([*keys, as_integers(column)], directions, LIMIT)
+    if found is None:
+        return None
+    *digits, value = found.digits
+    slots = found.places // value.size
+    if slots > few_rows.MOST_ROWS:
+        return None
+    order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
+    ordered = plc.sorting.sort(plc.Table([found.numbers]), order, nulls)
+    kind = found.numbers.type()
+    bounds = (np.arange(slots + 1) * value.size).astype(NUMBERS[kind.id()])
+    ends = plc.search.lower_bound(ordered, plc.Table([column_of(bounds, None, kind)]), order, nulls)
+    given = [replace(d, key=k).numbers() for d, k in zip(digits, groups.group_keys, strict=True)]
+    ends_there, *places = numbers_on_host(ends, *given)
+    # A group of NULLs alone may have a key that no other row has
+    some, slot = np.ones(groups.count, np.bool_), np.zeros(groups.count, np.int64)
+    for digit, place in zip(digits, places, strict=True):
+        some &= (place >= 0) & (place < digit.size)
+        slot = slot * digit.size + np.where(some, place, 0)
+    slot = np.where(some, slot, 0)
+    starts = ends_there[slot].astype(np.int64)
+    sizes = np.where(some, ends_there[slot + 1] - starts, 0)
+    return _SortedNumbers(ordered.columns()[0], value, starts, sizes, column.type())
+
+
+def _sort(table: plc.Table, groups: Groups, descending: bool) -> _Sorted:
+    directions = [(False, False)] * len(groups.keys) + [(descending, False)]
     order = sorted_rows(table.columns(), directions)
     *keys, values = plc.copying.gather(table, order, DONT_CHECK).columns()
     if not keys:
@@ -188,7 +272,7 @@ def _continuous(
         if not _has_values(argument.column):
             return null_column(groups.count, argument.column.type())
         values = _sorted_values(call, argument, groups)
-        if groups.count <= few_rows.MOST_ROWS:
+        if isinstance(values, _SortedNumbers) or groups.count <= few_rows.MOST_ROWS:
             return values.between(fraction, call.type)
         last = binary(values.sizes, scalar(1.0, FLOAT64), Op.SUB, FLOAT64)
         last = binary(last, scalar(0.0, FLOAT64), Op.NULL_MAX, FLOAT64)

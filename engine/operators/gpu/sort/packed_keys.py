@@ -10,6 +10,7 @@ import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.handwritten import sort_kernels as kernels
+from ....storage.columns.encodings import Array
 from ..columns import INT32, INT64, binary, cast, scalar, width_of, without_nulls
 from ..pipeline import launch
 from ..pipeline.fixed_kernels import machine_code
@@ -36,7 +37,7 @@ INTEGERS = frozenset(
 
 
 @dataclass(frozen=True)
-class _Digit:
+class KeyDigit:
     """A key whose values are between two bounds; NULL has a place below or above all of them."""
 
     key: plc.Column
@@ -86,17 +87,26 @@ class _Digit:
             found = binary(wide, scalar(self.low - first, INT64), Op.SUB, INT64)
         return without_nulls(found, 0 if nulls_first else self.size - 1)
 
+    def values(self, numbers: Array) -> Array:
+        """Return the values of numbers of a key without NULL."""
+        return self.high - numbers if self.direction[0] else self.low + numbers
+
 
 @dataclass(frozen=True)
 class PackedKeys:
-    """Integers without NULL in the ascending order of several keys, of each of which there are `sizes` places."""
+    """Integers without NULL in the ascending order of several keys, of each of which they have a digit."""
 
     numbers: plc.Column
-    sizes: tuple[int, ...]
+    digits: tuple[KeyDigit, ...]
+
+    @property
+    def places(self) -> int:
+        """How many numbers there can be."""
+        return self.below(0)
 
     def below(self, width: int) -> int:
         """Return how many numbers there are for each combination of the first `width` keys."""
-        return prod(self.sizes[width:])
+        return prod(digit.size for digit in self.digits[width:])
 
 
 def packed(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> PackedKeys | None:
@@ -112,29 +122,29 @@ def numbered(
     """Return integers from 0 on in the ascending order of keys; None for keys of `limit` places and more, of other types, and of few rows."""
     if keys[0].size() < LEAST_ROWS or any(key.type().id() not in INTEGERS for key in keys):
         return None
-    digits, size = [], 1
+    digits: list[KeyDigit] = []
+    size = 1
     # All are being measured before the first answer is waited for
     measured = [plc.reduce.minmax(key) for key in keys]
     for key, direction, bounds in zip(keys, directions, measured, strict=True):
         low, high = (int(bound.to_py() or 0) for bound in bounds)  # None of NULLs alone
-        digits.append(_Digit(key, direction, low, high))
+        digits.append(KeyDigit(key, direction, low, high))
         size *= digits[-1].size
         if size >= limit or low == LOWEST or high == HIGHEST:
             return None
-    sizes = tuple(digit.size for digit in digits)
     code = machine_code(kernels.DIGIT, kernels.digit_kernel)
     if code is not None:
-        return PackedKeys(_by_kernel(digits, code, size < NARROW), sizes)
+        return PackedKeys(_by_kernel(digits, code, size < NARROW), tuple(digits))
     found = digits[0].numbers()
     for digit in digits[1:]:
         found = binary(found, scalar(digit.size, INT64), Op.MUL, INT64)
         found = binary(found, digit.numbers(), Op.ADD, INT64)
     if size < NARROW:  # half the passes of a radix sort
         found = cast(found, INT32)
-    return PackedKeys(found, sizes)
+    return PackedKeys(found, tuple(digits))
 
 
-def _by_kernel(digits: Sequence[_Digit], code: bytes, narrow: bool) -> plc.Column:
+def _by_kernel(digits: Sequence[KeyDigit], code: bytes, narrow: bool) -> plc.Column:
     """Return the numbers that digits make, one pass each: those before the last in 64 bits."""
     found = None
     for digit in digits:
