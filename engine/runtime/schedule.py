@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ..operators.run_unfused import opened
@@ -220,7 +221,7 @@ def _streamed(schedule: Schedule, context: Context) -> dict[int, Pipeline]:
 
 
 def inputs_first(plan: Physical, chains: Chains | None = None) -> list[Physical]:
-    """Return each node object once, after those whose tables it reads."""
+    """Return each node object once, after those whose tables it reads; exchanges by their numbers, whose order is the same on all workers."""
     order: list[Physical] = []
     met: set[int] = set()
 
@@ -232,6 +233,12 @@ def inputs_first(plan: Physical, chains: Chains | None = None) -> list[Physical]
             order.append(node)
 
     visit(plan)
+    meetings = [node for node in order if isinstance(node, Exchange)]
+    if len(meetings) > 1:  # a worker may arrange the inputs of joins by what its share has
+        order.clear()
+        met.clear()
+        for node in (*sorted(meetings, key=attrgetter("number")), plan):
+            visit(node)
     return order
 
 

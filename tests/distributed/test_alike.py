@@ -14,6 +14,11 @@ import fuseline
 from benchmarks import tpch
 from benchmarks.data import tpch_tables
 from fuseline.operators.context import PipelineReceipt
+from fuseline.plan.exchange import Exchange
+from fuseline.plan.expr import new_column
+from fuseline.plan.physical import ConcatRows, RangeScan
+from fuseline.plan.types import BIGINT
+from fuseline.runtime.schedule import inputs_first
 from tests.compare import assert_same_as_duckdb, difference, duckdb_answer, ordering
 from tests.distributed.conftest import WORKERS, Opened
 
@@ -120,3 +125,11 @@ def test_tpch(shuffled: bool, client: Any, tmp_path: Path) -> None:
             if _differs_in_few(_kernels(connection, text)):
                 different.append(name)
     assert set(different) <= {"q18"}
+
+
+def test_workers_meet_in_one_order_whatever_comes_first_in_their_plans() -> None:
+    leaf = RangeScan(new_column("n", BIGINT), 0, 3, 1)
+    first, second = (Exchange(leaf, "broadcast", number) for number in (0, 1))
+    for inputs in ((first, second), (second, first)):
+        order = inputs_first(ConcatRows(inputs, (new_column("n", BIGINT),)))
+        assert [node.number for node in order if isinstance(node, Exchange)] == [0, 1]
