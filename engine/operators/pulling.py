@@ -21,7 +21,7 @@ from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import probed
 from ..plan.window.window_operator import WindowRows
 from ..progress.run_progress import Progress
-from ..storage.columns.cache import PassingCache
+from ..storage.columns.piece_caches import PassingCache
 from . import breakers, sorted_ranges
 from .run_unfused import T, opened
 from .spilling import Workspace
@@ -129,6 +129,11 @@ class Pull(Workspace[T]):
 
     def _row_groups(self, node: p.ParquetScan) -> Iterator[T]:
         table: Any = node.table
+        backend = self.backends[node.device]
+        if (
+            self.reads_all and node.device != "cpu"
+        ):  # whose pieces are cut out of columns that lie whole below it
+            backend.store_columns(node, self.context)
         chosen = table.all_row_groups if node.selection is None else node.selection
         groups = [(part.file, group) for part in chosen for group in part.groups]
         wanted, first = min(self.first_rows, self.piece_rows(node)), 0
@@ -141,7 +146,7 @@ class Pull(Workspace[T]):
             part = tuple(RowGroups(file, (group,)) for file, group in groups[first:last])
             self._take(rows)
             scan = replace(node, selection=part)
-            if rows > 2 * wanted and self.backends[node.device].batches is not None:
+            if rows > 2 * wanted and backend.batches is not None:
                 yield from self._batches(node, scan, rows, wanted)
             else:
                 piece = self.run(scan, (), node)

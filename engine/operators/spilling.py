@@ -53,6 +53,9 @@ class Parting(Protocol[T]):
 
     def num_rows(self, table: T) -> int: ...
 
+    # Keeps columns that do not fit whole in tiers below
+    def store_columns(self, scan: p.ParquetScan, context: Context) -> None: ...
+
     def parted(
         self, table: T, keys: Sequence[Column], columns: Sequence[Column]
     ) -> Iterator[SpilledPiece]: ...

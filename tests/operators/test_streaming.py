@@ -226,7 +226,7 @@ def test_a_device_without_memory_streams(backend, path, monkeypatch):
 
     monkeypatch.setitem(operators, ParquetScan, allocate)
     query = "select k, sum(i), max(s) from t group by k"
-    with fuseline.connect(backend, fuse="always") as connection:
+    with fuseline.connect(backend, fuse="always", host_cache_limit=0) as connection:
         for most, expected in ((9, 4), (1, 10)):  # noqa: B007 - `allocate` reads it
             connection.cache.clear()
             _, chunks = run(connection, path, query)
@@ -253,7 +253,8 @@ def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatc
         return scan.parquet_scan(node, inputs, context)
 
     query = "select count(*), sum(t.i), max(u.s) from t join u on t.n = u.n and u.i > 0"
-    with connected({"t": path}, backend, fuse="always", column_cache_limit="300kB") as connection:
+    settings = {"fuse": "always", "column_cache_limit": "300kB", "host_cache_limit": 0}
+    with connected({"t": path}, backend, **settings) as connection:
         smaller = path.with_name("u.parquet")
         pq.write_table(pq.read_table(path, filters=[("n", "<", 4000)]), smaller)
         connection.read_parquet(smaller, "u")

@@ -3,7 +3,13 @@ from weakref import ref
 
 import pytest
 
-from fuseline.storage.columns.cache import NO_ENCODING, CacheKey, ColumnCache, encoded_key
+from fuseline.storage.columns.cache import (
+    NO_ENCODING,
+    CacheKey,
+    ColumnCache,
+    encoded_key,
+)
+from fuseline.storage.columns.piece_caches import PassingCache, PieceCache
 
 
 def key(column, device="cpu", source="file"):
@@ -217,3 +223,14 @@ def test_some_values_are_kept_nowhere():
     cache.put(CacheKey("t", None, "a", "gpu"), "kept nowhere", 40)
     cache.set_limits(0)
     assert cache.stats() == []
+
+
+def test_a_piece_reads_what_is_there_and_leaves_nothing():
+    lasting = ColumnCache(100)
+    lasting.put(key("a"), "whole", 10)
+    piece = PieceCache(PassingCache(lasting, read_all=True))
+    piece.put(key("b"), "of this piece", 1000)
+    assert [piece.get(key(name)) for name in "abc"] == ["whole", "of this piece", None]
+    assert [piece.peek(key(name)) for name in "abc"] == ["whole", "of this piece", None]
+    assert (piece.lasting, piece.is_lasting, piece.is_stored) == (lasting, False, False)
+    assert [c.column for c in lasting.stats()] == ["a"]

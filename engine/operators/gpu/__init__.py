@@ -49,6 +49,7 @@ __all__ = [
     "piece_of",
     "prepare",
     "settled",
+    "store_columns",
     "synchronize",
     "take_form",
     "to_arrow",

@@ -338,35 +338,6 @@ class ChunkCache(ColumnCache):
         return self._others.release(device, 1 << 62) + super().release_others(device, wanted)
 
 
-class PassingCache(ColumnCache):
-    """The column cache for scans of pieces: they read what is there whole and leave nothing behind.
-
-    Where they `read_all`, the column store is looked into, whose files are checked as a whole before they are read.
-    """
-
-    is_lasting = is_stored = False
-
-    def __init__(self, others: ColumnCache, read_all: bool) -> None:
-        super().__init__(0, others.store if read_all else None)
-        self._others = others
-
-    @property
-    def lasting(self) -> ColumnCache:
-        return self._others.lasting
-
-    def get(self, key: CacheKey) -> Any | None:
-        return self._others.get(key)
-
-    def peek(self, key: CacheKey) -> object | None:
-        return self._others.peek(key)
-
-    def put(self, key: CacheKey, value: object, nbytes: int, tier: Tier = "memory") -> None:
-        """Keep nothing."""
-
-    def release(self, device: str, nbytes: int) -> int:
-        return self._others.release(device, nbytes)
-
-
 TableScan = p.ParquetScan | p.MemoryScan
 
 

@@ -14,7 +14,7 @@ from ....storage.column_store.column_store import StoredPlace, place_of
 from ....storage.columns.cache import HOST, ChunkCache, plain_key
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.parquet import ParquetTable
-from ...column_tiers import keep_in_memory, lift, mapped_column
+from ...column_tiers import LiftedColumn, keep_in_memory, lift, mapped_column
 from ...context import Context
 from ...whole_columns import HostMemory, Keeper, missing_columns, store_whole
 from ..memory.device import on_device
@@ -28,7 +28,7 @@ def store_columns(scan: p.ParquetScan, context: Context) -> None:
     """Have the columns of a scan kept in memory of the host, or in the column store, if they are in neither; without room they stay in their files."""
     try:
         _store_columns(scan, (), context)
-    except MemoryError:  # the run itself has smaller chunks, or says what is wrong
+    except (MemoryError, ExecutionError):  # the run itself goes on in chunks, or says what is wrong
         return
 
 
@@ -70,7 +70,8 @@ def _lock(table: ParquetTable, sources: Iterable[str], context: Context) -> None
                 value = locked_copy(column.value, context.threads)
             except (MemoryError, ExecutionError):
                 return
-            keep_in_memory(cache, place, StoredColumn(value, column.refused))
+            if keep_in_memory(cache, place, StoredColumn(value, column.refused)):
+                context.lifted.append(LiftedColumn(table.name, source, "store", value.nbytes))
             context.check()
 
 

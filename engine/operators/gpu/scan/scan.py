@@ -7,6 +7,7 @@ differ are kept as codes.  A column that the cache holds only as kernels read it
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -24,6 +25,7 @@ from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.device_value_checks import check_device_text, check_device_timestamps
 from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.piece_caches import PassingCache, PieceCache
 from ....storage.columns.value_checks import is_int96_in
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
@@ -90,6 +92,16 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
 
 @on_device
 def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    if not isinstance(context.cache, PassingCache):
+        return _scanned(node, context)
+    # A piece, of which nothing stays
+    inner = dataclasses.replace(context, cache=PieceCache(context.cache), bytes_read=0)
+    made = _scanned(node, inner)
+    context.bytes_read += inner.bytes_read
+    return made
+
+
+def _scanned(node: p.ParquetScan, context: Context) -> Table:
     table, selection, chosen = _chosen(node)
     found = _held(node, context)
     made: dict[str, Held] = {}

@@ -18,7 +18,7 @@ from ....storage.columns.cache import HOST, CacheKey, TableScan, whole
 from ....storage.columns.device_encode import MOST_STRINGS, codes_at
 from ....storage.columns.encode import largest_dictionary
 from ....storage.columns.encodings import EncodedColumn, bits_of
-from ....storage.file_identity import SourceIdentity
+from ....storage.file_identity import FileIdentity, SourceIdentity
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
 from ..columns import INT32, TEXT
@@ -63,7 +63,7 @@ def to_host_tier(key: CacheKey, value: object, is_refused: bool) -> tuple[object
 
     Tables in memory are on the host already.
     """
-    if not isinstance(whole(key.source), SourceIdentity):
+    if not isinstance(whole(key.source), FileIdentity | SourceIdentity):
         return None
     take_device()
     try:
@@ -110,6 +110,7 @@ def _uploaded(
 def _encoded_on_device(
     column: EncodedColumn, place: StoredPlace, uploads: Uploads
 ) -> EncodedColumn | None:
+    column = column.flat()
     encoding = column.encoding
     values = encoding.values
     if not column.rows:
