@@ -255,6 +255,14 @@ def test_states_of_sums_and_extremes_are_pythons(backend: str, fuse: str) -> Non
         assert connection.sql(join).fetchall() == [(len(some), folded(SPAN, some))]
 
 
+def with_two_ends(state: tuple[float, float], x: float) -> tuple[float, float]:
+    """Python 3.12 compiles a conditional expression at the end so."""
+    total = state[0] + x
+    if x < 0.0:
+        return total, state[1] - x
+    return total, state[1] + x
+
+
 def kinds_of(initial: Any, step: Any, merge: Any) -> tuple[str, ...] | None:
     """Return what kernels fold the parts of a state by."""
     from fuseline.codegen.udf.fold_kinds import fold_kinds
@@ -290,6 +298,8 @@ def test_which_states_kernels_fold() -> None:
     assert kinds_of(0.0, lambda s, x: s + x, lambda a, b: a + b + 1.0) is None
     assert kinds_of(0.0, max_of, max_of) is None  # NaN
     pair = (0.0, 0.0)
+    both = lambda a, b: (a[0] + b[0], a[1] + b[1])  # noqa: E731
+    assert kinds_of(pair, with_two_ends, both) == ("sum", "sum")
     assert kinds_of(pair, lambda s, x: (s[0] + s[1], s[1] + x), lambda a, b: (a[0] + b[0], a[1] + b[1])) is None  # fmt: skip
     assert kinds_of(pair, lambda s, x: (s[1] + x, s[0] + x), lambda a, b: (a[0] + b[0], a[1] + b[1])) is None  # fmt: skip
     assert kinds_of(pair, lambda s, x: (s[0] + x, s[1] + x), lambda a, b: (a[0] + b[1], a[1] + b[0])) is None  # fmt: skip

@@ -132,10 +132,12 @@ class FunctionWalk:
     def _chosen(
         self, condition: Term, yes: object, no: object, settle: Callable[[object], Value]
     ) -> object:
-        """One of two results; of tuples each part is."""
+        """One of two results, of tuples part by part: Python 3.12 returns in several places where code ends in a condition."""
+        if yes is no or (type(yes) is type(no) and yes == no):
+            return yes
         if isinstance(yes, tuple) and isinstance(no, tuple) and len(yes) == len(no):
             pairs = zip(yes, no, strict=True)
-            return tuple(self._chosen(condition, a, b, settle) for a, b in pairs)
+            return tuple(self._chosen(condition, a, b, value_of_constant) for a, b in pairs)
         return chosen(condition, settle(yes), settle(no))
 
     # Paths
