@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from fuseline.plan import device_costs
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_joins import KINDS, SHAPES, STAR, keyed
 from tests.limits import SetLimits
@@ -45,7 +47,10 @@ def test_a_kind_of_join(kind: str, shape: str, simulate: Simulate) -> None:
 @pytest.mark.parametrize(
     "kind", ["inner", "left", "exists", "not in", "mark", "filtered", "groups"]
 )
-def test_a_kind_of_join_behind_bits(kind: str, simulate: Simulate, limits: SetLimits) -> None:
+def test_a_kind_of_join_behind_bits(
+    kind: str, simulate: Simulate, limits: SetLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_costs, "CPU", replace(device_costs.CPU, sieved_bits=0))
     limits(CACHED_SLOTS=0, BITS_A_SIEVE_BIT=1e-12, FEW_FOUND=2.0)
     probe, build = SHAPES["unique"]
     made = simulate(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build[::-1])})

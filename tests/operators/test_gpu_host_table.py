@@ -73,7 +73,7 @@ def columns_of(data: Mapping[DataType, int], rows: int) -> HostColumns:
     for data_type, seed in data.items():
         cells = random.Random(seed).choices([None, *VALUES[data_type]], k=rows)
         arrays[new_column("c", data_type)] = pa.array(cells, to_arrow(data_type))
-    return HostColumns(arrays, not_moved)
+    return HostColumns(arrays.items(), not_moved)
 
 
 def assert_ordered(columns: HostColumns, flags: list[tuple[bool, bool]]) -> None:
@@ -100,15 +100,17 @@ def test_keys_in_their_order(flags: tuple[tuple[bool, bool], ...]) -> None:
 
 def test_as_many_rows_as_are_ordered_here() -> None:
     array = pa.array([None, *range(MOST_ROWS - 1)], pa.int64())
-    assert_ordered(HostColumns({new_column("k", BIGINT): array}, not_moved), [(True, True)])
-    assert_ordered(HostColumns({new_column("k", BIGINT): array}, not_moved), [(True, False)])
+    assert_ordered(HostColumns({new_column("k", BIGINT): array}.items(), not_moved), [(True, True)])
+    assert_ordered(
+        HostColumns({new_column("k", BIGINT): array}.items(), not_moved), [(True, False)]
+    )
 
 
 def test_rows_leave_without_a_copy_to_the_device() -> None:
     k, v = new_column("k", VARCHAR), new_column("v", decimal(38, 2))
     keys, values = pa.array(["b", "a", None]), pa.array([Decimal("1.00"), None, Decimal("2.00")])
     values = values.cast(pa.decimal128(38, 2))
-    columns = HostColumns({k: keys, v: values}, not_moved)
+    columns = HostColumns({k: keys, v: values}.items(), not_moved)
     assert columns.take([2, 0]).to_arrow([v, k]).to_pydict() == {
         "v": [Decimal("2.00"), Decimal("1.00")],
         "k": [None, "b"],
@@ -127,7 +129,7 @@ def test_columns_move_together_and_once() -> None:
         moves.append(list(arrays))
         return {column.id: f"{column.name} on the device" for column in arrays}
 
-    columns = HostColumns({k: pa.array([1]), v: pa.array([2])}, moved)
+    columns = HostColumns({k: pa.array([1]), v: pa.array([2])}.items(), moved)
     assert len(columns) == 2
     assert moves == []
     assert dict(columns) == {k.id: "k on the device", v.id: "v on the device"}
@@ -176,8 +178,8 @@ def test_registers_are_what_their_arrays_are(data_type: DataType, rows: int, nul
     array.validate(full=True)
     assert array.type == to_arrow(data_type)
     assert array.null_count == (0 if lying.valid is None else int((~lying.valid).sum()))
-    held = HostColumns({column: lying}, not_moved)
-    plain = HostColumns({column: array}, not_moved)
+    held = HostColumns({column: lying}.items(), not_moved)
+    plain = HostColumns({column: array}.items(), not_moved)
     for flag in DIRECTIONS:
         order = p.Order(column, *flag)
         assert sorted_order(held, [order]).tolist() == sorted_order(plain, [order]).tolist()
@@ -203,7 +205,7 @@ def test_registers_are_encoded_as_their_arrays_are(
     column, mask = new_column("c", data_type), None if valid is None else np.array(valid)
     registers = Registers(np.array(values), mask, data_type)
     found, expected = (
-        HostColumns({column: held}, unmoved).encoded(column)
+        HostColumns({column: held}.items(), unmoved).encoded(column)
         for held in (registers, registers.array())
     )
     assert found is not None
@@ -218,7 +220,7 @@ def test_registers_are_encoded_as_their_arrays_are(
 def test_all_texts_on_the_host_are_encoded_however_many_differ() -> None:
     column, texts = new_column("c", VARCHAR), [None, *(f"{i:05}" for i in range(9_999))]
     for held in (pa.array(texts), Registers(np.arange(-1, 9_999), np.arange(10_000) > 0, VARCHAR, pa.array(texts[1:]))):  # fmt: skip
-        found = HostColumns({column: held}, unmoved).encoded(column)
+        found = HostColumns({column: held}.items(), unmoved).encoded(column)
         assert found is not None
         assert (found.nulls, found.encoding.width, found.encoding.count(None)) == (1, 2, 9_999)
         assert found.codes.tolist() == [0, *range(9_999)]

@@ -87,7 +87,7 @@ def held(rows: pa.Table, columns: tuple[Column, ...], lies: bool) -> HostColumns
             values = np.array(cells, np.float64 if column.type.is_float else np.int64)
             valid = np.asarray(array.is_valid()) if array.null_count else None
             found[column] = Registers(values, valid, column.type)
-    return HostColumns(found, lambda arrays: {})
+    return HostColumns(found.items(), lambda arrays: {})
 
 
 def bits(array: pa.Array) -> list[str]:

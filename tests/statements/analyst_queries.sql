@@ -282,5 +282,5 @@ select e.name, (select (select max(o.amount) from orders o where o.id % 7 = e.id
 select distinct tags, dims.u from orders order by tags, 2
 select tags from orders where id < 6 intersect select tags from orders where id > 6 order by tags
 select status, customer, count(*), grouping(status, customer) from orders where id < 9 group by grouping sets ((status, customer), (status, customer), (status), ()) order by all
-update orders set amount = s.total from (select customer, sum(amount) total from orders group by customer) s where orders.customer = s.customer and orders.id < 3 returning id, amount, (select count(*) from emp) as n
+update orders set amount = s.total from (select customer, sum(amount) total from orders group by customer) s where orders.customer = s.customer and orders.id < 3 returning id, amount, amount > 100 as n
 delete from orders using customers c where c.customer = orders.customer and c.region = 'EU' and orders.amount < (select avg(amount) from orders) returning id
