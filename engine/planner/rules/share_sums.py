@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
+from collections.abc import Set
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -11,7 +12,7 @@ from ...plan import infer
 from ...plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
 from ...plan.logical import Aggregate, Filter, Limit, Logical, Project, Scan, Sort
 from ...plan.node import transform_up
-from ...plan.types import BIGINT
+from ...plan.types import BIGINT, DataType
 
 FEWEST = 3  # sums that are worth a sum and a count of their own
 
@@ -32,33 +33,46 @@ def share_sums(plan: Logical) -> Logical | None:
 
 @dataclass(frozen=True)
 class _Shifted:
-    """What is summed: a column, a constant more, in the rows that a FILTER leaves."""
+    """What is summed: a column, a constant more, in the rows that a FILTER leaves, as a type."""
 
     column: Column
     filter: Expr | None
     constant: int
+    type: DataType
+
+    def holds(self, bounds: tuple[int, int]) -> bool:
+        """Whether the type has each row's sum, where the column is within bounds."""
+        (low, high), (least, most) = bounds, self.type.integer_range
+        return least <= low + self.constant and high + self.constant <= most
 
 
 def _shared(node: Logical) -> Logical | None:
     if not isinstance(node, Aggregate):
         return None
-    shifted = {column: _shifted(call, node.input) for column, call in node.aggregates}
-    alike: defaultdict[tuple[Column, Expr | None], int] = defaultdict(int)
-    for found in shifted.values():
+    alike: defaultdict[tuple[Column, Expr | None], dict[Column, _Shifted]] = defaultdict(dict)
+    for column, call in node.aggregates:
+        found = _shifted(call)
         if found is not None:
-            alike[found.column, found.filter] += 1
-    parts = {key: _parts(*key, node) for key, times in alike.items() if times >= FEWEST}
+            alike[found.column, found.filter][column] = found
+    several = {key: sums for key, sums in alike.items() if len(sums) >= FEWEST}
+    bounds = _bounds({column for column, _ in several}, node.input)
+    parts: dict[tuple[Column, Expr | None], _SumAndCount] = {}
+    shifted: dict[Column, _Shifted] = {}
+    for key, sums in several.items():
+        held = {made: each for made, each in sums.items() if each.holds(bounds[key[0]])}
+        if len(held) >= FEWEST:
+            parts[key] = _parts(*key, node)
+            shifted |= held
     if not parts:
         return None
     kept: list[Made] = []
     items: list[tuple[Column, Expr]] = []
     for column, call in node.aggregates:
-        found = shifted[column]
-        part = None if found is None else parts.get((found.column, found.filter))
-        if found is None or part is None:
+        of = shifted.get(column)
+        if of is None:
             kept.append((column, call))
         else:
-            items.append((column, _total(call, part, found.constant)))
+            items.append((column, _total(call, parts[of.column, of.filter], of.constant)))
     made = (*kept, *(pair for part in parts.values() for pair in (part.total, part.count)))
     below = dataclasses.replace(node, aggregates=made)
     counted = Project(
@@ -100,8 +114,8 @@ def _total(call: AggregateCall, part: _SumAndCount, constant: int) -> Expr:
     return infer.call("add", [total, more], call.span)
 
 
-def _shifted(call: AggregateCall, below: Logical) -> _Shifted | None:
-    """Return what a sum adds up; None unless it is an integer column with a constant, whose sum its type holds in each row."""
+def _shifted(call: AggregateCall) -> _Shifted | None:
+    """Return what a sum adds up; None unless it is an integer column with a constant."""
     if call.function != "sum" or call.distinct or call.order:
         return None
     (argument,) = call.args
@@ -119,10 +133,7 @@ def _shifted(call: AggregateCall, below: Logical) -> _Shifted | None:
         operand = operand.operand
     if not isinstance(operand, ColumnRef) or not _is_number(operand):
         return None
-    low, high = _bounds(operand.column, below)
-    least, most = argument.type.integer_range
-    fits = least <= low + constant and high + constant <= most
-    return _Shifted(operand.column, call.filter, constant) if fits else None
+    return _Shifted(operand.column, call.filter, constant, argument.type)
 
 
 def _is_number(expr: Expr) -> bool:
@@ -137,18 +148,20 @@ def _is_widened(cast: Cast) -> bool:
     return least <= low and high <= most
 
 
-def _bounds(column: Column, plan: Logical) -> tuple[int, int]:
-    """Return between which numbers an integer column's values are: by the statistics of its table, or by its type."""
+def _bounds(columns: Set[Column], plan: Logical) -> dict[Column, tuple[int, int]]:
+    """Return between which numbers the values of integer columns are: by the statistics of their table, or by their types."""
+    found = {column: column.type.integer_range for column in columns}
     match plan:
         case Scan():
-            known = plan.table.statistics().columns
-            facts = known.get(dict(zip(plan.made, plan.sources, strict=True)).get(column, ""))
-            if facts is not None and isinstance(facts.low, int) and isinstance(facts.high, int):
-                return facts.low, facts.high
+            known = plan.table.statistics().columns if columns else {}
+            for column, source in zip(plan.made, plan.sources, strict=True):
+                facts = known.get(source) if column in found else None
+                if facts is not None and isinstance(facts.low, int) and isinstance(facts.high, int):
+                    found[column] = facts.low, facts.high
         case Filter(input=below) | Sort(input=below) | Limit(input=below):
-            return _bounds(column, below)
+            return _bounds(columns, below)
         case Project(input=below, items=items):
-            expr = dict(items).get(column)
-            if isinstance(expr, ColumnRef):
-                return _bounds(expr.column, below)
-    return column.type.integer_range
+            same = {c: e.column for c, e in items if c in found and isinstance(e, ColumnRef)}
+            bounds = _bounds(set(same.values()), below)
+            found |= {column: bounds[source] for column, source in same.items()}
+    return found
