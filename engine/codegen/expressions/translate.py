@@ -111,16 +111,15 @@ def _beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
     """
     if runs_in_python(expr):
         raise NotFusable("a Python function is not called for rows that no one asked about")
-    ways = [beforehand]
-    if isinstance(expr, Call) and SCALAR[expr.function].math:
-        vectors = getattr(kernel.source, "has_vectors", True)  # conditions on groups read no table
-        ways.insert(int(vectors), _of_doubles)
-    for way in ways[:-1]:
-        try:
-            return way(expr, kernel)
-        except NotFusable:
-            continue
-    return ways[-1](expr, kernel)
+    if not isinstance(expr, Call) or not SCALAR[expr.function].math:
+        return beforehand(expr, kernel)
+    # Conditions on groups read no table, so that they have no source
+    vectors = getattr(kernel.source, "has_vectors", True)
+    first, second = (beforehand, _of_doubles) if vectors else (_of_doubles, beforehand)
+    try:
+        return first(expr, kernel)
+    except NotFusable:
+        return second(expr, kernel)
 
 
 def _of_doubles(expr: Expr, kernel: ProgramBuilder) -> Value:

@@ -71,10 +71,14 @@ def _ordered(call: AggregateCall, array: pa.Array, groups: Groups) -> Ordered:
 
 
 def discrete(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
-    """Return a value that occurs: the ceil(n * fraction)-th, for 0 the first."""
-    sizes = ordered.sizes
+    """Return a value that occurs."""
+    return take_array(array, ordered.rows_at(occurring(ordered.sizes, fraction)))
+
+
+def occurring(sizes: Indices, fraction: float) -> Indices:
+    """Return the place of the ceil(n * fraction)-th of n values, for 0 of the first."""
     place = sizes - np.floor(sizes - fraction * sizes).astype(np.int64)
-    return take_array(array, ordered.rows_at(np.maximum(place, 1) - 1))
+    return np.maximum(place, 1) - 1
 
 
 def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:

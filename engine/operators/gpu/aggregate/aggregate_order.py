@@ -12,7 +12,7 @@ from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DataType
 from ....storage.columns.device_encode import TIMESTAMPS
 from ....storage.columns.encodings import Array
-from ...cpu.aggregate.aggregate_order import between, neighbours
+from ...cpu.aggregate.aggregate_order import between, neighbours, occurring
 from ...cpu.table import from_numpy, physical_type, to_numpy
 from .. import few_rows
 from ..columns import (
@@ -171,10 +171,9 @@ class _SortedNumbers:
         return self.value.values(found.astype(np.int64) % self.value.size)
 
     def discrete(self, fraction: float) -> plc.Column:
-        """Return a value that occurs: the ceil(n * fraction)-th, for 0 the first."""
-        place = self.sizes - np.floor(self.sizes - fraction * self.sizes).astype(np.int64)
+        """Return a value that occurs."""
         some = self.sizes > 0
-        found = self._values(np.where(some, self.starts + np.maximum(place, 1) - 1, 0))
+        found = self._values(np.where(some, self.starts + occurring(self.sizes, fraction), 0))
         return column_of(found.astype(NUMBERS[self.kind.id()]), some, self.kind)
 
     def between(self, fraction: float, data_type: DataType) -> plc.Column:
