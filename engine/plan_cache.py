@@ -22,7 +22,7 @@ from .plan.shapes.guards import GuardedValues
 from .plan.shapes.plan_model import PlanModel
 from .plan.temporal.statement_time import quarter_hour, today
 from .plan.udf.python_function import PythonFunction
-from .plan.udf.settled_calls import Images, functions_of, images_of
+from .plan.udf.settled_calls import functions_of
 from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
@@ -56,7 +56,7 @@ class CachedPlan:
     files: tuple[Any, ...] = ()  # `ParquetTable`s
     passing: tuple[object, ...] = ()
     functions: tuple[PythonFunction, ...] = ()
-    images: Images = ()
+    images: object = ()
     spent: float = 0.0
     draft: Draft | None = None
     origin: PlanOrigin = "new"
@@ -74,9 +74,9 @@ class CachedPlan:
         self._read(_with_tables(self.plan, replacements))
         self.schedule = self.draft = None
 
-    def look_at_functions(self) -> None:
+    def look_at_functions(self, now: object) -> None:
         """Have the query planned anew if the code of a Python function, or a value that it reads, is no longer what it was."""
-        if (now := images_of(self.functions)) != self.images:
+        if now != self.images:
             self.images, self.schedule = now, None
 
     def _read(self, plan: Logical) -> None:

@@ -12,7 +12,7 @@ from weakref import WeakSet, finalize, ref
 
 import pyarrow as pa
 
-from ..errors import FuselineError
+from ..errors import ExecutionError, FuselineError
 from ..observe.profile import Meeting, NodeProfile
 from ..plan.physical import Physical
 from ..settings import Settings
@@ -20,6 +20,7 @@ from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 from .own_plans import Form
+from .sent_functions import FunctionPickler
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class SentTables:
         return set(gone)
 
 
-class _Packer(pickle.Pickler):
+class _Packer(FunctionPickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
         self.tables: dict[Hashable, MemoryTable] = {}
@@ -153,5 +154,10 @@ def packed(plan: Physical) -> tuple[bytes, dict[Hashable, MemoryTable]]:
 
 def unpacked(sent: bytes, tables: Mapping[Hashable, MemoryTable]) -> Physical:
     """Return a plan over a worker's tables; raises `KeyError` for one that it does not have."""
-    plan: Physical = _Unpacker(io.BytesIO(sent), tables).load()
+    try:
+        plan: Physical = _Unpacker(io.BytesIO(sent), tables).load()
+    except (ImportError, AttributeError) as error:
+        raise ExecutionError(
+            f"A Python function of the query reads what a worker does not have: {error}. Install it there too."
+        ) from error
     return plan

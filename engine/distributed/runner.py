@@ -23,7 +23,7 @@ from ..plan.logical import Logical
 from ..plan.node import walk_once
 from ..plan.physical import Physical, Stored
 from ..plan.types import to_arrow
-from ..plan.udf.settled_calls import functions_of
+from ..plan.udf.python_function import PythonFunction
 from ..plan_cache import CachedPlan
 from ..reading import Reading
 from ..running import Observer, QueryRunner
@@ -41,6 +41,7 @@ from .kept import frame_over, gathered, table_of
 from .orders import Part
 from .own_plans import FIRST, whole_plan
 from .partitions import is_dask_frame
+from .sent_functions import digests_of
 
 if TYPE_CHECKING:
     from dask import dataframe as dd
@@ -183,13 +184,8 @@ class ClusterRunner(QueryRunner):
         placement = crew.placement(self.settings)
         return whole_plan(made, self.settings, placement, FIRST, crew.size).plan, origin
 
-    def _settle_functions(self, plan: Logical) -> Logical:
-        for function in functions_of(plan):
-            raise Unsupported(
-                f"The Python function {function.name} does not run on a cluster, whose workers have no functions of the client's yet: "
-                "ask on a connection without cluster=."
-            )
-        return plan
+    def _images(self, functions: Sequence[PythonFunction]) -> Sequence[object]:
+        return digests_of(functions)
 
     def load(self, plan: Logical) -> None:
         raise Unsupported(

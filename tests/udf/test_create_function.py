@@ -329,17 +329,3 @@ def test_it_is_stopped_between_rows() -> None:
         with pytest.raises(errors.Interrupted):
             connection.sql("select count(slow(range)) from range(100000)").fetchall()
         assert connection.sql("select slow(1)").fetchall() == [("1",)]
-
-
-def test_a_cluster_refuses_them_while_planning() -> None:
-    pytest.importorskip("distributed")
-    from fuseline.distributed.runner import ClusterRunner
-
-    with fuseline.connect(device="cpu") as connection:
-        connection.create_function("f", str_of, ["BIGINT"], "VARCHAR")
-        plan = connection.sql("select f(range) from range(3)").plan
-        runner = object.__new__(ClusterRunner)
-        with pytest.raises(errors.Unsupported, match="function f does not run on a cluster"):
-            runner._settle_functions(plan)
-        other = connection.sql("select 1").plan
-        assert runner._settle_functions(other) is other

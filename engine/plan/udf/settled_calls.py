@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import Unsupported
@@ -19,7 +19,6 @@ from .python_function import AggregatePart, PythonCall, PythonFunction
 # Returns why the compiler refuses the function of a call, which has an image
 Refusal = Callable[[PythonCall | PythonFold], str | None]
 DeviceRefusal = Callable[[PythonCall], str | None]  # the same for a GPU
-Images = tuple[CodeImage | str, ...]
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def _parts_of(plan: Logical) -> Iterator[Expr]:
             yield from walk(expr)
 
 
-def images_of(functions: tuple[PythonFunction, ...]) -> Images:
+def images_of(functions: Sequence[PythonFunction]) -> tuple[CodeImage | str, ...]:
     """Return what the values of functions depend on now, for those that may be compiled, or why they are not."""
     return tuple(image or why for image, why in map(_image, functions))
 
