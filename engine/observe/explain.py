@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 from ..errors import UnknownName, nearest, shown
 from ..operators.column_tiers import NOT_ON_DEVICE, LiftedColumn
 from ..operators.exchange.agree_columns import AGREEMENT
+from ..operators.exchange.common_codes import CODES
 from ..operators.exchange.exchange_rounds import FEW_ROWS, HEADERS
 from ..plan.logical import nested_expressions
 from ..plan.node import Node, walk, walk_once
@@ -287,6 +288,8 @@ def _named(number: int) -> str:
         return "of what columns are"
     if number >= HEADERS:
         return f"{number % HEADERS}'s header"
+    if number <= CODES:
+        return f"{CODES - number}'s dictionaries"
     if number <= FEW_ROWS:
         return f"{FEW_ROWS - number}'s few rows"
     return str(number) if number >= 0 else f"{~number}'s samples"

@@ -232,11 +232,12 @@ class Peers(Protocol):
 
     `has_link`: device memory can go from worker to worker without the host, which all of them know; `linked`: it still can from this one.
     `owes`: the others wait for what this one is about to give them.  `over` are the numbers of the exchanges that are done, and
-    the complements of those that have found no heavy keys.
+    the complements of those that have found no heavy keys.  `dictionaries` of texts are those that all have, by their digests.
     """
 
     workers: int
     rank: int
+    dictionaries: Mapping[str, pa.Array]
     has_link: bool
     owes: bool
     over: set[int]

@@ -42,6 +42,7 @@ class _Peers:
     def __init__(self, board: _Board, rank: int) -> None:
         self.workers, self.rank, self.board = WORKERS, rank, board
         self.moves, self.owes, self.over = 0, False, set[int]()
+        self.dictionaries: dict[str, Any] = {}
 
     def meet(self, number: int, message: bytes) -> list[bytes]:
         with self.board.changed:

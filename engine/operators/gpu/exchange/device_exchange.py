@@ -1,6 +1,7 @@
 """An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
 
-Columns of fixed width that go where their keys say come where they stay at once (`placed_exchange`).  Of others libcudf packs columns into
+Columns of fixed width, and texts of which all workers have the codes (`text_codes`), that go where their keys say come where they stay at once
+(`placed_exchange`).  Of others libcudf packs columns into
 one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
 the first worker, or to each, go by the host in one meeting: an aggregate of a few groups lies there, and is put together there.
 """
@@ -32,6 +33,7 @@ from ..memory.upload import on_host
 from ..table import Table, check_rows, device_type
 from .device_parts import DeviceParts, Ends, Stretch, device_parts, sliced
 from .placed_exchange import is_placed, placed_table
+from .text_codes import with_codes
 
 # Rows that a worker gives by the host, which is one meeting too many where another has more
 MOST_FEW = 1 << 12
@@ -50,6 +52,18 @@ def exchanged(node: Exchange, table: Table, ends_of: Ends, context: Context) -> 
     few = _few_exchanged(node, table, peers, context)
     if few is not None:
         return few
+    coded = with_codes(node, table, context)
+    sent = coded.sent
+    made = _moved(sent, coded.table, ends_of, context)
+    if (remark := context.remarks.pop(id(sent), None)) is not None:
+        context.remarks[id(node)] = remark
+    return None if made is None else coded.restored(made)
+
+
+def _moved(node: Exchange, table: Table, ends_of: Ends, context: Context) -> Table | None:
+    """Exchange rows as they are."""
+    peers = context.peers
+    assert peers is not None
     if is_placed(node):
         return placed_table(node, table, context)
     try:

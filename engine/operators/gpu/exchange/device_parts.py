@@ -24,6 +24,7 @@ from ...exchange.heavy_keys import heavy_parts
 from ...spilling import PARTS
 from .. import table as tables
 from ..columns import INT32, INT64, binary, cast, scalar, select, sequence
+from ..dictionaries import Coded
 from ..join.join_parts import key_hashes, parts_of_hashes, piece_of
 from ..table import Table
 
@@ -59,8 +60,8 @@ class RowNumbers(NamedTuple):
 
     slots: int
     numbers: plc.Column | None = None
-    owners: Sequence[int] = ()
     keys: Sequence[plc.Column] = ()
+    owners: Sequence[int] = ()
 
 
 DeviceParts = Sequence[Sequence[Stretch]]  # what each worker gets
@@ -136,9 +137,8 @@ def row_numbers(node: Exchange, table: Table, context: Context) -> RowNumbers | 
         if heavy:
             found = _listed(_parts(node, table), owners)
             numbers = select(binary(found, scalar(last, INT32), Op.LESS, BOOL), numbers, found)
-        return RowNumbers(slots, numbers, range(slots))
-    keys = tables.plc_table(table, node.keys).columns()
-    return RowNumbers(slots, key_hashes(keys), owners, keys)
+        return RowNumbers(slots, numbers, owners=range(slots))
+    return RowNumbers(slots, *_hashes(node, table), owners)
 
 
 def cut_in_slots(node: Exchange, table: Table, numbers: RowNumbers) -> list[Stretch]:
@@ -160,8 +160,14 @@ def _part_bounds(node: Exchange, table: Table) -> list[int]:
 
 
 def _parts(node: Exchange, table: Table) -> plc.Column:
-    keys = tables.plc_table(table, node.keys).columns()
-    return parts_of_hashes(key_hashes(keys), keys, NARROW)
+    return parts_of_hashes(*_hashes(node, table), NARROW)
+
+
+def _hashes(node: Exchange, table: Table) -> tuple[plc.Column, list[plc.Column]]:
+    """Return the hashes of rows' keys, and columns that are NULL where these are."""
+    tables.fetch(table, [key.id for key in node.keys])
+    keys = [table.columns[key.id] for key in node.keys]
+    return key_hashes(keys), [key.codes if isinstance(key, Coded) else key for key in keys]
 
 
 def _listed(places: plc.Column, numbers: Sequence[int]) -> plc.Column:

@@ -33,6 +33,7 @@ from ..columns import (
     sequence,
     width_of,
 )
+from ..dictionaries import Coded, Held
 from ..memory import pinned
 from ..memory.device import is_out_of_memory
 from ..table import Table, check_rows, device_type
@@ -117,9 +118,20 @@ def parts_of_hashes(
     return numbers
 
 
-def key_hashes(keys: Sequence[plc.Column]) -> plc.Column:
+def key_hashes(keys: Sequence[Held]) -> plc.Column:
     """Return hashes (UINT32) that are the same for keys that are equal in SQL, and anything where one of them is NULL."""
-    return plc.hashing.murmurhash3_x86_32(plc.Table([as_key(key) for key in keys]))
+    return _hashes([_hashed_text(key) for key in keys])
+
+
+def _hashed_text(key: Held) -> plc.Column:
+    """Return a key with the hash of each text in its place, as of codes those of the dictionary."""
+    if isinstance(key, Coded):
+        return key.spread(_hashes([key.domain()]))
+    return _hashes([key]) if key.type().id() == STRING else as_key(key)
+
+
+def _hashes(columns: Sequence[plc.Column]) -> plc.Column:
+    return plc.hashing.murmurhash3_x86_32(plc.Table(list(columns)))
 
 
 # To the host
