@@ -36,13 +36,12 @@ class Limits:
 
     `group_limit`: groups that are addressed directly, whatever the number of rows, and whose accumulators travel to the host;
     `dense_limit`: groups that are addressed directly and stay where they are (0: none); `hash_limit`: group numbers that may be keys of hash
-    tables (0: none).  `double_keys`: floats that have numbers may be group keys.
+    tables (0: none).
     """
 
     group_limit: int
     hash_limit: int = 0
     dense_limit: int = 0
-    double_keys: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,6 @@ def _grouped(
             max(most, limits.group_limit),
             counted,
             limits.hash_limit,
-            limits.double_keys,
         )
     except NotFusable as reason:
         refused = reason

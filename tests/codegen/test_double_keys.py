@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from tests.codegen.fused import BOTH, assert_fused, assert_not_fused
-from tests.compare import assert_same_as_duckdb
+from tests.codegen.simulated import Runs
+from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
 
 
@@ -48,10 +49,23 @@ def test_whole_numbers(key: str, without_tables: None) -> None:
     assert_fused(f"select {key} as x, count(*), sum(p), min(n) from t group by 1", rows())
 
 
-@pytest.mark.parametrize("key", ["sqrt(k)", "k::float / 7", "k * 0.0::double", "0 / k"])
+FEW = ["sqrt(k)", "k::float / 7", "k * 0.0::double", "0 / k"]
+
+
+@pytest.mark.parametrize("key", FEW)
 def test_functions_of_few_values(key: str) -> None:
     """NaN, infinities and both zeros among them."""
     assert_fused(f"select {key} as x, count(*), sum(p) from t group by 1", rows())
+
+
+@pytest.mark.parametrize(
+    ("key", "most"), [*((key, 0) for key in WHOLE), *((key, 99) for key in FEW)]
+)
+def test_on_a_gpu(key: str, most: int, runs: Runs, limits: SetLimits) -> None:
+    limits(LOOKUP_LIMIT=most)
+    with connected(rows(300), fuse="always") as connection:
+        connection.sql(f"select {key} as x, count(*), sum(p) from t group by 1").to_arrow()
+    assert runs.programs
 
 
 def test_several_keys_order_and_condition(without_tables: None) -> None:

@@ -1,4 +1,4 @@
-"""Joins on any condition with a table of few rows, which kernels on the CPU compare with each row of the other side."""
+"""Joins on any condition with a table of few rows, which kernels compare with each row of the other side."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.codegen.fused import BOTH, assert_fused_joins
+from tests.codegen.simulated import Simulate
 from tests.compare import assert_same_as_duckdb
 
 BANDS = "(values ('low', 0, 30), ('middle', 20, 70), ('none', null, 5), ('high', 70, 1000)) as b(band, low, high)"
@@ -29,7 +30,7 @@ def rows(count: int = 2000) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("query", [
+QUERIES = [
     f"select band, count(*), sum(x) from t, {BANDS} where x >= low and x < high group by band",
     f"select k, band from {BANDS} join t on x between low and high where k % 7 < 3",
     "select w, g, count(*), sum(x * n) from t, u group by w, g",
@@ -37,9 +38,17 @@ def rows(count: int = 2000) -> dict[str, Any]:
     "select g, count(*) from t where exists (select 1 from u where x < n) group by g",
     "select g, count(*) from t where not exists (select 1 from u where x < n or x > n + 40) group by g",
     "select count(*), sum(a.n), sum(b.n) from t, u as a, u as b where x > a.n and (a.n < b.n or x = b.n)",
-])  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
 def test_any_condition(query: str) -> None:
     assert_fused_joins(query, rows())
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_any_condition_on_a_gpu(query: str, simulate: Simulate) -> None:
+    simulate(query, rows(300))
 
 
 @pytest.mark.parametrize(

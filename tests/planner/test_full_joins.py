@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,17 @@ import pytest
 import fuseline
 from fuseline.plan.expr import conjuncts
 from fuseline.plan.node import walk
-from fuseline.plan.physical import ConcatRows, FilterRows, HashJoin, Pipeline
+from fuseline.plan.physical import (
+    ConcatRows,
+    Device,
+    FilterRows,
+    HashJoin,
+    MemoryScan,
+    Pipeline,
+)
+from fuseline.planner.pipelines import aggregate_unions, fuse
+from fuseline.planner.pipelines.full_joins import halves
+from fuseline.planner.pipelines.pipeline_shape import exchanged
 from tests.compare import assert_same_as_duckdb, connected
 
 NAN = float("nan")
@@ -131,3 +142,28 @@ def test_a_condition_on_one_side_filters_it_before_it_is_put_into_an_index() -> 
     assert [type(join.right) for join in joins] == [FilterRows, FilterRows]
     # What asks something of the probe side stays, with what asks something of pairs
     assert [len(list(conjuncts(join.residual))) for join in joins] == [2, 2]
+
+
+@pytest.mark.parametrize("query", QUERIES[::4])
+def test_halves_of_exchanged_sides(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a GPU, which goes through the side of more rows."""
+    for module in (fuse, aggregate_unions):
+        monkeypatch.setattr(module, "halves", lambda node: halves(exchanged(node)))
+    assert_same_as_duckdb(query, TABLES, fuse=("always",), ordered="order by" in query)
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("sides", ["one full join equal", "equal full join one"])
+def test_the_side_of_more_rows(device: Device, sides: str) -> None:
+    with connected(TABLES, fuse="never") as connection:
+        plan = connection.physical(connection.sql(f"select * from {sides} using (k)").plan)
+    (join,) = (node for node in walk(plan) if isinstance(node, HashJoin))
+    found = halves(replace(join, device=device))
+    assert found is not None
+    matched, alone = found
+    assert isinstance(matched, HashJoin)
+    first = sides.split(maxsplit=1)[0] if device == "cpu" else "equal"
+    (probed,) = (node for node in walk(matched.left) if isinstance(node, MemoryScan))
+    assert probed.table.name == first
+    assert matched.columns == join.columns
+    assert [c.type for c in alone.columns] == [c.type for c in join.columns]

@@ -101,19 +101,16 @@ def grouping_of(
     limit: int,
     rows: int,
     hash_limit: int,
-    doubles: bool = False,
 ) -> Grouping:
     """Number the groups by the product of the keys' intervals; raises `NotFusable` where that is too large.
 
-    `doubles`: floats that have numbers may be keys.  `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
+    `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
     """
     found: list[tuple[GroupKey, Value, IntegerRange]] = []
     domain = 1
     for place, expr in reversed(list(enumerate([*values, *distinct]))):
         column = keys[place] if place < len(keys) else Column(-1, str(expr), expr.type)
-        value = (
-            numbered(expr, kernel) if expr.type.is_float and doubles else translate(expr, kernel)
-        )
+        value = numbered(expr, kernel) if expr.type.is_float else translate(expr, kernel)
         interval = IntegerRange(0, 1) if value.term.type is Machine.BOOL else value.interval
         if interval is None:
             raise NotFusable(f'the group key "{column.name}" is a {column.type}')

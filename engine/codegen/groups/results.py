@@ -247,7 +247,12 @@ def _key_values(key: GroupKey, groups: Array, grouping: Grouping) -> Registers |
     valid = part != key.size - 1 if key.nullable else None
     if key.values is not None and not len(key.values):
         return pa.nulls(len(part), pa.string())
-    return _kept(part * key.step + key.low, valid, key.column.type, key.values)
+    values, is_float = part * key.step + key.low, key.column.type.is_float
+    if is_float and key.values is not None:  # which operators and kernels do not know as codes
+        return arrow_array(values, valid, key.column.type, key.values)
+    return _kept(
+        values.astype(np.float64) if is_float else values, valid, key.column.type, key.values
+    )
 
 
 def _kept(

@@ -44,7 +44,7 @@ def aggregate_unions(node: Physical, fusion: Fusion) -> Physical | None:
     Seven million rows of two tables by month take two CPU cores 236 ms where they are put together first, and 10 ms by a kernel for each.
     A column that is a literal in an input, as of where its rows come from, is no key of that input's groups: three tables of sales by such
     a text and year take 216 ms of CPU time with it (TPC-DS SF1), since a literal has no number in kernels, and 30 without.
-    A full join is one of two halves (`full_joins.halves`), on the CPU: parts beside their stock by manufacturer take two cores 8 ms of CPU time and
+    A full join is one of two halves (`full_joins.halves`): parts beside their stock by manufacturer take two cores 8 ms of CPU time and
     45 where the pairs are put together first, orders beside customers 10 and 38.
     Joined with others, TPC-DS Q54 at SF1, which nobody looked at for this, takes two busy cores 29 and 15 ms, Q2 189 and 36, Q5 95 and 35.
     `MIN_ROWS_A_GROUP` = inf switches it off.
@@ -166,7 +166,7 @@ def _paths(
     if isinstance(node, ConcatRows):
         yield _Path(steps, node)
         return
-    if isinstance(node, HashJoin) and _keeps_both(node.kind) and node.device == "cpu":
+    if isinstance(node, HashJoin) and _keeps_both(node.kind):
         found = halves(node)
         if found is not None:
             yield _Path(steps, ConcatRows(found, node.columns).placed_as(node), node.children)

@@ -2,6 +2,8 @@
 
 FULL(a, b)  ->  LEFT(a, b)  union all  (b ANTI a, with NULLs for the columns of a)
 
+On a GPU `a` is the side of more rows: 25 threads would each follow thousands of matches.
+
 A condition of the join that reads one side alone and cannot raise filters that side where it is the build side: fewer rows are put into
 its index, and a probe of few rows does not follow the others of its key.
 """
@@ -25,6 +27,7 @@ from ...plan.logical import Item
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
 from ...plan.types import Kind
 from ..rewrite import reads_only
+from .pipeline_shape import exchanged
 
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
@@ -33,6 +36,8 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
     if any(key.type.kind in (Kind.VARCHAR, Kind.INTERVAL) for key in node.left_keys):
         return None  # two joins by operators take longer than one
     kept = node.columns
+    if node.device == "gpu" and node.build == "left":
+        node = exchanged(node)
     right, of_pairs = _filtered(node.right, node.residual)
     matched = replace(
         node, right=right, residual=of_pairs, kind=JoinKind.LEFT, build="right", keep=kept

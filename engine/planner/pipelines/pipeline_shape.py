@@ -96,7 +96,7 @@ class Body:
             case HashJoin() if one_row_side(node) is not None:
                 return self._with_one_row(_as_loop(node))
             case HashJoin(kind=JoinKind.RIGHT):
-                node = _as_left(node)
+                node = replace(exchanged(node), kind=JoinKind.LEFT)
             case NestedLoopJoin() if has_one_row(node):
                 return self._with_one_row(node)
             case NestedLoopJoin():
@@ -174,9 +174,7 @@ def _has_number(node: HashAggregate, key: Column) -> bool:
     if not key.type.is_float:
         return key.type.kind is not Kind.INTERVAL
     expr = computed(node, key)
-    return (
-        expr is not None and node.device == "cpu" and (is_whole(expr) or len(columns_of(expr)) == 1)
-    )
+    return expr is not None and (is_whole(expr) or len(columns_of(expr)) == 1)
 
 
 def computed(node: HashAggregate, key: Column) -> Expr | None:
@@ -228,9 +226,9 @@ FEW_ROWS = 16  # that a kernel compares with each row of the other side; of 1.5 
 
 
 def has_few_rows(node: NestedLoopJoin) -> bool:
-    """Whether a side has so few rows that a kernel goes through all of them: on the CPU, since GPUs were not measured."""
+    """Whether a side has so few rows that a kernel goes through all of them."""
     read = frozenset() if node.condition is None else columns_of(node.condition)
-    if node.device != "cpu" or not all(column.type.fits_register for column in read):
+    if not all(column.type.fits_register for column in read):
         return False
     if node.kind is JoinKind.INNER:
         return _is_few_rows(node.left) or _is_few_rows(node.right)
@@ -290,13 +288,12 @@ def _by_constant_key(node: NestedLoopJoin) -> HashJoin:
     ).placed_as(node)
 
 
-def _as_left(node: HashJoin) -> HashJoin:
-    """A right join as the left join of the exchanged sides."""
+def exchanged(node: HashJoin) -> HashJoin:
+    """A join with its sides the other way round, of which the right one is hashed."""
     return replace(
         node,
         left=node.right,
         right=node.left,
-        kind=JoinKind.LEFT,
         left_keys=node.right_keys,
         right_keys=node.left_keys,
         build="right",

@@ -201,7 +201,7 @@ def _stages(
         share, largest = ROWS_A_GROUP_IN_ORDER, LARGEST_IN_ORDER
     limit = max(costs.group_limit, min(leaves.rows(leaf) // share, largest))
     hash_limit = _hash_limit(steps, leaves, context)
-    return stages(steps, leaves, Limits(limit, hash_limit, double_keys=True))
+    return stages(steps, leaves, Limits(limit, hash_limit))
 
 
 def _hash_limit(steps: PipelineSteps, leaves: Leaves, context: Context) -> int:

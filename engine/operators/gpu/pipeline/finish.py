@@ -22,9 +22,11 @@ from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import REGISTER, rounded
+from ..aggregate.groups import pick
 from ..columns import (
     BOOL,
     HUGE,
+    INT32,
     INT64,
     binary,
     cast,
@@ -125,7 +127,7 @@ def _key(key: GroupKey, part: plc.Column) -> Held | Fetch:
     if key.step != 1:
         steps = binary(part, scalar(key.step, INT64), Op.MUL, INT64)
         part = binary(steps, scalar(key.low, INT64), Op.ADD, INT64)
-    if there is not None or key.values is not None:
+    if there is not None or key.values is not None or key.column.type.is_float:
         return _as_type(part, there, key.column.type, key.values)
     return late_integers(part, key.column.type, (key.low, key.low + (key.size - 1) * key.step))
 
@@ -144,7 +146,12 @@ def late_integers(
 def _as_type(
     registers: plc.Column, there: plc.Column | None, data_type: DataType, strings: object
 ) -> Held:
-    """Integers as in registers (codes of `strings`, days, unscaled decimals) in physical form, NULL where they are not there."""
+    """Integers as in registers (codes of `strings`, days, unscaled decimals, whole floats or codes of others) in physical form, NULL where they are not there."""
+    if data_type.is_float:
+        if strings is not None:
+            return pick(to_device(strings, data_type), cast(registers, INT32), nullify=True)
+        values = cast(registers, device_type(data_type))
+        return values if there is None else where_true(values, there)
     if strings is not None:
         codes = registers if there is None else where_true(registers, there)
         if not len(strings):  # type: ignore[arg-type]
