@@ -24,21 +24,23 @@ Step: TypeAlias = Callable[[RegisterRow], Any]
 
 @dataclass(frozen=True)
 class RowSteps:
-    """What a node computes of which columns, and which it passes on; `steps` is None where arrays have to do it."""
+    """What a node computes of which columns, which it passes on, and what is the same in all rows; `steps` is None where arrays have to do it."""
 
     read: tuple[Column, ...]
     passed: tuple[tuple[Column, Column], ...]
+    constants: tuple[tuple[Column, Literal], ...]
     steps: tuple[tuple[Column, Step], ...] | None
 
     @classmethod
     def of(cls, items: Sequence[tuple[Column, Expr]]) -> RowSteps:
-        wanted = [(c, e) for c, e in items if not isinstance(e, ColumnRef)]
+        constants = tuple((c, e) for c, e in items if isinstance(e, Literal) and _lies(e.type))
+        wanted = [i for i in items if not isinstance(i[1], ColumnRef) and i not in constants]
         read = tuple(set().union(*(columns_read(e) for _, e in wanted)))
         places = {column.id: place for place, column in enumerate(read)}
         found = [(c, compiled(e, places) if is_known(e.type) else None) for c, e in wanted]
         steps = tuple((column, step) for column, step in found if step is not None)
         passed = tuple((c, e.column) for c, e in items if isinstance(e, ColumnRef))
-        return cls(read, passed, steps if len(steps) == len(found) else None)
+        return cls(read, passed, constants, steps if len(steps) == len(found) else None)
 
 
 class Unsure(Exception):
@@ -84,6 +86,14 @@ def is_known(data_type: DataType) -> bool:
     if data_type.is_integer:
         return data_type.kind is not Kind.UBIGINT
     return data_type.is_decimal or data_type.kind in (Kind.DOUBLE, Kind.BOOLEAN)
+
+
+def _lies(data_type: DataType) -> bool:
+    """Whether a constant of a type is a number, or text."""
+    return (is_known(data_type) and not data_type.is_wide_decimal) or data_type.kind in (
+        Kind.DATE,
+        Kind.VARCHAR,
+    )
 
 
 # Casts
@@ -151,6 +161,20 @@ def _of_two(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], 
             return value if check is None else check(value)
 
         return step
+
+    return make
+
+
+def _toward_zero(a: int, b: int) -> int:
+    if not b:
+        raise Unsure
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _of_integers(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], Step | None]:
+    def make(call: Call, steps: list[Step]) -> Step | None:
+        whole = all(arg.type.is_integer for arg in call.args)
+        return _of_two(operate)(call, steps) if whole else None
 
     return make
 
@@ -246,6 +270,8 @@ CALLS: dict[str, Callable[[Call, list[Step]], Step | None]] = {
     "sub": _of_two(sub),
     "mul": _of_two(mul),
     "div": _quotient,
+    "int_div": _of_integers(_toward_zero),
+    "mod": _of_integers(lambda a, b: a - b * _toward_zero(a, b)),
     "neg": _negation,
     "eq": _comparison(eq),
     "ne": _comparison(ne),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from fuseline.codegen.groups.results import Registers
@@ -27,6 +28,7 @@ from fuseline.operators.gpu.memory.host_table import (
     Arrays,
     HostColumns,
     ascending,
+    concatenated,
     few_on_host,
     sorted_order,
 )
@@ -48,6 +50,7 @@ from fuseline.plan.types import (
 )
 from fuseline.stopping import Stop
 from fuseline.storage.columns.cache import ColumnCache
+from tests.limits import SetLimits
 
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan]
 VALUES: dict[DataType, list[Any]] = {
@@ -273,3 +276,50 @@ def test_keys_that_are_in_order_behind_the_first(lead: int, broken: int | None) 
         keys[broken][[50, 250]] = keys[broken][[250, 50]]
     for given in (keys, keys[:2], keys[:1]):
         assert ascending(given).tolist() == np.lexsort(given[::-1]).tolist()
+
+
+def as_in_registers(columns: HostColumns) -> HostColumns:
+    """The same columns, numbers of 64 bits and texts as in registers; what lies under a NULL is no value."""
+    found: dict[Any, Any] = {}
+    for column, array in columns.arrays.items():
+        found[column] = array
+        valid = np.asarray(array.is_valid()) if array.null_count else None
+        if column.type == VARCHAR:
+            values = array.unique().drop_null().sort()
+            codes = np.array(
+                [1 << 40 if i is None else i for i in pc.index_in(array, values).to_pylist()]
+            )
+            found[column] = Registers(codes, valid, VARCHAR, values)
+        elif column.type in (BIGINT, DATE):
+            bits = array.cast(pa.int32()) if column.type == DATE else array
+            found[column] = Registers(np.asarray(bits.fill_null(-7)), valid, column.type)
+    return HostColumns(found.items(), not_moved)
+
+
+@pytest.mark.parametrize("most", [0, 256])
+@pytest.mark.parametrize("lies", list(itertools.product((False, True), repeat=2)))
+def test_tables_one_below_the_other(lies: tuple[bool, bool], most: int, limits: SetLimits) -> None:
+    limits(MERGED_TEXTS=most)
+    types = [BIGINT, VARCHAR, DATE, BOOLEAN, decimal(38, 0)]
+    parts = [columns_of(dict.fromkeys(types, seed), 3 + seed) for seed in range(3)]
+    made = [new_column("made", kind) for kind in types]
+    wanted = [pa.concat_arrays([list(p.arrays.values())[i] for p in parts]) for i in range(5)]
+    held = [as_in_registers(p) if lies[n % 2] else p for n, p in enumerate(parts)]
+    found = dict(concatenated(held, [list(p.arrays) for p in parts], made))
+    arrays = HostColumns(found.items(), not_moved).arrays
+    assert [arrays[column] for column in made] == wanted
+    whole = all(lies)
+    assert isinstance(found[made[0]], Registers) == whole
+    assert isinstance(found[made[1]], Registers) == (whole and most > 0)
+
+
+def test_constants_beside_codes_stay_codes() -> None:
+    """As the rows of a ROLLUP do, which have NULL for a key, and those of several sources with a name each."""
+    column, texts = new_column("c", VARCHAR), pa.array(["a", "c"])
+    codes = Registers(np.array([1, 0, 1]), None, VARCHAR, texts)
+    none = Registers(np.zeros(2, np.int64), np.zeros(2, np.bool_), VARCHAR, pa.array([""]))
+    name = Registers(np.zeros(2, np.int64), None, VARCHAR, pa.array(["b"]))
+    parts = [HostColumns([(column, held)], not_moved) for held in (codes, none, name, codes)]
+    ((_, found),) = concatenated(parts, [[column]] * 4, [column])
+    assert isinstance(found, Registers)
+    assert found.array().to_pylist() == ["c", "a", "c", None, None, "b", "b", "c", "a", "c"]

@@ -48,6 +48,18 @@ EXPRESSIONS = [
     *("coalesce(x, y)", "case when b then d else 0 end", "case when i > 0 then x / y end"),
     *("case when i <> 0 then d * i when b then w else m end", "case when b then null else j end"),
     *("null + i", "b and null", "i > 0 or null or b", "s::smallint + 1", "1.5 * d", "i + 1.25"),
+    *(
+        "i // s",
+        "j % s",
+        "i % 7",
+        "-i // 7 % 2",
+        "'a'",
+        "null::varchar",
+        "null::bigint",
+        "date '2000-02-03'",
+        "12.5",
+        "0.5::double",
+    ),
 ]
 
 
@@ -149,14 +161,16 @@ def test_what_raises_or_is_no_number_is_left_to_arrays(
 
 
 @pytest.mark.parametrize(
-    "expression", ["i::varchar", "d::integer", "x::integer", "i // s", "b::integer", "x::float"]
+    "expression", ["i::varchar", "d::integer", "x::integer", "d % i", "b::integer", "x::float"]
 )
 def test_other_expressions_are_left_to_arrays(expression: str) -> None:
     expr, columns = expr_of(expression)
     assert compiled(expr, {c.id: place for place, c in enumerate(columns)}) is None
 
 
-@pytest.mark.parametrize("expression", ["null", "null::varchar", "case when true then null end"])
+@pytest.mark.parametrize(
+    "expression", ["null", "null::interval", "1e20::decimal(38, 0)", "case when true then null end"]
+)
 def test_columns_of_other_types_are_left_to_arrays(expression: str) -> None:
     node, columns = bound(expression, rows_of(0, 1))
     assert row_by_row(node, held(rows_of(1, 3), columns, True), 3, PlanMemory()) is None

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...codegen.groups.results import Registers, arrow_array
 from ...plan import physical as p
+from ...plan.expr import Literal, physical
 from ...plan.types import DataType, Kind
 from ..context import PlanMemory
 from ..row_interpreter import MOST_ROWS, Unsure
@@ -20,16 +21,15 @@ def row_by_row(
     node: p.ComputeColumns, columns: HostColumns, rows: int, memory: PlanMemory
 ) -> HostColumns | None:
     """Return a node's columns; None where its expressions or their values need arrays."""
-    if rows > MOST_ROWS:
-        return None
     made = memory.row_steps(node)
-    if made.steps is None:
+    if made.steps is None or (made.steps and rows > MOST_ROWS):
         return None
     values = [_values(columns.lying(column)) for column in made.read]
     if any(v is None for v in values):
         return None
     table = list(zip(*values, strict=True)) if values else [()] * rows
     held: dict[int, Lying] = {new.id: columns.lying(old) for new, old in made.passed}
+    held |= {column.id: _constant(literal, rows) for column, literal in made.constants}
     try:
         for column, step in made.steps:
             held[column.id] = _held([step(row) for row in table], column.type)
@@ -56,6 +56,16 @@ def _values(lying: Lying) -> list[object] | None:
     if valid is None:
         return found
     return [v if there else None for v, there in zip(found, valid.tolist(), strict=True)]
+
+
+def _constant(literal: Literal, rows: int) -> Registers:
+    """The same value, or NULL, in all rows."""
+    value, kind = physical(literal.value, literal.type), literal.type
+    valid = np.zeros(rows, np.bool_) if value is None else None
+    if kind.kind is Kind.VARCHAR:
+        return Registers(np.zeros(rows, np.int64), valid, kind, pa.array([value or ""]))
+    number = np.full(rows, value or 0, np.float64 if kind.is_float else np.int64)
+    return Registers(number, valid, kind)
 
 
 def _held(values: list[object], data_type: DataType) -> Lying:

@@ -13,9 +13,10 @@ from ..context import Context
 from ..cpu.registers import of_operators
 from ..cpu.table import Table as HostTable
 from . import host_backend as hosts
+from .group_few_rows import grouped
 from .late_materialization import LateColumns
 from .memory import to_host
-from .memory.host_table import HostColumns, note
+from .memory.host_table import HostColumns, concatenated, note
 from .memory.upload import on_host
 from .table import Table
 
@@ -35,13 +36,25 @@ def run_on_host(node: p.Physical, inputs: Sequence[Table], context: Context) -> 
         return None
     if isinstance(node, p.HashJoin | p.NestedLoopJoin) and rows[0] * rows[1] > MOST_JOINED:
         return None
-    given = []
+    held: list[HostColumns] = []
     for child, table in zip(node.children, inputs, strict=True):
-        held = to_host.on_host(table, child.columns, MOST_ROWS) if child.columns else None
-        if held is None:
+        columns = to_host.on_host(table, child.columns, MOST_ROWS) if child.columns else None
+        if columns is None:
             return None
-        given.append(HostTable(held.physical(child.columns), table.num_rows))
-    made = operate(node, tuple(given), context)
+        held.append(columns)
     note(node, sum(rows), context)
-    columns = [(c, of_operators(made.arrays[c.id], c.type)) for c in node.columns]
-    return on_host(columns, made.num_rows)
+    if isinstance(node, p.ConcatRows):
+        sources = [child.columns for child in node.inputs]
+        return on_host(concatenated(held, sources, node.made), sum(rows))
+    if isinstance(node, p.HashAggregate):
+        groups = grouped(node, held[0], rows[0])
+        if groups is not None:
+            return on_host(groups, len(groups[0][1]))
+    given = (
+        HostTable(part.physical(child.columns), count)
+        for child, part, count in zip(node.children, held, rows, strict=True)
+    )
+    made = operate(node, tuple(given), context)
+    return on_host(
+        [(c, of_operators(made.arrays[c.id], c.type)) for c in node.columns], made.num_rows
+    )

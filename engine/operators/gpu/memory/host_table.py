@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 4096  # beyond, the device sorts faster than the host
 LEXICAL_ROWS = 64  # up to which rows are sorted in less time than their keys are packed
+MERGED_TEXTS = 256  # of several dictionaries that become one
 WORD_BITS = 63  # of an integer without its sign
 SHORT_BITS = 16  # of integers that numpy sorts by radix, in a third of the time
 MOST = (1 << WORD_BITS) - 2
@@ -156,6 +157,44 @@ def _rows(held: Lying, rows: Rows) -> Lying:
     if isinstance(rows, slice):
         return held.slice(rows.start, rows.stop - rows.start)
     return held.take(pa.array(rows))
+
+
+def concatenated(
+    parts: Sequence[HostColumns], sources: Sequence[Sequence[Column]], made: Sequence[Column]
+) -> list[tuple[Column, Lying]]:
+    """Return tables one below the other, each of `sources` the columns of one that become those that are `made`."""
+    found: list[tuple[Column, Lying]] = []
+    for column, *olds in zip(made, *sources, strict=True):
+        pairs = list(zip(parts, olds, strict=True))
+        held = _one_below_the_other([part.lying(old) for part, old in pairs], column)
+        if held is None:
+            wanted = arrow_type(column.type)
+            arrays = [part.array(old) for part, old in pairs]
+            held = pa.concat_arrays([a if a.type == wanted else a.cast(wanted) for a in arrays])
+        found.append((column, held))
+    return found
+
+
+def _one_below_the_other(parts: Sequence[Lying], column: Column) -> Registers | None:
+    """Return columns as in registers; None where one has no such form, or another than others have, or texts are many."""
+    held = [part for part in parts if type(part) is Registers]
+    if len(held) < len(parts) or len({part.values.dtype for part in held}) > 1:
+        return None
+    strings, values, valid = held[0].strings, [part.values for part in held], None
+    if any(part.strings is not strings for part in held):
+        texts = [[] if p.strings is None else p.strings.to_pylist() for p in held]
+        if sum(map(len, texts)) > MERGED_TEXTS:
+            return None
+        merged = sorted({text for part in texts for text in part})  # by code point, as by bytes
+        places = {text: place for place, text in enumerate(merged)}
+        codes = [np.array([places[text] for text in part], np.int64) for part in texts]
+        # What lies under a NULL is anything
+        values = [c.take(v, mode="clip") for c, v in zip(codes, values, strict=True)]
+        strings = pa.array(merged, pa.string())
+    if any(part.valid is not None for part in held):
+        there = (np.ones(len(p), np.bool_) if p.valid is None else p.valid for p in held)
+        valid = np.concatenate(list(there))
+    return Registers(np.concatenate(values), valid, column.type, strings)
 
 
 def few_on_host(
