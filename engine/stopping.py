@@ -18,9 +18,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -323,15 +323,6 @@ def carried(work: Callable[P, T]) -> Callable[P, T]:
             _of_thread.stop = before
 
     return run
-
-
-@cache
-def shared_threads(name: str, count: int) -> ThreadPoolExecutor:
-    """Return threads that work for all queries; a process made by `fork` has none of its parent's, and makes its own."""
-    return ThreadPoolExecutor(count, thread_name_prefix=name)
-
-
-os.register_at_fork(after_in_child=shared_threads.cache_clear)
 
 
 def wait(future: Future[T]) -> T:

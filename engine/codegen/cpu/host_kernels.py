@@ -16,6 +16,7 @@ from ... import stopping
 from ...settings import usable_cores
 from ...storage.recent import Recent
 from ...threads.fork_locks import new_lock
+from ...threads.together import together
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
 from ..compile.native import NativeKernel
@@ -367,10 +368,7 @@ def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
 
 
 def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
-    if len(ranges) == 1:
-        return [work(ranges[0])]
-    pool = stopping.shared_threads("fuseline-kernel", usable_cores())
-    return list(pool.map(stopping.carried(work), ranges))
+    return together(stopping.carried(work), ranges, usable_cores())
 
 
 def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,7 @@ theirs is the part of `encode.py`, and of `device_encode.py` on the device.
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -22,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...plan.types import DataType, Kind
+from ...threads.together import together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable
 
 
 T = TypeVar("T")
@@ -35,26 +34,14 @@ UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def each_block(rows: int, threads: int, work: Callable[[slice], T]) -> list[T]:
-    """Return what `work` makes of each block of rows."""
-    blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
-    if threads < 2 or len(blocks) < 2 * threads:
-        return [work(block) for block in blocks]
-    shared: Iterator[tuple[int, slice]] = iter(list(enumerate(blocks)))
-    results: dict[int, T] = {}
-    lock = threading.Lock()
-
-    def drain() -> None:
-        while True:
-            with lock:
-                found = next(shared, None)
-            if found is None:
-                return
-            results[found[0]] = work(found[1])
-
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(drain) for _ in range(threads)]:
-            future.result()
-    return [results[at] for at in range(len(blocks))]
+    """Return what `work` makes of each block of rows; where there are few, each thread has as many of them."""
+    count = -(-rows // BLOCK)
+    if threads < 2 or count < 2 * threads:
+        threads, size = 1, BLOCK
+    else:
+        size = -(-rows // (-(-count // threads) * threads * 8)) * 8
+    blocks = [slice(at, min(at + size, rows)) for at in range(0, rows, size)]
+    return together(work, blocks, threads)
 
 
 # Both halves of 128 bits.  Not "2i8": NumPy reads that with Python's parser, which in Python 3.11 fails now and then in two threads at once

@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...errors import FileError, install
-from ...stopping import shared_threads, wait
+from ...stopping import wait
+from ...threads.together import shared_threads
 from ..file_identity import changed, shortened
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from ....plan.node import walk
 from ....plan.types import Kind
 from ....plan.udf.python_function import PythonCall, keeps_order, reads_one_text
 from ....settings import usable_cores
+from ....threads.together import shared_threads
 from .. import table as tables
 from ..memory.chunks import CHUNK_ROWS
 from ..sort.keys import is_plain_string
@@ -154,7 +155,7 @@ def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | N
             one(start)
         return
     run_carried = stopping.carried(one)
-    pool = stopping.shared_threads("fuseline-expressions", usable_cores())
+    pool = shared_threads("fuseline-expressions", usable_cores())
     futures = [pool.submit(run_carried, start) for start in starts]
     try:
         for future in futures:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from .... import stopping
 from ....settings import usable_cores
+from ....threads.together import shared_threads
 from ...context import Context
 
 CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cache
@@ -44,7 +45,7 @@ def _each(work: Callable[[A], T], items: list[A], threads: int | None) -> Iterat
             yield work(item)
         return
     run = stopping.carried(work)
-    pool = stopping.shared_threads("fuseline-rows", threads)
+    pool = shared_threads("fuseline-rows", threads)
     futures: list[Future[T]] = [pool.submit(run, item) for item in items]
     try:
         for future in futures:
