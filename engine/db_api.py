@@ -64,7 +64,7 @@ ROWID = TypeGroup([])  # no column has row numbers
 
 
 class HasErrors:
-    """The errors as attributes, for code that is given nothing but a connection."""
+    """The errors as attributes, for code that is given nothing but a connection, and where a cursor has what it may look for here."""
 
     Warning = Warning
     Error = Error
@@ -76,6 +76,19 @@ class HasErrors:
     InternalError = errors.InternalError
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Raise: DuckDB's connections are cursors too, and ours, which threads share, have none of their own."""
+            from .frame.api_hints import missing
+            from .frame.cursor import Cursor
+
+            if hasattr(Cursor, name) and not name.startswith("_"):
+                raise errors.UnknownAttribute(
+                    f"A connection has no {name!r}: execute(...) returns what has it, a cursor."
+                )
+            raise missing(type(self), name)
 
 
 @fenced
