@@ -176,6 +176,8 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         """
         return self._sql({}, text, params)
 
+    query = sql
+
     def sql_over(self, tables: Mapping[str, Logical], text: str, params: Parameters) -> Frame:
         """Do what `sql` does with plans as further tables, by their names in lower case."""
         return self._sql(tables, text, params)
@@ -371,9 +373,9 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
             found = self._runner.answer(answer.source, answer)
             types = tuple(c.type for c in answer.source.columns)
             if isinstance(found, Result):
-                return Rowset(found.to_arrow(), types, found.num_rows, self.stoppable)
+                return Rowset(found.to_arrow(), types, found.num_rows, self.stoppable, True)
             count = -1 if found.num_rows is None else found.num_rows
-            return Rowset(found, types, count, found.stoppable)
+            return Rowset(found, types, count, found.stoppable, True)
 
     def _open_files(
         self, form: str, paths: Sequence[str], options: Mapping[str, object], access: Access
@@ -385,10 +387,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
     def _recursive(self, recursion: Recursion) -> CatalogTable:
         from .storage.tables.recursive_table import RecursiveTable, Rounds
 
-        def settings() -> Settings:
-            return self.settings
-
-        return RecursiveTable(recursion, Rounds(self.catalog.rows, settings))
+        return RecursiveTable(recursion, Rounds(self.catalog.rows, lambda: self.settings))
 
     def _live(self, name: str, what: str) -> CatalogTable:
         from .storage.tables.live_table import LiveTable

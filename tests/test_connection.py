@@ -27,6 +27,7 @@ from fuseline.errors import (
     OutOfRange,
     ParseError,
     TypeMismatch,
+    UnknownAttribute,
     UnknownName,
     Unsupported,
 )
@@ -366,3 +367,13 @@ def test_an_argument_of_the_wrong_kind_is_refused_by_name(connection, call, mess
     with pytest.raises((InvalidQuery, TypeMismatch), match=message):
         call(connection)
     assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+def test_a_connection_says_where_a_cursor_is():
+    with fuseline.connect(device="cpu") as connection:
+        assert not hasattr(connection, "fetchall")
+        with pytest.raises(UnknownAttribute, match="returns what has it, a cursor"):
+            connection.fetchall()
+        with pytest.raises(UnknownAttribute, match='Did you mean "sql"'):
+            connection.sgl("select 1")
+        assert connection.query("select 1 + ?", [1]).fetchall() == [(2,)]

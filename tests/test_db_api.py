@@ -334,6 +334,8 @@ def test_other_statements_run_once_for_each_set(filled: Any) -> None:
     assert filled.executemany("insert into t select ? + 1, 'z'", [(1,), (2,)]).rowcount == 2
     assert filled.executemany("insert into t values (? + 1, 'w')", [(10,), (20,)]).rowcount == 2
     assert [a for a, _ in rows(filled)] == [1, 2, 3, 11, 21]
+    returned = filled.executemany("insert into t values (? + 1, 'v') returning a", [(30,), (40,)])
+    assert (returned.rowcount, returned.fetchall()) == (2, [(31,), (41,)])
     assert filled.executemany("insert into t values (?, ?)", []).rowcount == 0
 
 
@@ -342,7 +344,7 @@ def test_other_statements_run_for_each_set_in_a_transaction(filled: Any) -> None
     assert filled.executemany("update t set b = ? where a = ?", [("y", 1), ("z", 1)]).rowcount == 2
     filled.commit()
     assert rows(filled) == [(1, "z")]
-    with pytest.raises(InvalidQuery, match="no rows"):
+    with pytest.raises(InvalidQuery, match="no query"):
         filled.executemany("select ?", [(1,), (2,)])
 
 

@@ -30,13 +30,14 @@ class Rowset:
     types: tuple[DataType, ...] = ()
     count: int = -1
     stoppable: Callable[[], AbstractContextManager[object]] = nullcontext
+    of_query: bool = False
 
 
 NOTHING = Rowset(None)
 
 
 def run_many(connection: Connection, text: str, sets: Sequence[Parameters]) -> Rowset:
-    """Run a statement for each set of parameters; raises `InvalidQuery` for one that gives rows.
+    """Run a statement for each set of parameters; raises `InvalidQuery` for a query. RETURNING gives the rows of all sets.
 
     INSERT ... VALUES of plain parameters stores all sets at once, or none.  Other statements run one after the other, and what ran
     before an error stays, unless a transaction takes it back.
@@ -47,15 +48,17 @@ def run_many(connection: Connection, text: str, sets: Sequence[Parameters]) -> R
             return connection._rowset(text, sets[0], table)
         except NotByRows:
             pass
-    written = 0
+    found, written, returned = NOTHING, 0, []
     for given in sets:
         found = connection._rowset(text, given)
         if isinstance(found.source, Reading):
             found.source.close()
-        if found.source is not None:
-            raise InvalidQuery("executemany() takes a statement that gives no rows: use execute().")
+        if found.of_query:
+            raise InvalidQuery("executemany() takes a statement that is no query: use execute().")
         written += max(found.count, 0)
-    return Rowset(None, count=written)
+        if found.source is not None:
+            returned.append(found.source)
+    return Rowset(pa.concat_tables(returned) if returned else None, found.types, written)
 
 
 def _as_table(sets: Sequence[Parameters]) -> pa.Table | None:

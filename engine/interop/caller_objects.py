@@ -68,9 +68,12 @@ class CallerObjects:
         return None
 
     def names(self) -> list[str]:
-        """Return the names of variables that are tables; Python's own, as `__annotations__`, are none that anyone means."""
+        """Return the names of variables that are tables that anyone may mean: neither Python's own, as `__annotations__`, nor cursors."""
+        from ..frame.cursor import Cursor
+
         variables = (pair for found in self._variables() for pair in found.items())
-        found = (n for n, value in variables if is_table(value) and not n.startswith("__"))
+        tables = ((n, value) for n, value in variables if is_table(value))
+        found = (n for n, v in tables if not (n.startswith("__") or isinstance(v, Cursor)))
         return list(dict.fromkeys([*self._given, *found]))
 
     def _variables(self) -> Iterator[dict[str, object]]:

@@ -21,6 +21,7 @@ from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
 from ..plan.changes.table_rules import TableRules, rules_of
 from .sqlalchemy_statements import (
     ExactNumeric,
+    ExecutionContext,
     FuselineCompiler,
     FuselineDDLCompiler,
     FuselineNames,
@@ -75,13 +76,14 @@ class FuselineDialect(default.DefaultDialect):
 
     name = "fuseline"
     driver = "fuseline"
+    execution_ctx_cls = ExecutionContext
     statement_compiler = FuselineCompiler
     ddl_compiler = FuselineDDLCompiler
     preparer = FuselineNames
     type_compiler_cls = FuselineTypeCompiler
     default_schema_name = SCHEMA
     supports_statement_cache = True
-    supports_alter = True
+    supports_alter = supports_sequences = True
     supports_native_boolean = True
     supports_native_decimal = True
     supports_native_uuid = True
@@ -94,7 +96,7 @@ class FuselineDialect(default.DefaultDialect):
     colspecs: ClassVar = {sa.Numeric: ExactNumeric, sa.Float: sa.Float}
     supports_is_distinct_from = True
     insert_returning = update_returning = delete_returning = True
-    insert_executemany_returning = True
+    insert_executemany_returning = insert_executemany_returning_sort_by_parameter_order = True
     postfetch_lastrowid = False
     max_identifier_length = 5_000
 
@@ -194,6 +196,21 @@ class FuselineDialect(default.DefaultDialect):
     ) -> bool:
         names = [name.casefold() for name, _ in _entries(connection, schema)]
         return table_name.casefold() in names
+
+    @cached
+    def get_sequence_names(
+        self, connection: Connection, schema: str | None = None, **_: object
+    ) -> list[str]:
+        catalog = _fuseline(connection.connection).catalog
+        place = SchemaPlace(catalog.current.database, (schema or SCHEMA).lower())
+        return [e.name for k, e in catalog.objects("sequence") if k.place == place]
+
+    @cached
+    def has_sequence(
+        self, connection: Connection, sequence_name: str, schema: str | None = None, **_: object
+    ) -> bool:
+        known = self.get_sequence_names(connection, schema)
+        return any(_same(name, sequence_name) for name in known)
 
     @cached
     def get_columns(

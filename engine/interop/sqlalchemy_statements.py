@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 import sqlalchemy as sa
+from sqlalchemy.engine import default
 from sqlalchemy.sql import compiler
 
 from ..sql import RESERVED
@@ -84,6 +85,9 @@ class FuselineCompiler(compiler.SQLCompiler):
         columns = ", ".join("NULL" for _ in element_types or [None])
         return f"SELECT {columns} WHERE 1 = 0"
 
+    def visit_sequence(self, sequence: sa.Sequence, **_: object) -> str:
+        return next_value(sequence, self.preparer)
+
 
 class FuselineNames(compiler.IdentifierPreparer):
     """Names, which stand in quotes where DuckDB's grammar has them as words."""
@@ -91,15 +95,66 @@ class FuselineNames(compiler.IdentifierPreparer):
     reserved_words = RESERVED
 
 
+def next_value(sequence: sa.Sequence, names: compiler.IdentifierPreparer) -> str:
+    """Return the expression that draws from a sequence."""
+    name = names.format_sequence(sequence).replace("'", "''")
+    return f"nextval('{name}')"
+
+
+class ExecutionContext(default.DefaultExecutionContext):
+    """A statement that runs."""
+
+    def fire_sequence(self, sequence: sa.Sequence, type_: sa.types.TypeEngine[int]) -> int:
+        drawn = next_value(sequence, self.identifier_preparer)
+        value: int = self._execute_scalar(f"SELECT {drawn}", type_)
+        return value
+
+
 class FuselineDDLCompiler(compiler.DDLCompiler):
-    """Tables, whose foreign keys the engine may have asked to leave out."""
+    """Tables: a key that counts by itself draws from a sequence of its own; the engine may have asked to leave out foreign keys."""
+
+    def get_column_default_string(self, column: sa.Column[object]) -> str | None:
+        if column is _counted(column.table):
+            return next_value(_sequence_of(column), self.preparer)
+        return super().get_column_default_string(column)
+
+    def visit_create_table(self, create: sa.schema.CreateTable, **options: object) -> str:
+        text, key = super().visit_create_table(create, **options), _counted(create.element)
+        if key is None:
+            return text
+        temporary = "TEMPORARY " if "TEMPORARY" in create.element._prefixes else ""
+        name = self.preparer.format_sequence(_sequence_of(key))
+        counts = "" if key.identity is None else self.get_identity_options(key.identity)
+        return f"CREATE {temporary}SEQUENCE IF NOT EXISTS {name} {counts};{text}"
+
+    def visit_drop_table(self, drop: sa.schema.DropTable, **options: object) -> str:
+        text, key = super().visit_drop_table(drop, **options), _counted(drop.element)
+        if key is None:
+            return text
+        return (
+            f"{text};\nDROP SEQUENCE IF EXISTS {self.preparer.format_sequence(_sequence_of(key))}"
+        )
 
     def visit_foreign_key_constraint(
         self, constraint: sa.ForeignKeyConstraint, **options: object
     ) -> str | None:
         if self.dialect.foreign_keys == "omit":
             return None
-        return super().visit_foreign_key_constraint(constraint, **options)
+        raise sa.exc.CompileError(
+            f'The table "{constraint.table.name}" has a foreign key, which Fuseline does not check: '
+            'create_engine(..., foreign_keys="omit") makes tables without.'
+        )
+
+
+def _counted(table: sa.Table) -> sa.Column[int] | None:
+    """Return the key whose values SQLAlchemy expects of the database, if there is one."""
+    key = table.autoincrement_column
+    is_given = key is None or key.default is not None or key.server_default is not key.identity
+    return None if is_given else key
+
+
+def _sequence_of(key: sa.Column[int]) -> sa.Sequence:
+    return sa.Sequence(f"{key.table.name}_{key.name}_seq", schema=key.table.schema)
 
 
 class FuselineTypeCompiler(compiler.GenericTypeCompiler):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pandas as pd
@@ -38,7 +39,7 @@ class Base(DeclarativeBase):
 
 class User(Base):
     __tablename__ = "users"
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
 
 
@@ -177,7 +178,7 @@ def test_tables_are_reflected(trips: sa.Engine) -> None:
 def test_objects_are_kept_changed_and_removed(engine: sa.Engine) -> None:
     Base.metadata.create_all(engine)
     with Session(engine) as session:
-        session.add_all([User(id=1, name="a"), User(id=2, name="b")])
+        session.add_all([User(name="a"), User(name="b")])
         session.commit()
         found = session.get(User, 2)
         assert found is not None
@@ -188,6 +189,52 @@ def test_objects_are_kept_changed_and_removed(engine: sa.Engine) -> None:
         session.flush()
         session.rollback()
         assert session.scalar(sa.select(sa.func.count(User.id))) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "schema", "given"),
+    [
+        ((), {}, None, [1, 2, 3]),
+        ((sa.Identity(start=10, increment=5),), {}, "other", [10, 15, 20]),
+        ((sa.Sequence("it's", start=7),), {}, None, [7, 8, 9]),
+        ((), {"prefixes": ["TEMPORARY"]}, None, [1, 2, 3]),
+    ],
+)
+def test_keys_count_by_themselves(
+    engine: sa.Engine,
+    kind: tuple[Any, ...],
+    options: dict[str, Any],
+    schema: str | None,
+    given: list[int],
+) -> None:
+    key = sa.Column("id", sa.Integer, *kind, primary_key=True)
+    made = sa.Table("T", sa.MetaData(), key, sa.Column("x", sa.Integer), schema=schema, **options)
+    with engine.begin() as connection:
+        connection.execute(sa.schema.CreateSchema("other"))
+        made.create(connection)
+        assert connection.execute(made.insert(), {"x": 5}).inserted_primary_key == (given[0],)
+        insert = made.insert().returning(made.c.id, made.c.x, sort_by_parameter_order=True)
+        found = connection.execute(insert, [{"x": 6}, {"x": 7}]).all()
+        assert found == list(zip(given[1:], (6, 7), strict=True))
+        made.drop(connection)
+        left = connection.execute(sa.text("select sequence_name from duckdb_sequences()"))
+        assert left.scalars().all() == []
+
+
+def test_sequences_are_listed_and_drawn_from(engine: sa.Engine) -> None:
+    numbers = sa.Sequence("Numbers", start=3, increment=2)
+    with engine.begin() as connection:
+        connection.execute(sa.schema.CreateSequence(numbers))
+        assert connection.scalar(numbers) == 3
+        assert connection.scalar(sa.select(numbers.next_value())) == 5
+        found = sa.inspect(connection)
+        assert (found.get_sequence_names(), found.has_sequence("numbers")) == (["Numbers"], True)
+
+
+def test_a_cursor_of_sqlalchemys_is_no_table_that_is_meant(engine: sa.Engine) -> None:
+    with engine.connect() as connection, pytest.raises(sa.exc.ProgrammingError) as raised:
+        connection.execute(sa.text("select * from curser"))
+    assert "cursor" not in str(raised.value.orig)
 
 
 def test_pandas_reads_and_writes(engine: sa.Engine) -> None:
@@ -222,7 +269,7 @@ def test_foreign_keys_are_refused_or_left_out_by_name() -> None:
     metadata = sa.MetaData()
     sa.Table("a", metadata, sa.Column("id", sa.Integer, primary_key=True, autoincrement=False))
     b = sa.Table("b", metadata, sa.Column("a_id", sa.ForeignKey("a.id")))
-    with pytest.raises(sa.exc.NotSupportedError, match="Foreign keys"):
+    with pytest.raises(sa.exc.CompileError, match='"b" has a foreign key'):
         metadata.create_all(sa.create_engine("fuseline:///?device=cpu"))
     engine = sa.create_engine("fuseline:///?device=cpu", foreign_keys="omit")
     metadata.create_all(engine)

@@ -14,10 +14,10 @@ THERE = (
     "supports_distinct_on", "regexp_match", "regexp_replace", "fetch_first", "fetch_no_order_by", "aggregate_order_by",
     "supports_bitwise_or", "supports_bitwise_and", "supports_bitwise_not", "supports_bitwise_xor", "supports_bitwise_shift",
     "precision_numerics_many_significant_digits", "precision_numerics_enotation_small", "precision_numerics_retains_significant_digits",
-    "view_reflection", "view_column_reflection", "has_temp_table", "datetime_literals", "tuple_in_w_empty", "order_by_collation", "timestamp_microseconds_implicit_bound",
+    "view_reflection", "view_column_reflection", "has_temp_table", "datetime_literals", "tuple_in_w_empty", "autoincrement_insert", "autoincrement_without_sequence", "empty_inserts", "order_by_collation", "timestamp_microseconds_implicit_bound",
 )  # fmt: skip
 NO_FOREIGN_KEYS = "there are no foreign keys: a table that has one is refused"
-NO_VALUES_OF_KEYS = "a key gets no values by itself: a DEFAULT of nextval() gives them"
+NO_LAST_ROW = "a cursor does not know the last key that was given: RETURNING tells"
 NO_INDEXES = "the dialect tells of no index, since none makes a query faster"
 NO_NAMES = (
     "names of constraints are made of the table and its columns: those that are given are not kept"
@@ -43,9 +43,7 @@ NOT_THERE = {
         "fk_constraint_option_reflection_onupdate_restrict", "fk_constraint_option_reflection_ondelete_restrict",
         "fk_constraint_option_reflection_ondelete_noaction", "cross_schema_fk_reflection",
     ),
-    NO_VALUES_OF_KEYS: (
-        "autoincrement_insert", "autoincrement_without_sequence", "implements_get_lastrowid", "empty_inserts",
-    ),
+    NO_LAST_ROW: ("implements_get_lastrowid",),
     NO_INDEXES: (
         "index_reflection", "indexes_with_ascdesc", "reflect_indexes_with_ascdesc", "temp_table_reflect_indexes",
         "index_ddl_if_exists", "indexes_check_column_order", "indexes_with_expressions", "index_reflects_included_columns",
