@@ -36,7 +36,7 @@ CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
 _DAY = r"[0-9]{4}([-/. ])[0-9]{1,2}\1[0-9]{1,2}"
 _ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _CANDIDATES: tuple[tuple[DataType, str], ...] = (
-    (BOOLEAN, r"(?i:true|false|t|f)"),
+    (BOOLEAN, r"(?i:true|false|t|f|yes|no)"),
     (BIGINT, _WHOLE),
     (HUGEINT, _WHOLE),
     (DOUBLE, _NUMBER),

@@ -42,6 +42,8 @@ CASES: list[tuple[str, str]] = [
     ("i,j\n 1 , 2 \n", ""),
     ("b\nTrue\nFALSE\n", ""),
     ("b\nt\nf\n", ""),
+    ("paid,b\nyes,NO\nno,f\n,Yes\n", ""),
+    ("yes,b\nno,1\nmaybe,0\n", ""),
     ("b\n1\n0\n", ""),
     ("x\n007\n", ""),
     ("x\n1e5\n", ""),
