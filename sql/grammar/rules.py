@@ -131,7 +131,7 @@ part        <- 'position' '(' expr ')' / 'extract' '(' (LABEL / STRING) 'from' e
              / 'trim' '(' ('both' / 'leading' / 'trailing') exprs ')'
 called      <- ('left' / 'right') arguments
              / 'extract' / 'position'
-             / FUNCTION (STRING / 'with' 'time' 'zone' STRING / arguments STRING? / '.' '*' change*)?
+             / FUNCTION ('precision'? STRING / ('with' / 'without') 'time' 'zone' STRING / arguments (('with' / 'without') 'time' 'zone')? STRING? / '.' '*' change*)?
 arguments   <- '(' (('distinct' / 'all')? argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
                ('within' 'group' '(' order ')')? ('filter' '(' 'where'? expr ')')? ('over' (NAME / window))?
 argument    <- unpacked / star / starred / 'lambda' NAME (',' NAME)* ':' expr / expr

@@ -73,6 +73,7 @@ class Parser(DuckDBParser):
     """Operators are ranked as in DuckDB, and items note their text."""
 
     has_methods = False
+    behind_type = -1  # the place of the token behind the last type that may have a constant there
 
     UNARY_PARSERS: ClassVar = {
         **DuckDBParser.UNARY_PARSERS,
@@ -182,7 +183,23 @@ class Parser(DuckDBParser):
             return exp.Paren(this=field)  # before a call sqlglot takes columns apart
         return field
 
+    def _parse_type(
+        self, parse_interval: bool = True, fallback_to_identifier: bool = False
+    ) -> exp.Expr | None:
+        """Parse DATE '2024-01-31'::varchar as a cast of the date: sqlglot would make a date of what the text is cast to."""
+        node = super()._parse_type(parse_interval, fallback_to_identifier)
+        is_typed = node is not None and self._index == self.behind_type + 1
+        return self._parse_column_ops(node) if is_typed else node
+
+    def _parse_types(self, check_func: bool = False, **how: bool) -> exp.Expr | None:  # type: ignore[override]
+        found = super()._parse_types(check_func=check_func, **how)
+        if found is not None and check_func:
+            self.behind_type = self._index
+        return found
+
     def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
+        if isinstance(this, exp.Literal) and self._index == self.behind_type + 1:
+            return this
         node = super()._parse_column_ops(this)
         return with_methods(node) if node is not None and self.has_methods else node
 

@@ -45,7 +45,6 @@ _OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 # Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
 _NO_COLUMN = ("column", "to", "constraint", "primary", "unique", "check", "foreign")
-_TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
 _OF_DIGITS = {"x": TokenType.HEX_STRING, "b": TokenType.BIT_STRING}
 _SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
 _NO_EXPONENT = re.compile(r".*[eE]")
@@ -106,8 +105,6 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
     if TokenType.INTERVAL in kinds:
         _refuse_two_units(tokens, piece)
         tokens = list(_cast_clock_intervals(tokens))
-    if TokenType.DCOLON in kinds:
-        tokens = list(_cast_typed_constants(tokens))
     if TokenType.COMMA in kinds:
         tokens = list(_without_last_commas(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
@@ -322,22 +319,6 @@ def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
             or tokens[i + 1].token_type is not TokenType.STRING
         ):
             yield token
-
-
-def _cast_typed_constants(tokens: list[Token]) -> Iterator[Token]:
-    """Make DATE '2024-01-31'::varchar a cast of the date: sqlglot would make a date of what the text is cast to."""
-    typed = False
-    for kind, text, sign in itertools.zip_longest(tokens, tokens[1:], tokens[2:]):
-        if typed:  # `kind` is the text, which has gone before its type
-            typed = False
-            continue
-        typed = (
-            sign is not None
-            and sign.token_type is TokenType.DCOLON
-            and text.token_type is TokenType.STRING
-            and kind.token_type in _TYPES
-        )
-        yield from (text, _cast_sign(text), kind) if typed else (kind,)
 
 
 def _cast_sign(token: Token) -> Token:

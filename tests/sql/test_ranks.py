@@ -14,6 +14,7 @@ from fuseline.sql.grammar.recognize import unrecognized
 from fuseline.sql.names import result_name
 from fuseline.sql.parsing.pieces import split
 from fuseline.sql.parsing.tokens import tokenize
+from tests.compare import assert_same_as_duckdb
 from tests.marks import assert_marks
 
 ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>")
@@ -115,3 +116,14 @@ def test_predicates_behind_each_other_are_taken_as_in_duckdb(theirs, ours, predi
     except duckdb.Error:
         pass
     assert (unrecognized(tokenize(next(split(text)))) is None) == (error is None)
+
+
+TYPED = (
+    "timestamp with time zone '2020-01-01'::date", "decimal(10,2) '1.26'::int", "timestamp(3) '2020-01-01'::date", "double precision '1.5'::int",
+    "json '1'::varchar", "timestamp without time zone '2020-01-01'::date", "timestamptz '2020-01-01'.year()", "date '2020-01-01'::varchar::date + 1",
+)  # fmt: skip
+
+
+def test_casts_behind_a_typed_constant_are_casts_of_the_constant() -> None:
+    columns = ", ".join(f"typeof({t}) as t{i}, {t} as c{i}" for i, t in enumerate(TYPED))
+    assert_same_as_duckdb(f"select {columns}")
