@@ -178,7 +178,9 @@ def _offset(args: Sequence[Expr], span: Span | None) -> Expr:
     if value.type == TIMESTAMPTZ:
         unit = Literal("second", VARCHAR)
         return infer.call("date_diff", [unit, Cast(value, TIMESTAMP), local_time(value)], span)
-    if value.type.kind not in (*PLAIN, Kind.TIME, Kind.NULL):
+    if value.type.kind in PLAIN:
+        return infer.call("date_diff", [Literal("second", VARCHAR), value, value], span)
+    if value.type.kind not in (Kind.TIME, Kind.NULL):
         raise TypeMismatch(
             f"{value.type} has no time zone: this takes a TIMESTAMP or a TIME.", span
         )

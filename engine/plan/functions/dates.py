@@ -85,6 +85,7 @@ def _unit(name: str) -> FunctionRow:
         f"{name}(unit, TIMESTAMP, TIMESTAMP)",
         {"date_diff": ("datediff",), "date_sub": ("datesub",)}[name],
         bounds=units_between,
+        infinite="null",
     )
 
 
@@ -96,8 +97,8 @@ PART_FUNCTIONS = (
             _CALENDAR_OR_INTERVAL,
             f"{name}(DATE | TIMESTAMP | INTERVAL)",
             aliases,
-            total=True,
             bounds=bounds,
+            infinite="null",
         )
         for name, aliases, bounds in (
             ("year", (), calendar_years(1)),
@@ -111,7 +112,9 @@ PART_FUNCTIONS = (
     ),
     # DATE or TIMESTAMP -> BIGINT.  week is ISO's; dayofweek has Sunday 0, isodow Monday 1 to Sunday 7.
     *(
-        FunctionRow(name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases, bounds=bounds)
+        FunctionRow(
+            name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases, bounds=bounds, infinite="null"
+        )
         for name, aliases, bounds in (
             ("week", ("weekofyear",), within(1, 53)),
             ("isodow", (), within(1, 7)),
@@ -122,7 +125,13 @@ PART_FUNCTIONS = (
     ),
     # TIMESTAMP, TIME or INTERVAL -> BIGINT.  millisecond and microsecond include the seconds of the minute (12.345 s is 12345).
     *(
-        FunctionRow(name, _clock(BIGINT), f"{name}(TIMESTAMP | TIME | INTERVAL)", bounds=bounds)
+        FunctionRow(
+            name,
+            _clock(BIGINT),
+            f"{name}(TIMESTAMP | TIME | INTERVAL)",
+            bounds=bounds,
+            infinite="null",
+        )
         for name, bounds in (
             ("hour", within(0, 23)),
             ("minute", within(0, 59)),
@@ -131,9 +140,8 @@ PART_FUNCTIONS = (
             ("microsecond", None),
         )
     ),
-    FunctionRow(
-        "epoch", _clock(DOUBLE), "epoch(TIMESTAMP | TIME | INTERVAL)"
-    ),  # seconds with their fraction
+    # Seconds with their fraction.
+    FunctionRow("epoch", _clock(DOUBLE), "epoch(TIMESTAMP | TIME | INTERVAL)", infinite="null"),
 )
 
 CALENDAR = (
@@ -142,18 +150,25 @@ CALENDAR = (
         fixed(VARCHAR, TIMESTAMP, result=TIMESTAMP),
         "date_trunc(unit, TIMESTAMP)",
         ("datetrunc",),
+        infinite="kept",
     ),
     _unit("date_diff"),  # boundaries of the unit between a and b
     _unit("date_sub"),  # whole units between a and b
     # Years, months and days between two moments, and the time that is left.
-    FunctionRow("age", fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL), "age(TIMESTAMP, TIMESTAMP)"),
+    FunctionRow(
+        "age",
+        fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL),
+        "age(TIMESTAMP, TIMESTAMP)",
+        infinite="null",
+    ),
     # The begin of the bucket of a width, of months or else of time; buckets begin at 2000-01-03, of months at 2000-01-01, or at the origin.
     FunctionRow(
         "time_bucket",
         fixed(INTERVAL, TIMESTAMP, TIMESTAMP, result=TIMESTAMP, optional=1),
         "time_bucket(INTERVAL, TIMESTAMP[, TIMESTAMP])",
+        infinite="kept",
     ),
-    FunctionRow("julian", fixed(TIMESTAMP, result=DOUBLE), "julian(TIMESTAMP)"),
+    FunctionRow("julian", fixed(TIMESTAMP, result=DOUBLE), "julian(TIMESTAMP)", infinite="null"),
     # Time beyond a day as days, days beyond 30 as months.
     FunctionRow(
         "normalized_interval", fixed(INTERVAL, result=INTERVAL), "normalized_interval(INTERVAL)"
@@ -164,7 +179,7 @@ CALENDAR = (
         fixed(VARCHAR, INTERVAL, result=INTERVAL),
         "date_trunc(unit, INTERVAL)",
     ),
-    FunctionRow("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)"),
+    FunctionRow("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)", infinite="null"),
     # Invalid parts: ConversionError.
     FunctionRow(
         "make_date", fixed(BIGINT, BIGINT, BIGINT, result=DATE), "make_date(BIGINT, BIGINT, BIGINT)"
@@ -179,33 +194,47 @@ CALENDAR = (
         "make_timestamp(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE)",
     ),
     FunctionRow(
-        "strftime", fixed(TIMESTAMP, VARCHAR, result=VARCHAR), "strftime(TIMESTAMP, format)"
+        "strftime",
+        fixed(TIMESTAMP, VARCHAR, result=VARCHAR),
+        "strftime(TIMESTAMP, format)",
+        infinite="kept",
     ),  # format is a Literal
     # What is no moment in the format: ExecutionError or ConversionError, of try_strptime NULL.
     FunctionRow("strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "strptime(VARCHAR, format)"),
     FunctionRow(
         "try_strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "try_strptime(VARCHAR, format)"
     ),
-    FunctionRow("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)"),
-    FunctionRow("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)"),
+    FunctionRow("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)", infinite="null"),
+    FunctionRow("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)", infinite="null"),
 )
 
 ARITHMETIC = (
     # (TIMESTAMP, INTERVAL) -> TIMESTAMP, a DATE is cast: months first (clipped to the month's end), days, microseconds.
-    operator("add_interval", fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP), "TIMESTAMP + INTERVAL"),
-    operator("sub_interval", fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP), "TIMESTAMP - INTERVAL"),
+    operator(
+        "add_interval",
+        fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
+        "TIMESTAMP + INTERVAL",
+        infinite="kept",
+    ),
+    operator(
+        "sub_interval",
+        fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
+        "TIMESTAMP - INTERVAL",
+        infinite="kept",
+    ),
     # Around midnight; of an interval its microseconds alone.
     operator("add_interval_to_time", fixed(TIME, INTERVAL, result=TIME), "TIME + INTERVAL"),
     operator("sub_interval_of_time", fixed(TIME, INTERVAL, result=TIME), "TIME - INTERVAL"),
-    operator("at_time", fixed(DATE, TIME, result=TIMESTAMP), "DATE + TIME"),
-    operator("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER"),
-    operator("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER"),
+    operator("at_time", fixed(DATE, TIME, result=TIMESTAMP), "DATE + TIME", infinite="kept"),
+    operator("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER", infinite="kept"),
+    operator("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER", infinite="kept"),
     operator("date_minus_date", fixed(DATE, DATE, result=BIGINT), "DATE - DATE"),  # days
     # INTERVAL of whole days and microseconds, no months.
     operator(
         "timestamp_minus_timestamp",
         fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL),
         "TIMESTAMP - TIMESTAMP",
+        infinite="error",
     ),
     # Part by part.
     operator("add_intervals", fixed(INTERVAL, INTERVAL, result=INTERVAL), "INTERVAL + INTERVAL"),

@@ -35,6 +35,8 @@ class FunctionRow:
     nulls: OneOf["propagate", "all", "own", "never"] = "propagate"
     total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own
     raises: bool = True  # for some values, rather than to give one for all
+    # Of an infinite moment among its arguments: NULL; that infinity, of the first moment; an error
+    infinite: OneOf["", "null", "kept", "error"] = ""
     # Functions that compute it of values that are not NULL, "" where there is none
     numpy: str = ""
     libcudf: str = ""  # of its unary or binary operators

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ...errors import ExecutionError
-from ..calendar import MICROS_A_DAY, day_number, first_of_month
+from ..calendar import INFINITE_MICROS, MICROS_A_DAY, day_number, first_of_month
 from ..text.number_text import SPACE, NoSuchValue
 from .formats import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
 
@@ -119,18 +119,17 @@ def _made_of(letters: Sequence[str]) -> tuple[str, bool]:
     return state, True
 
 
-def moment(text: str, form: TimeFormat, safe: bool = False) -> int | None:
+_SPECIAL = {"epoch": 0, "infinity": INFINITE_MICROS, "-infinity": -INFINITE_MICROS}
+
+
+def moment(text: str, form: TimeFormat) -> int | None:
     """Return microseconds since 1970; None where the text does not fit.
 
-    Raises `NoSuchValue` for a day that no calendar has, and `ExecutionError` for infinity, which has no value here.
+    Raises `NoSuchValue` for a day that no calendar has.
     """
     special = text.strip(SPACE).lower()
-    if special == "epoch" and not safe:
-        return 0
-    # For DuckDB 2.0's try_strptime the epoch is in 1900.
-    if special in ("epoch", "infinity", "-infinity"):
-        function = "try_strptime" if safe else "strptime"
-        raise ExecutionError(f"{function} does not read '{special}': leave such strings out.")
+    if special in _SPECIAL:
+        return _SPECIAL[special]
     found = form.pattern.fullmatch(text)
     if found is None or not form.possible:
         return None

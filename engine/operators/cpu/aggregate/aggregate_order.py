@@ -144,6 +144,8 @@ def _between_integers(
     mixed = a + np.floor(step).astype(np.int64)
     if to_nearest:
         mixed += rest >= 0.5
+        far = (a <= b) != (b - a >= 0)  # farther apart than 64 bits hold, as the infinities are
+        mixed[far] = (a * (1 - weight) + b * weight)[far]
     else:
         mixed += (mixed < 0) & (rest > 0)
         # DuckDB rounds low + (high - low) * weight to a double once, so that 6 + 15 * 0.19999999999999996 is 9; beyond

@@ -51,6 +51,7 @@ from . import (
 from . import kernels_logic as logic
 from .json import JSON_KERNELS
 from .kernels_casts import cast
+from .kernels_infinities import beside_infinities
 from .nested import NESTED_KERNELS
 from .nested.list_aggregates import aggregated
 from .nested.over_elements import mapped, reduced
@@ -60,9 +61,8 @@ from .values import VALUE_KERNELS
 from .values.attempts import attempted
 from .vectors import Array, Kernel, Mask, Vector, booleans, constant, null_constant
 
-NARROW = (
-    8  # later conjuncts look at the remaining rows alone when they are less than one in so many
-)
+# Later conjuncts look at the remaining rows alone when they are less than one in so many.
+NARROW = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,17 +383,17 @@ def _true_rows(parts: Sequence[Expr], chunk: Chunk, narrow: int) -> Array:
     return np.ones((), bool) if mask is None else mask
 
 
-KERNELS: dict[str, Kernel] = {
-    **kernels_logic.KERNELS,
-    **kernels_arithmetic.KERNELS,
-    **kernels_numeric.KERNELS,
-    **kernels_strings.KERNELS,
-    **kernels_patterns.KERNELS,
-    **VALUE_KERNELS,
-    **kernels_dates.KERNELS,
-    **kernels_formats.KERNELS,
-    **kernels_intervals.KERNELS,
-    **NESTED_KERNELS,
-    **JSON_KERNELS,
-    **kernels_casts.KERNELS,
-}
+KERNELS: dict[str, Kernel] = beside_infinities(
+    kernels_logic.KERNELS
+    | kernels_arithmetic.KERNELS
+    | kernels_numeric.KERNELS
+    | kernels_strings.KERNELS
+    | kernels_patterns.KERNELS
+    | VALUE_KERNELS
+    | kernels_dates.KERNELS
+    | kernels_formats.KERNELS
+    | kernels_intervals.KERNELS
+    | NESTED_KERNELS
+    | JSON_KERNELS
+    | kernels_casts.KERNELS
+)

@@ -127,7 +127,7 @@ def _parsed(text: pa.Array, form: str, strict: bool) -> pa.Array:
     moments: list[int | None] = []
     for value in encoded.dictionary.to_pylist():
         try:
-            found = moment(value, known, safe=not strict)
+            found = moment(value, known)
         except NoSuchValue:
             if strict:
                 raise ConversionError(

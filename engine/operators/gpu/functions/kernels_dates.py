@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import pyarrow as pa
 import pylibcudf as plc
 
 from ....errors import OutOfRange
-from ....plan.calendar import MICROS_A_DAY, UNIT_MICROS
+from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call, Interval, Literal
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ....plan.types import Kind
@@ -17,17 +18,20 @@ from ..columns import (
     BOOL,
     INT32,
     INT64,
+    both,
     cast,
+    negate,
     reinterpret,
     scalar,
     select,
     true_mask,
+    where_true,
     without_nulls,
 )
 from ..table import device_type
 from .kernels_arithmetic import extremes
-from .kernels_host import settled
-from .kernels_print import in_days, in_four_digit_years
+from .kernels_host import recomputed, settled
+from .kernels_print import between, in_days, in_four_digit_years
 from .values import Constant, Kernel, RowScope, Value, as_column, binary, integers
 
 Op = plc.binaryop.BinaryOperator
@@ -51,6 +55,7 @@ _SHORT_YEARS = (-12_687_428, 11_248_737)  # days from 1970 to the years -32767 a
 UNKNOWN_NAME = -(1 << 31)  # a place of no name, which NULL has
 _TRUNCATED = ("week", "month", "quarter", "year")
 _COUNTED = ("month", "quarter", "year")
+_DAYS_OR_MICROS = (Kind.DATE, Kind.TIMESTAMP)  # not TIME, which is never infinite
 
 
 def part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -319,22 +324,57 @@ def _unit_refusal(units: tuple[str, ...]) -> Callable[[Call], str | None]:
     return check
 
 
+def _beside_infinities(kernel: Kernel) -> Kernel:
+    """Compute finite moments alone, as NULL stands for the others; the host says what comes of those."""
+
+    def compute(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+        columns = {
+            place: as_column(args[place], scope.rows)
+            for place, arg in enumerate(call.args)
+            if arg.type.is_temporal or not isinstance(arg, Literal)
+        }
+        given, finite = list(args), []
+        for place, column in columns.items():
+            kind = call.args[place].type.kind
+            end = INFINITE_DAY if kind is Kind.DATE else INFINITE_MICROS
+            is_finite = between(column, 1 - end, end - 1) if kind in _DAYS_OR_MICROS else None
+            if is_finite is not None:
+                given[place] = where_true(column, is_finite)
+                finite.append(is_finite)
+        found = kernel(call, scope, tuple(given))
+        if not finite:
+            return found
+        odd = negate(reduce(both, finite))
+        if scope.active is not None:
+            odd = both(odd, scope.active())
+        return recomputed(call, columns, as_column(found, scope.rows), odd)
+
+    return compute
+
+
 KERNELS: dict[str, Kernel] = {
+    # Of which the host settles what lies far away, so that infinite moments are among them
     **dict.fromkeys(_COMPONENTS, part),
     **dict.fromkeys(("quarter", "dayofyear", "millisecond", "microsecond"), part),
     **dict.fromkeys(("week", "isoyear", "decade", "century", "millennium"), part),
     "monthname": name,
     "dayname": name,
-    "date_sub": date_sub,
-    "epoch": epoch,
-    "date_trunc": date_trunc,
-    "date_diff": date_diff,
-    "last_day": last_day,
     "add_interval": add_interval,
     "sub_interval": add_interval,
-    "add_days": add_days,
-    "sub_days": add_days,
     "date_minus_date": date_minus_date,
+    **{
+        function: _beside_infinities(kernel)
+        for function, kernel in {
+            **dict.fromkeys(_CLOCK, part),
+            "date_sub": date_sub,
+            "epoch": epoch,
+            "date_trunc": date_trunc,
+            "date_diff": date_diff,
+            "last_day": last_day,
+            "add_days": add_days,
+            "sub_days": add_days,
+        }.items()
+    },
 }
 REFUSALS = {
     **dict.fromkeys(
