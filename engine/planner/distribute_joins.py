@@ -13,18 +13,39 @@ from functools import partial
 from math import inf
 
 from ..plan.exchange import Exchange, expected_bytes
-from ..plan.expr import ColumnRef, columns_of
+from ..plan.expr import Column, ColumnRef, columns_of
 from ..plan.join_kinds import JoinKind
 from ..plan.node import walk_once
+from ..plan.partial import FinishAverages
 from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, Spread, described
-from ..plan.physical import ComputeColumns, HashJoin, MemoryScan, NestedLoopJoin, Physical
+from ..plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    MemoryScan,
+    NestedLoopJoin,
+    Physical,
+)
 from .estimates.chain_estimate import ChainEstimates
 from .estimates.relation_estimate import RelationEstimate
 from .exchanges import Exchanges, Placed
-from .join_ways import STAY, JoinSide, Move, Way, cheapest_way, partners, side_of_heavy_keys
+from .join_ways import (
+    STAY,
+    JoinSide,
+    Move,
+    Way,
+    cheapest_way,
+    equal_columns,
+    partners,
+    side_of_heavy_keys,
+)
 from .reduce_moved import without_unmatched
 
 Join = HashJoin | NestedLoopJoin
+
+# Groups that all workers merge: few go by the host in one meeting, and a kernel takes hardly less time for a share of them
+MERGED_ON_ALL = 1 << 13
 
 
 @dataclass
@@ -68,7 +89,10 @@ class Joins:
         """Return what a worker runs for a join, None where all rows have to be on one worker."""
         if id(node) in self.rotated:
             return self.node_of(self.rotated[id(node)])
-        left, right = (self._on_all(self.node_of(child)) for child in node.children)
+        left, right = map(self.node_of, node.children)
+        pairs = equal_columns(node)
+        left = self._beside(left, right, tuple((b, a) for a, b in pairs)) or self._on_all(left)
+        right = self._beside(right, left, pairs) or self._on_all(right)
         if not (left.at.is_shared or right.at.is_shared):
             return None
         needed = self._needed(node, 0, left, right), self._needed(node, 1, right, left)
@@ -108,6 +132,20 @@ class Joins:
             return placed
         made = made_on_all(placed.node, self.few, self.exchanges.to_all)
         return placed if made is None else Placed(made, REPLICATED)
+
+    def _beside(self, placed: Placed, other: Placed, pairs: Pairs) -> Placed | None:
+        """Groups of which each worker merges those whose keys the other side has there, instead of that all merge all."""
+        is_here = placed.at.spread is Spread.SINGLE and other.at.is_shared
+        keys = other.at.beside(pairs) if is_here else None
+        if keys is None or (placed.node.estimate or 0.0) < MERGED_ON_ALL:
+            return None
+        cuts, why = other.at.cuts, f"the other side is {described(other.at)}"
+
+        def send(parts: Physical) -> Exchange:
+            return self.exchanges.sent(Placed(parts, ARBITRARY), keys, cuts, because=why)
+
+        made = merged_by_keys(placed.node, self.few, keys, send, other.at.of(keys))
+        return None if made is None else Placed(made, other.at.of(keys).kept(made.columns))
 
     def _needed(self, node: Join, side: int, placed: Placed, other: Placed) -> Placed:
         """What may have to move of a side's rows."""
@@ -210,6 +248,25 @@ def made_on_all(node: Physical, few: Collection[int], to_all: ToAll) -> Physical
             return None
         made.append(below)
     return node.with_children(made).replaced(partitioning=REPLICATED)
+
+
+def merged_by_keys(
+    node: Physical, few: Collection[int], keys: tuple[Column, ...], send: ToAll, at: Partitioning
+) -> Physical | None:
+    """Steps(Merge(Gather(parts of groups))) -> Steps(Merge(send(parts))), where keys are some of those of the groups; None of other rows."""
+    match node:
+        case HashAggregate(input=gather, keys=groups) if id(gather) in few and {*keys} <= {*groups}:
+            below: Physical | None = send(gather.children[0])
+        case ComputeColumns(input=rows) | FilterRows(input=rows) | FinishAverages(input=rows):
+            below = (
+                merged_by_keys(rows, few, keys, send, at) if {*keys} <= {*rows.columns} else None
+            )
+        case _:
+            return None
+    if below is None:
+        return None
+    made = node.with_children((below,))
+    return made.replaced(partitioning=at.kept(made.columns))
 
 
 def below_renames(node: Physical, to_all: ToAll) -> Physical:

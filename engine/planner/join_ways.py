@@ -68,7 +68,7 @@ def cheapest_way(
 ) -> Way | None:
     """Return the way that moves least, None where all rows have to be on one worker."""
     ways: list[Way] = []
-    kind, pairs = join.kind, _pairs(join)
+    kind, pairs = join.kind, equal_columns(join)
     if left.at.meets(right.at, pairs):
         ways.append(Way(0.0, STAY, STAY, _after(kind, left.at, right.at, pairs)))
     if left.at.is_shared and not kind.keeps_right:
@@ -110,11 +110,11 @@ def partners(
     join: HashJoin | NestedLoopJoin, side: int, keys: tuple[Column, ...]
 ) -> tuple[Column, ...]:
     """Return the columns of the other side that keys of one are equal to."""
-    partner = {pair[side]: pair[1 - side] for pair in reversed(_pairs(join))}
+    partner = {pair[side]: pair[1 - side] for pair in reversed(equal_columns(join))}
     return tuple(partner[key] for key in keys)
 
 
-def _pairs(join: HashJoin | NestedLoopJoin) -> Pairs:
+def equal_columns(join: HashJoin | NestedLoopJoin) -> Pairs:
     """The columns that are equal in a match, where a worker may look for matches among equal keys alone."""
     if (
         isinstance(join, NestedLoopJoin) or join.null_aware

@@ -48,8 +48,8 @@ _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyD
 class Placement:
     """What the workers of a cluster have of a query's tables, the same for all.
 
-    A scan whose columns take less than `whole_below` bytes each, on average and as kernels read them, is read whole by each worker, if
-    its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
+    A scan is read whole by each worker if the columns that the query reads of its table take less than `whole_below` bytes each, on average
+    and as kernels read them, and its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
     sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one.
     `unclustered` are columns, by the identity of their table, that turned out not to ascend.
     """
@@ -128,6 +128,11 @@ class Shards:
         self._alone = sum(map(_size, scans)) < placement.alone_below
         rows = max((_table(scan).num_rows for scan in scans), default=0)
         self._most_rows = rows * placement.whole_share  # of a table that is read whole
+        self._sources: dict[
+            Hashable, set[str]
+        ] = {}  # that a query reads, by the identity of a table
+        for scan in scans:
+            self._sources.setdefault(_table(scan).identity, set()).update(scan.sources)
         self._parts: dict[tuple[int, int, int], ParquetTable] = {}
         self._tables: list[ParquetTable] = []  # which ids are of
 
@@ -138,8 +143,10 @@ class Shards:
         if table.num_rows > self._most_rows:
             return False
         rows = sum(table.group_rows[part.file][g] for part in _chosen(scan) for g in part.groups)
-        size = table.sizes.narrow(scan.sources, rows)
-        return size < self._placement.whole_below * max(1, len(scan.sources))
+        # What one scan of a table has whole, another one of it need not get from others
+        sources = tuple(self._sources.get(table.identity, scan.sources))
+        size = table.sizes.narrow(sources, rows)
+        return size < self._placement.whole_below * max(1, len(sources))
 
     def is_clustered(self, scan: ParquetScan, source: str) -> bool:
         table = _table(scan)

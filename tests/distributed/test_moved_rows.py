@@ -34,6 +34,8 @@ REDUCED = [
     f"select m, exists (select 1 from sales where maker = m and price > 90) or name like '%9%' from {FIRST}",
     f"select count(*), sum(m), sum(price) from {FIRST} left join sales on m is not distinct from maker",
     f"select count(*), sum(price) from {FIRST} left join sales on maker = m and name = maker_name and price > 7",
+    "select count(*), sum(m) from makers where m > (select avg(m) from makers) and m in (select maker from sales)",
+    "select count(*), sum(m) from makers where m > (select avg(m) from makers where kind = 2) and not exists (select 1 from sales where maker = m)",
 ]
 WHOLE = [
     f"select name, (select max(price) from sales where maker = m) from {FIRST}",
@@ -41,6 +43,7 @@ WHOLE = [
     f"select count(*), sum(m) from {FIRST} where m not in (select maker from sales)",
     f"select count(*), sum(m), sum(price) from {FIRST} right join sales on maker = m",
     f"select count(*), sum(m), sum(price) from {FIRST} full join sales on maker = m",
+    "select count(*), sum(m) from makers where m > (select avg(m * 0.1e0) from makers) and m in (select maker from sales)",
 ]
 
 
@@ -92,3 +95,19 @@ def test_what_lies_on_one_worker_is_joined_first(query: str, connection: Any) ->
     text = connection.sql(query).explain()
     assert re.search(r"Exchange range .*\n +HashJoin inner  sale = s ", text), text
     assert_same_as_duckdb(query, TABLES, connection=connection)
+
+
+@pytest.mark.parametrize("query", [
+    "select count(*), sum(x), sum(b) from buyers join (select buyer, count(*) + 1 as x from lines group by buyer) on b = buyer",
+    "select town, max(x) from buyers left join (select buyer, avg(sale) as x from lines group by buyer) on b = buyer group by town",
+    "select count(*) from buyers where b in (select buyer from lines group by buyer having sum(sale) > 9)",
+    "select count(*), sum(x) from buyers join (select maker, buyer, sum(price) as x from lines join sales on sale = s group by maker, buyer) on b = buyer",
+])  # fmt: skip
+def test_groups_are_merged_where_the_other_side_has_their_keys(query: str, connection: Any) -> None:
+    connection.sql("set placement = 'sharded'; set replicate_below = '1GB'")
+    try:
+        text = connection.sql(query).explain()
+        assert re.search(r"HashAggregate .*\n +Exchange range  by buyer .*the other side is ranged by b", text), text  # fmt: skip
+        assert_same_as_duckdb(query, TABLES, connection=connection)
+    finally:
+        connection.sql("set placement = 'auto'; set replicate_below = 12000")
