@@ -1,8 +1,8 @@
-"""A GPU that is not there: what a hot query asks of its driver and libraries, answered at once and by nothing, so that the host's part can be counted.
+"""A GPU that is not there: what a query asks of its driver and libraries, answered at once and by nothing, so that the host's part can be counted.
 
 Columns and buffers lie in the host's memory, kernels are generated but neither compiled nor run, and what libcudf would compute is zeros (`idle_libcudf`).  A
 kernel finds `FOUND` rows or groups, so that what follows one has something to do.  Run as a program, in a process of its own, it prints how many functions named
-queries call when they are hot.
+queries call when they are hot, and those that have new constants.
 """
 
 from __future__ import annotations
@@ -222,13 +222,18 @@ def _encoded_on_the_host(
     yield made, left
 
 
-def hot_calls(folder: Path, names: Sequence[str], scale: float) -> dict[str, int]:
-    """Return how many functions TPC-H's queries of these names call after their first runs; `folder` has its tables."""
+def hot_and_new_calls(
+    folder: Path, names: Sequence[str], scale: float
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many functions TPC-H's queries of these names call after their first runs, and with new constants; `folder` has its tables."""
     import fuseline
     from benchmarks import tpch
+    from benchmarks.tpch import parameters
     from tests.work import calls_of
 
-    counts, texts = {}, tpch.queries(scale)
+    hot, new, texts = {}, {}, tpch.queries(scale)
+    seen, others = (parameters.queries(scale, stream) for stream in (1, 2))
+    kinds = "call", "c_call"
     with (
         TemporaryDirectory() as kernels,
         fuseline.connect("gpu", fuse="always", cache_dir=kernels) as opened,
@@ -242,13 +247,15 @@ def hot_calls(folder: Path, names: Sequence[str], scale: float) -> dict[str, int
                 frame.to_arrow()
             assert all(node.device == "gpu" for node in frame.profile.nodes)
             assert all(pipeline.receipt.fused for pipeline in frame.profile.pipelines)
-            counts[name] = calls_of(
-                lambda text=text: opened.sql(text).to_arrow(), ("call", "c_call")
-            )
-    return counts
+            hot[name] = calls_of(lambda text=text: opened.sql(text).to_arrow(), kinds)
+            for _ in range(2):
+                opened.sql(seen[name]).to_arrow()
+            text = others[name]
+            new[name] = calls_of(lambda text=text: opened.sql(text).to_arrow(), kinds)
+    return hot, new
 
 
 if __name__ == "__main__":
     install()
     place, scale, *named = sys.argv[1:]
-    print(json.dumps(hot_calls(Path(place), named, float(scale))))
+    print(json.dumps(hot_and_new_calls(Path(place), named, float(scale))))

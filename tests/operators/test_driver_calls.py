@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuseline.operators.gpu.pipeline import driver_calls as calls
-from fuseline.operators.gpu.pipeline.driver_calls import POINTERS, DriverCall, Late
+from fuseline.operators.gpu.pipeline.driver_calls import POINTERS, DriverCall, Late, LateArgument
 from fuseline.operators.gpu.pipeline.regions import BufferSpan, Region
 
 STARTS = {Region.SMALL: 1 << 40, Region.LARGE: 1 << 41, Region.HOST: 1 << 42}
@@ -68,3 +68,11 @@ def test_nothing_is_called_after_a_call_that_failed(seen: Seen) -> None:
 def test_no_calls_are_none(seen: Seen) -> None:
     calls.driver_calls([]).run(STARTS, [])
     assert seen == []
+
+
+def test_some_arguments_are_completed_for_all_runs(seen: Seen) -> None:
+    first, second = LateArgument(0), LateArgument(1)
+    made = calls.driver_calls([DriverCall("copy", (first, 2, second, second))])
+    made.completed({second: 7}).run(STARTS, [5])
+    made.run(STARTS, [5, 8, 9])
+    assert [given[:4] for _, given in seen] == [(5, 2, 7, 7), (5, 2, 8, 9)]

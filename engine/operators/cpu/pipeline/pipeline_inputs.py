@@ -22,6 +22,7 @@ from ....storage.columns.cache import CacheKey, TableScan, kernel_key
 from ....storage.columns.encode import encode
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
+from ...widened_rows import serve_column, serve_rows, widened, widened_count
 from ..functions.expressions import evaluate
 from ..memory.chunks import each
 from ..rows import values_scan
@@ -31,9 +32,6 @@ from ..table import Indices, Table, physical_type, take_array, to_physical
 
 ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
 ROWS_COMPARED = 1 << 12  # to tell whether most have values that others have too
-# Stored rows: kernels know whether there are none, or one; those for more serve fewer, too, as long as their memory is not much too large
-FEWEST_ALIKE = 2
-MOST_TIMES_WIDER = 64
 Key = tuple[int, int]  # identity of a leaf, and the number of its column
 
 
@@ -176,9 +174,7 @@ class Leaves:
 
     def _described(self, leaf: p.Physical, column: Column, encoded: EncodedColumn) -> Input:
         found = input_of(column, encoded)
-        if self._widens and found.raw is not None and isinstance(leaf, p.Stored):
-            return replace(found, raw=found.raw.widened())
-        return found
+        return widened(found) if self._widens and isinstance(leaf, p.Stored) else found
 
     def derived(self, leaf: p.Physical, expr: Expr) -> Input:
         made = self._derived.get((id(leaf), expr)) or new_column("derived", expr.type)
@@ -276,16 +272,14 @@ class Leaves:
 
     def _has(self, leaf: p.Physical, count: int) -> bool:
         rows = self.count(leaf)
-        if not isinstance(leaf, p.Stored) or rows < FEWEST_ALIKE:
-            return rows == count
-        return rows <= count <= MOST_TIMES_WIDER * rows
+        return serve_rows(count, rows) if isinstance(leaf, p.Stored) else rows == count
 
     def _is_same(self, use: Use) -> bool:
         if use.expr is not None:
             now = self._evaluated(use.leaf, use.made, use.expr)
         else:
             now = self.encoded(use.leaf, use.made)
-        return use.column() is now or _serves(use.described, input_of(use.made, now))
+        return use.column() is now or serve_column(use.described, input_of(use.made, now))
 
     def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
         key = id(leaf), made.id
@@ -353,18 +347,6 @@ class Leaves:
                 held = EncodedScan(known.scan, there, set(), self._context)
             self._scans[id(leaf)] = held
         return held
-
-
-def widened_count(rows: int) -> int:
-    """Return a number of rows that kernels can be made for so that they serve others: the next power of four."""
-    return rows if rows < FEWEST_ALIKE else 4 ** ((rows - 1).bit_length() + 1 >> 1)
-
-
-def _serves(described: Input, now: Input) -> bool:
-    """Whether what the generator was told of a column holds for what it is now."""
-    if described.raw is None or now.raw is None or not now.raw.is_within(described.raw):
-        return described == now
-    return described == replace(now, raw=described.raw)
 
 
 def derived(expr: Expr, column: Column, held: pa.Array, context: Context) -> EncodedColumn:

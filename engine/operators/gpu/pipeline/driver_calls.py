@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -100,6 +100,17 @@ class DriverCalls:
     regions: tuple[Region, ...]
     places: Array
     late: tuple[Late, ...]
+
+    def completed(self, given: Mapping[Late, Argument]) -> DriverCalls:
+        """Return the calls with some of the late arguments, which all runs have then."""
+        words, left = self.words.copy(), []
+        for place, late in zip(self.places.tolist(), self.late, strict=True):
+            if late in given:
+                words[place] = _word(given[late])
+            else:
+                left.append((place, late))
+        places = np.array([place for place, _ in left], np.int64)
+        return replace(self, words=words, places=places, late=tuple(late for _, late in left))
 
     @cached_property
     def _numbers(self) -> tuple[int, ...]:

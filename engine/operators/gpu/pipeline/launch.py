@@ -25,13 +25,11 @@ from ....codegen import index_checks
 from ....codegen.compile.compiler import Architecture, Signature
 from ....codegen.cuda import emit_cuda
 from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
-from ....codegen.loop import Machine
 from ....codegen.program import Program, SharedMemory
-from ....codegen.typed_values import NotFusable, Parameter
-from ....storage.columns.encodings import Array, EncodedColumn
+from ....codegen.typed_values import NotFusable
 from ..memory.buffers import BYTES, Memory, check, landed_by, stream_handle
-from ..memory.pinned import ALIGNMENT
-from .driver_calls import POINTERS, DriverCall, DriverCalls, Late, driver_calls
+from .driver_calls import POINTERS, DriverCall, DriverCalls, driver_calls
+from .late_arguments import ColumnPart, Constants, RowsOf, RunInputs
 from .regions import BufferSpan, Region, Regions
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
@@ -43,14 +41,6 @@ KERNELS_KEPT = 512
 # What a kernel takes, by the name of a parameter: a number, an array (as Numba takes it, or in a run's buffers), or a column's
 # codes or bitmap
 Given = Any
-
-
-@dataclass(frozen=True)
-class ColumnPart(Late):
-    """The codes or the bitmap of a column, which may be another one in each run."""
-
-    key: tuple[int, int]
-    bitmap: bool
 
 
 @dataclass(frozen=True)
@@ -79,11 +69,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of a pipeline, in order; `held` keeps the memory of tables alive."""
+    """The launches of a pipeline as calls that lack a text's `constants`; `held` keeps the memory of tables alive."""
 
-    steps: tuple[Launch, ...]
+    calls: DriverCalls
     regions: Regions
     blank: DeviceBuffer | None
+    constants: Constants
     held: tuple[DeviceBuffer, ...]
 
     @cached_property
@@ -93,28 +84,18 @@ class Launches:
 
     @cached_property
     def _calls(self) -> DriverCalls:
-        """All that a run has the driver do."""
-        regions, stream = self.regions, stream_handle()
-        small = BufferSpan(Region.SMALL, 0, regions.sizes[Region.SMALL], 1)
-        calls = [] if self.blank is None else [_copy(small, int(self.blank.ptr), small.size)]
-        for span, word in regions.fills:
-            if word in BYTES:
-                calls.append(DriverCall("cuMemsetD8Async", (span, BYTES[word], span.size, stream)))
-        calls += [step.call for step in self.steps]
-        calls += [_copy(place, word, 8) for word, place in regions.reports]
-        calls.append(_copy(BufferSpan(Region.HOST, 0, small.size, 1), small, small.size))
-        return driver_calls([*calls, DriverCall("cuStreamSynchronize", (stream,))])
+        return self.calls.completed(self.constants)
 
     @cached_property
-    def _parts(self) -> tuple[ColumnPart, ...]:
-        """What of columns is another one in each run, in the order in which the calls take it."""
-        return tuple(part for part in self._calls.late if isinstance(part, ColumnPart))
+    def _parts(self) -> tuple[ColumnPart | RowsOf, ...]:
+        """What is another one in each run, in the order in which the calls take it."""
+        return tuple(part for part in self._calls.late if isinstance(part, ColumnPart | RowsOf))
 
-    def run(self, columns: Mapping[tuple[int, int], EncodedColumn]) -> tuple[Memory, Any]:
+    def run(self, run: RunInputs) -> tuple[Memory, Any]:
         """Run all kernels and wait; return the buffers, and the small one's words on the host."""
         memory = Memory(self.regions)
         starts = memory.starts
-        given = [address(columns[part.key], part.bitmap) for part in self._parts]
+        given = [part.of(run) for part in self._parts]
 
         def work(host: int) -> None:
             starts[Region.HOST] = host
@@ -123,25 +104,22 @@ class Launches:
         return memory, landed_by(work, self.regions.sizes[Region.SMALL]).view(np.int64)
 
 
+def calls_of(steps: Sequence[Launch], regions: Regions, blank: DeviceBuffer | None) -> DriverCalls:
+    """Return all that a run of a pipeline has the driver do."""
+    stream = stream_handle()
+    small = BufferSpan(Region.SMALL, 0, regions.sizes[Region.SMALL], 1)
+    calls = [] if blank is None else [_copy(small, int(blank.ptr), small.size)]
+    for span, word in regions.fills:
+        if word in BYTES:
+            calls.append(DriverCall("cuMemsetD8Async", (span, BYTES[word], span.size, stream)))
+    calls += [step.call for step in steps]
+    calls += [_copy(place, word, 8) for word, place in regions.reports]
+    calls.append(_copy(BufferSpan(Region.HOST, 0, small.size, 1), small, small.size))
+    return driver_calls([*calls, DriverCall("cuStreamSynchronize", (stream,))])
+
+
 def _copy(target: Given, source: Given, size: int) -> DriverCall:
     return DriverCall("cuMemcpyAsync", (target, source, size, stream_handle()))
-
-
-def address(column: EncodedColumn, bitmap: bool) -> int:
-    """Return where a column's codes or its bitmap begin; never nowhere, since a kernel may look before it knows that no row is there."""
-    span = column.validity if bitmap else column.codes.data()
-    found = 0 if span is None else int(span.ptr)
-    return found or int(_nothing().ptr)
-
-
-def part(key: tuple[int, int], scanned: EncodedColumn | None, bitmap: bool) -> Given:
-    """A column's codes or its bitmap: where they lie, if it is a scan's, since a run looks for the very same (`Relations.find`)."""
-    return ColumnPart(key, bitmap) if scanned is None else address(scanned, bitmap)
-
-
-@cache
-def _nothing() -> DeviceBuffer:
-    return DeviceBuffer.to_device(np.zeros(ALIGNMENT, np.uint8))
 
 
 @cache
@@ -175,19 +153,11 @@ def _attribute(name: Any) -> int:
 
 def prepared(
     program: Program, code: bytes, where: Layout, rows: int, given: Mapping[str, Given]
-) -> tuple[Launch, DeviceBuffer | None]:
-    """Load a kernel and lay out its arguments; `given` are columns and arrays by the names of parameters."""
+) -> Launch:
+    """Load a kernel and lay out its arguments for so many rows; `given` are all others by the names of parameters."""
     kernel = _loaded(code, program.name, where.shared_bytes, where.threads)
-    tables, held = _tables(program)
-    values = {
-        **given,
-        **scalars(program.parameters),
-        **tables,
-        "rows": rows,
-        "groups": where.groups,
-    }
     config = _config(kernel, where, rows, emit_cuda.rows_a_thread(program))
-    return _launch(kernel, config, emit_cuda.signature(program), values), held
+    return _launch(kernel, config, emit_cuda.signature(program), {**given, "groups": where.groups})
 
 
 def prepared_check(code: bytes, buckets: int, given: Mapping[str, Given]) -> Launch:
@@ -333,29 +303,3 @@ def _resident(kernel: Kernel, threads: int, shared: int) -> int:
     blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)
     processors = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMultiProcessorCount)
     return max(int(blocks), 1) * processors
-
-
-def scalars(parameters: Sequence[Parameter]) -> dict[str, Given]:
-    """Scalar arguments: Python's numbers are passed as 8 bytes, NumPy's as they are."""
-    wide = (Machine.I64, Machine.F64)
-    return {
-        p.name: p.value if p.machine in wide else getattr(np, p.machine.value)(p.value)
-        for p in parameters
-    }
-
-
-def _tables(program: Program) -> tuple[dict[str, int], DeviceBuffer | None]:
-    """Put all tables into one buffer; return where each begins."""
-    parts: list[Array] = []
-    starts: dict[str, int] = {}
-    size = 0
-    for table in program.tables:
-        values = np.ascontiguousarray(table.array, dtype=table.machine.value).view(np.uint8)
-        starts[table.name] = size
-        padding = -len(values) % ALIGNMENT
-        parts += [values, np.zeros(padding, np.uint8)]
-        size += len(values) + padding
-    if not size:
-        return dict.fromkeys(starts, 0), None
-    buffer = DeviceBuffer.to_device(np.concatenate(parts))
-    return {name: buffer.ptr + start for name, start in starts.items()}, buffer

@@ -31,7 +31,8 @@ from ..aggregate.groups import is_sorted, pick
 from ..columns import FLOAT64, INT64
 from ..memory.buffers import Memory
 from ..table import check_rows
-from .launch import Given, Launch, scalars
+from .late_arguments import CONDITION, late_constants
+from .launch import Given, Launch
 from .picking import Bounds, PickedGroups
 from .pipeline_inputs import Relations
 from .regions import BufferSpan, Regions
@@ -138,9 +139,10 @@ class ComingOut:
         assert grouping is not None
         assert grouping.ordered is not None
         condition = grouping.ordered.condition
-        constants = scalars(condition.parameters) if condition is not None else {}
+        parameters = () if condition is None else condition.parameters
         found = {f"out_{element(n)}": span for n, (span, _) in self.arrays.items()}
         found |= {"numbers": self.numbers, "counter": self.counter}
+        constants = late_constants(CONDITION, parameters)
         return {**found, **{constant(name): value for name, value in constants.items()}}
 
     def found(self, words: Array) -> tuple[int, dict[int, Bounds]]:

@@ -30,6 +30,7 @@ from ..memory.buffers import Memory
 from ..table import check_rows
 from . import launch
 from .driver_calls import LateArgument
+from .late_arguments import CONDITION, late_constants
 from .launch import Launch
 from .regions import ALIGNMENT, BufferSpan, Regions
 
@@ -85,7 +86,7 @@ class Picking:
         """The launch that marks the groups for which the condition holds."""
         given = {"slots": self.slots, "bits": self.bits, **self._flags}
         given |= {f"all_{element(n)}": self.arrays[n] for n in condition.accumulators}
-        given |= launch.scalars(condition.parameters)
+        given |= late_constants(CONDITION, condition.parameters)
         name, signature = emit_groups.NAME, emit_groups.signature(condition, self.program)
         turns = -(-self.slots // emit_groups.LOADS)
         return launch.prepared_fixed(self.codes[name], name, signature, turns, given)

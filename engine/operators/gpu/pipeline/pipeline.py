@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from ....codegen.indexes.layers import REPEATED
 from ....errors import MemoryLimitError
 from ....plan import physical as p
 from ....storage.columns.encodings import Array
-from ...context import Context, Feedback
+from ...context import Context, Feedback, PipelineReceipt
 from ...pipeline_backend import SHORT, Done, Retry, Void, of_one_run
 from ..columns import INT32
 from ..memory.buffers import Memory
@@ -56,6 +57,7 @@ class Attempt:
 
     def compile(self, slotted: p.Pipeline | None) -> CompiledPipeline:
         node = slotted or self._node
+        self._relations.forget(widens=slotted is not None)
         return generated(node, self._relations, self._context, self._feedback, _estimate(node))
 
     def load(self, kernels: CompiledPipeline) -> None:
@@ -72,13 +74,14 @@ class Attempt:
         if is_limited and not _hold(node, ready, context):
             return Void(SHORT)
         try:
-            memory, words = ready.launches.run(relations.columns)
+            memory, words = ready.launches.run(relations)
         finally:
             if is_limited:
                 context.hold(node, -ready.launches.nbytes)
-        context.bytes_read += ready.receipt.bytes
+        rows, size = ready.read(relations)
+        context.bytes_read += size
         built, is_noticed = ready.report(words)
-        facts = partial(of_one_run, ready.receipt, built)
+        facts = partial(_facts, ready.receipt, built, rows, size)
         asks = is_noticed or ready.sink.counter is not None
         found = self._checked(kernels, words) if asks else None
         if isinstance(found, Retry):
@@ -125,6 +128,10 @@ class Attempt:
                 listed = check_rows(count, "The join")
                 return Retry(replace(learnt, listed=listed), other_kernels=False)
         return None
+
+
+def _facts(known: PipelineReceipt, built: Sequence[int], rows: int, size: int) -> PipelineReceipt:
+    return replace(of_one_run(known, built), rows=rows, bytes=size)
 
 
 def _hold(node: p.Pipeline, ready: Ready, context: Context) -> bool:

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from operator import attrgetter
 
 import pyarrow as pa
 
@@ -25,6 +24,7 @@ from ....plan.types import BOOLEAN
 from ....storage.columns.cache import CacheKey
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
+from ...widened_rows import serve_column, serve_rows, widened, widened_count
 from ..columns import INT64, reinterpret
 from ..dictionaries import Held
 from ..functions.expressions import evaluate
@@ -35,10 +35,6 @@ from .derived_columns import derived
 from .leaf_columns import Leaf, Names, Scan, ScanLeaf, StoredLeaf
 
 Key = tuple[int, int]  # identity of a leaf and of its column
-# What the generator is told of a column, besides the column and its dictionary
-_TOLD = attrgetter(
-    *("width", "nullable", "base", "step", "codes", "machine", "raw"), *("ascending", "clustered")
-)
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,10 @@ class KnownInputs:
 
 
 class Relations:
-    """The leaves of a body in one run; `repeating` are the build sides of which an earlier run found that keys repeat."""
+    """The leaves of a body in one run; `repeating` are the build sides of which an earlier run found that keys repeat.
+
+    With `widens` what is said of stored rows holds for others too, as constants leave them.
+    """
 
     text_tables = 1
     has_vectors = False
@@ -136,6 +135,9 @@ class Relations:
         self, inputs: Sequence[Table], context: Context, repeating: frozenset[int] = frozenset()
     ) -> None:
         self.inputs, self.context, self.repeating = inputs, context, repeating
+        self.widens = False
+        self._known: KnownInputs
+        self._counts: Mapping[int, int] = {}  # of stored rows that kernels were made for
         self.loading = 0.0  # seconds in which columns were brought into the cache
         self._leaves: dict[int, tuple[p.Physical, Leaf]] = {}
         self._scans: Mapping[int, KnownScan] = {}
@@ -145,6 +147,14 @@ class Relations:
     # What the generator asks
 
     def rows(self, leaf: p.Physical) -> int:
+        """Return how many rows a leaf has, or at most has where those are stored."""
+        if id(leaf) in self._counts:
+            return self._counts[id(leaf)]
+        rows = self.count(leaf)
+        return widened_count(rows) if self.widens and isinstance(leaf, p.Stored) else rows
+
+    def count(self, leaf: p.Physical) -> int:
+        """Return how many rows a leaf has."""
         scan = self._scans.get(id(leaf))
         return self.leaf(leaf).rows if scan is None else scan.rows
 
@@ -156,7 +166,10 @@ class Relations:
             if encoded is None:
                 raise unnumbered(f'"{column.name}"', column.type)
             ref = weakref.ref(encoded) if isinstance(found, ScanLeaf) else None
-            self._add(Read(leaf, column, input_of(column, encoded), None, ref), encoded)
+            told = input_of(column, encoded)
+            if self.widens and isinstance(leaf, p.Stored):
+                told = widened(told)
+            self._add(Read(leaf, column, told, None, ref), encoded)
         return self._reads[key].source
 
     def derived(self, leaf: p.Physical, expr: Expr) -> Input:
@@ -180,6 +193,14 @@ class Relations:
 
     def repeated(self, index: int) -> bool:
         return index in self.repeating
+
+    # What a run asks, by the places of columns and leaves in what its kernels are known to read (`late_arguments.RunInputs`)
+
+    def column_at(self, number: int) -> EncodedColumn:
+        return self.columns[self._known.reads[number].key]
+
+    def count_at(self, number: int) -> int:
+        return self.count(self._known.leaves[number][0])
 
     # What the operator asks
 
@@ -217,16 +238,18 @@ class Relations:
     def known(self) -> KnownInputs:
         """Return what the generator asked for."""
         leaves = [
-            (node, leaf.scan if isinstance(leaf, ScanLeaf) else None, leaf.rows)
+            (node, leaf.scan if isinstance(leaf, ScanLeaf) else None, self.rows(node))
             for node, leaf in self._leaves.values()
         ]
-        return KnownInputs(tuple(self._reads.values()), tuple(leaves))
+        self._known = KnownInputs(tuple(self._reads.values()), tuple(leaves))
+        return self._known
 
     def find(self, known: KnownInputs) -> bool:
         """Look for the columns of an earlier run, those of scans in the cache alone; say whether its kernels fit them.
 
-        Columns of scans must be the same, those of stored rows alike.  Where they are not, all is as before.
+        Columns of scans must be the same, those of stored rows as the kernels were told.  Where they are not, all is as before.
         """
+        self._known = known
         scanned = self.context.cache.still_there(DEVICE, known.cached)
         if scanned is not None:
             self.columns = dict(zip(known.scanned, scanned, strict=True))
@@ -234,31 +257,38 @@ class Relations:
             others = not known.others or self._found_stored(known)
             if others and (not known.derived or self._found_derived(known)):
                 return True
+        self.forget()
+        return False
+
+    def forget(self, widens: bool = False) -> None:
+        """Have all columns asked for anew, by who generates kernels, but for those that operators have left."""
+        self.widens = widens
         self._leaves = {
             i: pair for i, pair in self._leaves.items() if isinstance(pair[1], StoredLeaf)
         }
-        self._reads, self.columns, self._scans = {}, {}, {}
-        return False
+        self._reads, self.columns, self._scans, self._counts = {}, {}, {}, {}
 
     def _found_stored(self, known: KnownInputs) -> bool:
         for node, rows, reads in known.others:
             leaf = self.leaf(node)
             assert isinstance(leaf, StoredLeaf)
-            if leaf.rows != rows:
+            serve = serve_rows(rows, leaf.rows) if isinstance(node, p.Stored) else rows == leaf.rows
+            if not serve:
                 return False
             leaf.encode([r.column for r in reads])
             for read in reads:
                 encoded = leaf.encoded(read.column)
-                if encoded is None or not _alike(read.source, input_of(read.column, encoded)):
+                if encoded is None or not serve_column(read.source, input_of(read.column, encoded)):
                     return False
                 self._add(read, encoded)
+        self._counts = {id(node): rows for node, rows, _ in known.others}
         return True
 
     def _found_derived(self, known: KnownInputs) -> bool:
         for read in known.derived:
             assert read.expr is not None
             encoded = self._evaluated(read.leaf, of_present(read.model))
-            if not _alike(read.source, input_of(read.column, encoded)):
+            if not serve_column(read.source, input_of(read.column, encoded)):
                 return False
             self._add(read, encoded)
         return True
@@ -272,7 +302,7 @@ class Relations:
             (column,) = columns_of(expr)
             return derived(expr, column, self.leaf(leaf).held(column), self.context)
 
-        return self.context.derived(leaf, self.rows(leaf), expr, made)
+        return self.context.derived(leaf, self.count(leaf), expr, made)
 
 
 @cache
@@ -286,11 +316,3 @@ def own_column(relation: RowSource, column: Column) -> Column:
         if alias == column:
             return own
     return column
-
-
-def _alike(one: Input, other: Input) -> bool:
-    """Whether two columns are the same to the generator."""
-    same = one.values is other.values
-    if not same and one.values is not None and other.values is not None:
-        same = one.values.equals(other.values)
-    return same and bool(_TOLD(one) == _TOLD(other))

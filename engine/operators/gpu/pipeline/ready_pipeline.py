@@ -14,6 +14,7 @@ from ....codegen.cuda.accumulator_layout import Layout
 from ....codegen.indexes.layers import REPEATED, Index
 from ....storage.columns.encodings import Array
 from ...context import PipelineReceipt
+from .late_arguments import RunInputs
 from .launch import Launches
 from .ordered_groups import ComingOut
 from .picking import Picking
@@ -59,13 +60,28 @@ class ResultMemory:
 
 @dataclass(frozen=True)
 class Ready:
-    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts."""
+    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts.
+
+    `receipt` counts the bytes that all runs read.  What is another one in each run is named by its place in what the kernels are known
+    to read: the leaf whose rows the main kernel goes through, if those are stored, and columns.
+    """
 
     launches: Launches
     sink: ResultMemory
     indexes: tuple[Index, ...]
     states: tuple[BufferSpan, ...]
     receipt: PipelineReceipt
+    stored: int | None
+    varying: tuple[int, ...]
+
+    def read(self, run: RunInputs) -> tuple[int, int]:
+        """Return the rows that the main kernel goes through in a run, and the bytes that all kernels read."""
+        rows, size = self.receipt.rows, self.receipt.bytes
+        if self.stored is not None:
+            rows = run.count_at(self.stored)
+        if self.varying:
+            size += sum([run.column_at(number).nbytes for number in self.varying])
+        return rows, size
 
     @cached_property
     def _reported(self) -> Array:
