@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fuseline.plan.physical import TopK
+from fuseline.plan.expr import ColumnRef
+from fuseline.plan.node import walk
+from fuseline.plan.physical import ComputeColumns, TopK
 from tests.compare import assert_same_as_duckdb, connected
 
 ROWS = 300
@@ -41,12 +43,29 @@ QUERIES = (
     "select count(*) as k from a union all select k from b order by k desc limit 3",
     "select k from a union select k from b order by k desc limit 5",
     "select k * 2 as k from (select k from a union all select k from b) as u order by -k, k limit 6",
+    "select 'x' as x, k, s is null as n from a order by x desc, k limit 5 offset 2",
+    "select d is null as n, k, abs(tie) is null as m from a order by n, k desc limit 5",
+    "select s is null as n, k % 7 as r, k is null as m, null as z from a order by r, z, n, k limit 9",
+    "select 1 as one, coalesce(tie, -1) as c from (select k, tie from a order by k limit 5) as u order by one, k limit 3",
+    "select null as x, k from a order by x limit 0",
 )
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_duckdbs_answers(query: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=("never", "always"))
+
+
+def test_what_orders_nothing_and_cannot_raise_is_computed_of_the_first_rows() -> None:
+    query = "select 'x' as x, tie is null as n, s::int as i, k from a order by x, k limit 5"
+    with connected(TABLES, fuse="never") as connection:
+        plan = connection.physical(connection.sql(query).plan)
+    later, top, early = list(walk(plan))[:3]
+    assert isinstance(later, ComputeColumns)
+    assert isinstance(early, ComputeColumns)
+    assert isinstance(top, TopK)
+    assert [order.column.name for order in top.keys] == ["k"]
+    assert [c.name for c, e in early.items if not isinstance(e, ColumnRef)] == ["i"]
 
 
 def test_each_side_keeps_as_many_rows_as_may_be_read() -> None:
