@@ -33,6 +33,7 @@ from fuseline.operators.gpu.memory.host_table import (
     sorted_order,
 )
 from fuseline.plan import physical as p
+from fuseline.plan.coercion import enum_of
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import (
     BIGINT,
@@ -46,6 +47,7 @@ from fuseline.plan.types import (
     VARCHAR,
     DataType,
     decimal,
+    list_of,
     to_arrow,
 )
 from fuseline.stopping import Stop
@@ -292,25 +294,36 @@ def as_in_registers(columns: HostColumns) -> HostColumns:
             found[column] = Registers(codes, valid, VARCHAR, values)
         elif column.type in (BIGINT, DATE):
             bits = array.cast(pa.int32()) if column.type == DATE else array
-            found[column] = Registers(np.asarray(bits.fill_null(-7)), valid, column.type)
+            values = np.asarray(bits.fill_null(-7), np.int64)
+            found[column] = Registers(values, valid, column.type)
     return HostColumns(found.items(), not_moved)
 
 
 @pytest.mark.parametrize("most", [0, 256])
 @pytest.mark.parametrize("lies", list(itertools.product((False, True), repeat=2)))
 def test_tables_one_below_the_other(lies: tuple[bool, bool], most: int, limits: SetLimits) -> None:
-    limits(MERGED_TEXTS=most)
-    types = [BIGINT, VARCHAR, DATE, BOOLEAN, decimal(38, 0)]
+    """Arrays become registers where they are beside these, wide numbers where all fit."""
+    limits(host_table__NUMBERED_TEXTS=most)
+    types = [BIGINT, VARCHAR, DATE, BOOLEAN, decimal(38, 0), decimal(18, 2)]
     parts = [columns_of(dict.fromkeys(types, seed), 3 + seed) for seed in range(3)]
     made = [new_column("made", kind) for kind in types]
-    wanted = [pa.concat_arrays([list(p.arrays.values())[i] for p in parts]) for i in range(5)]
+    wanted = [pa.concat_arrays([list(p.arrays.values())[i] for p in parts]) for i in range(6)]
     held = [as_in_registers(p) if lies[n % 2] else p for n, p in enumerate(parts)]
     found = dict(concatenated(held, [list(p.arrays) for p in parts], made))
     arrays = HostColumns(found.items(), not_moved).arrays
     assert [arrays[column] for column in made] == wanted
-    whole = all(lies)
-    assert isinstance(found[made[0]], Registers) == whole
-    assert isinstance(found[made[1]], Registers) == (whole and most > 0)
+    kept = [isinstance(found[column], Registers) for column in made]
+    assert kept == [True, most > 0, True, True, False, True]
+
+
+def test_types_that_have_no_registers_or_values_of_their_own_stay_arrays() -> None:
+    colours = enum_of(["b", "a"])
+    for kind, values in ((colours, ["a", None, "b"]), (list_of(BIGINT), [[1], None, []])):
+        column, array = new_column("c", kind), pa.array(values, to_arrow(kind))
+        part = HostColumns([(column, array)], not_moved)
+        ((_, found),) = concatenated([part, part], [[column]] * 2, [column])
+        assert isinstance(found, pa.Array)
+        assert found.to_pylist() == values * 2
 
 
 def test_constants_beside_codes_stay_codes() -> None:

@@ -97,7 +97,6 @@ def changed(kind: DataType, values: Any) -> dict[Column, Any]:
         changed(BIGINT, [2**62, 2**62, -5]),
         changed(BIGINT, [-(2**63), 0, 0]),
         changed(DOUBLE, [0.5, 1.0, 2.0]),
-        {**rows(3), COLUMNS["v"]: pa.array([1, 2, 3])},
     ],
 )
 def test_what_64_bits_may_not_hold_and_no_integers_are_left_to_the_operator(columns: Any) -> None:

@@ -46,8 +46,8 @@ def grouped(
 def _integers(columns: HostColumns, expr: Expr) -> Registers | None:
     if not isinstance(expr, ColumnRef) or expr.type.is_float:
         return None
-    held = columns.lying(expr.column)
-    return held if isinstance(held, Registers) and held.values.dtype.kind in "ib" else None
+    held = columns.registers(expr.column)
+    return held if held is not None and held.values.dtype.kind in "ib" else None
 
 
 def _groups(keys: Sequence[Registers], rows: int) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ....codegen.groups.results import Registers
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....plan.types import Kind
+from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encode import encode, encode_numbers, registers_of
 from ....storage.columns.encodings import Array, EncodedColumn
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 4096  # beyond, the device sorts faster than the host
 LEXICAL_ROWS = 64  # up to which rows are sorted in less time than their keys are packed
-MERGED_TEXTS = 256  # of several dictionaries that become one
+NUMBERED_TEXTS = 256  # that are numbered one by one, and of several dictionaries that become one
 WORD_BITS = 63  # of an integer without its sign
 SHORT_BITS = 16  # of integers that numpy sorts by radix, in a third of the time
 MOST = (1 << WORD_BITS) - 2
@@ -99,6 +99,24 @@ class HostColumns(Mapping[int, "Held"]):
         """Return a column as it lies."""
         return self._held[column.id][1]
 
+    def registers(self, column: Column) -> Registers | None:
+        """Return a column as in registers, few texts as codes of the sorted ones; None for what has no such form."""
+        lying, data_type = self.lying(column), column.type
+        if isinstance(lying, Registers):
+            return lying
+        array = self.array(column)
+        there = np.asarray(array.is_valid()) if array.null_count else None
+        if data_type.kind is Kind.VARCHAR:
+            return _numbered(array, there, data_type) if len(array) <= NUMBERED_TEXTS else None
+        if not data_type.fits_register:
+            return None
+        values = registers_of(to_physical(array, data_type), data_type, there)
+        if values is None:
+            return None
+        if not data_type.is_float:
+            values = values.astype(np.int64)
+        return Registers(values, there, data_type)
+
     def physical(self, columns: Iterable[Column]) -> dict[int, pa.Array]:
         """Return columns in the form of the CPU's operators."""
         return {c.id: self._physical(c) for c in columns}
@@ -159,6 +177,14 @@ def _rows(held: Lying, rows: Rows) -> Lying:
     return held.take(pa.array(rows))
 
 
+def _numbered(array: pa.Array, valid: Array | None, data_type: DataType) -> Registers:
+    texts = array.to_pylist()
+    known = sorted({text for text in texts if text is not None})  # by code point, as by bytes
+    places = {text: place for place, text in enumerate(known)}
+    codes = np.array([places.get(text, 0) for text in texts], np.int64)
+    return Registers(codes, valid, data_type, pa.array(known, pa.string()))
+
+
 def concatenated(
     parts: Sequence[HostColumns], sources: Sequence[Sequence[Column]], made: Sequence[Column]
 ) -> list[tuple[Column, Lying]]:
@@ -166,7 +192,9 @@ def concatenated(
     found: list[tuple[Column, Lying]] = []
     for column, *olds in zip(made, *sources, strict=True):
         pairs = list(zip(parts, olds, strict=True))
-        held = _one_below_the_other([part.lying(old) for part, old in pairs], column)
+        held: Lying | None = None
+        if not column.type.is_enum:
+            held = _one_below_the_other([part.registers(old) for part, old in pairs], column)
         if held is None:
             wanted = arrow_type(column.type)
             arrays = [part.array(old) for part, old in pairs]
@@ -175,15 +203,15 @@ def concatenated(
     return found
 
 
-def _one_below_the_other(parts: Sequence[Lying], column: Column) -> Registers | None:
+def _one_below_the_other(parts: Sequence[Registers | None], column: Column) -> Registers | None:
     """Return columns as in registers; None where one has no such form, or another than others have, or texts are many."""
-    held = [part for part in parts if type(part) is Registers]
+    held = [part for part in parts if part is not None]
     if len(held) < len(parts) or len({part.values.dtype for part in held}) > 1:
         return None
     strings, values, valid = held[0].strings, [part.values for part in held], None
     if any(part.strings is not strings for part in held):
         texts = [[] if p.strings is None else p.strings.to_pylist() for p in held]
-        if sum(map(len, texts)) > MERGED_TEXTS:
+        if sum(map(len, texts)) > NUMBERED_TEXTS:
             return None
         merged = sorted({text for part in texts for text in part})  # by code point, as by bytes
         places = {text: place for place, text in enumerate(merged)}
@@ -298,16 +326,13 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
     lying, data_type = columns.lying(key.column), key.column.type
     if data_type.kind is Kind.NULL:
         return np.zeros(len(lying), np.int64)
-    if isinstance(lying, Registers):
-        there, found = lying.valid, _of_registers(lying)
-    else:
-        array, values = columns.array(key.column), None
-        there = np.asarray(array.is_valid()) if array.null_count else None
-        if data_type.kind is not Kind.VARCHAR:
-            values = registers_of(to_physical(array, data_type), data_type, there)
-        found = None if values is None else _of_registers(Registers(values, there, data_type))
+    held = columns.registers(key.column)
+    found = None if held is None else _of_registers(held)
+    if held is not None:
+        there = held.valid
     if found is None:
         array = columns.array(key.column)
+        there = np.asarray(array.is_valid()) if array.null_count else None
         found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
     if key.descending:
         found = ~found
