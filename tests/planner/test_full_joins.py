@@ -167,3 +167,15 @@ def test_the_side_of_more_rows(device: Device, sides: str) -> None:
     assert probed.table.name == first
     assert matched.columns == join.columns
     assert [c.type for c in alone.columns] == [c.type for c in join.columns]
+
+
+@pytest.mark.parametrize(("sides", "split"), [
+    ("(select k, count(*) as n from a group by k) x full join (select k, sum(w) as w from b group by k) y", False),
+    ("(select k, count(*) as n from a group by k) x full join b y", True),
+])  # fmt: skip
+def test_few_groups_are_joined_by_the_host_of_a_gpu(sides: str, split: bool) -> None:
+    with connected(TABLES, fuse="never") as connection:
+        plan = connection.physical(connection.sql(f"select n, w from {sides} using (k)").plan)
+    (join,) = (node for node in walk(plan) if isinstance(node, HashJoin))
+    assert (halves(replace(join, device="gpu")) is not None) == split
+    assert halves(join) is not None

@@ -24,15 +24,20 @@ from ...plan.expr import (
 )
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
-from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
+from ...plan.partial import FinishAverages
+from ...plan.physical import ComputeColumns, FilterRows, HashAggregate, HashJoin, Physical
 from ...plan.types import Kind
 from ..rewrite import reads_only
 from .pipeline_shape import exchanged
 
+FEW_GROUPS = 1 << 12
+
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
-    """Return the halves of a full join, or None for one whose keys kernels may not be able to hold."""
+    """Return the halves of a full join, or None for one whose keys kernels may not be able to hold, and of few rows that the host joins."""
     assert isinstance(node, HashJoin)
+    if node.device == "gpu" and all(map(_is_few_groups, node.children)):
+        return None
     if any(key.type.kind in (Kind.VARCHAR, Kind.INTERVAL) for key in node.left_keys):
         return None  # two joins by operators take longer than one
     kept = node.columns
@@ -59,6 +64,15 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
     )
     items = tuple(_item(column, column in own) for column in kept)
     return matched, ComputeColumns(alone, items).placed_as(alone)
+
+
+def _is_few_groups(side: Physical) -> bool:
+    """Whether a side is few rows that come out of kernels: 2,400 days beside 2,500 take 0.4 ms of CPU time, and an H200 2.3 by two kernels."""
+    if side.estimate is None or side.estimate > FEW_GROUPS:
+        return False
+    while isinstance(side, ComputeColumns | FilterRows | FinishAverages):
+        side = side.input
+    return isinstance(side, HashAggregate)
 
 
 def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | None]:
