@@ -45,10 +45,12 @@ def test_strings_of_bytes_alone(form: str) -> None:
     plain = given.filter(pa.compute.string_is_ascii(given.cast(pa.string())).fill_null(True))
     calls = ["lower(s)", "upper(s)", "length(s)", "reverse(s)", "position('o' in s)"]
     taken = [f"right(s, {n})" for n in (-3, 0, 1, 3, 50)]
-    cut = [f"substring(s, {at}, {n})" for at, n in ((-3, 2), (-50, 48), (-1, 9), (-2, -1))]
-    assert_expressions(
-        [*calls, *taken, *cut, "substring(s, -4)", "s[-3:-2]"], pa.table({"s": plain})
-    )
+    cut = [
+        f"substring(s, {at}, {n})"
+        for at, n in ((-3, 2), (-50, 48), (-1, 9), (-2, -1), (2, 1), (1, 2**32 - 1))
+    ]
+    rests = [f"substring(s, {at})" for at in (-4, 0, 1, 2, 50, 2**31)]
+    assert_expressions([*calls, *taken, *cut, *rests, "s[-3:-2]"], pa.table({"s": plain}))
 
 
 def test_reverse() -> None:

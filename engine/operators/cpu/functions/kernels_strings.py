@@ -69,9 +69,9 @@ def _all_null(texts: Sequence[pa.Array]) -> pa.Array:
 
 def _slice(text: pa.Array, start: int, stop: int | None) -> pa.Array:
     """Cut bytes out of texts that are ASCII alone: two letters of 75,000 take 0.5 ms instead of 1.3, ten behind five 1.0 instead of 2.4."""
-    limit = 2**62  # Arrow adds lengths to these
-    start = max(-limit, min(start, limit))
-    stop = stop if stop is None else max(-limit, min(stop, limit))
+    most = text.nbytes  # beyond all texts: Arrow multiplies the length of a slice by the rows, and that may not overflow
+    start = max(-most, min(start, most))
+    stop = (most if start >= 0 else None) if stop is None else max(-most, min(stop, most))
     if not is_ascii(text):
         return pc.utf8_slice_codeunits(text, start, stop)
     large = pa.types.is_large_string(text.type)
