@@ -205,10 +205,12 @@ def test_altair_draws_a_frame() -> None:
     assert {"driver": "Ann", "total": 10.5} in rows
     assert found["encoding"]["y"] == {"field": "total", "type": "quantitative"}
     counts = fuseline.query(
-        "SELECT d, sum(n) AS n FROM (VALUES ('x', 1), ('x', 2)) t(d, n) GROUP BY d"
+        "SELECT d, sum(n) AS n, sum(1.25) AS m FROM (VALUES ('x', 1), ('x', 2)) t(d, n) GROUP BY d"
     )
-    chart = names["alt"].Chart(counts).mark_bar().encode(x="d", y="n")
+    chart = names["alt"].Chart(counts).mark_bar().encode(x="d", y="n", color="m")
     assert '"n": 3' in chart.to_json()
+    assert '"m": 2.5' in chart.to_json()
+    assert chart.to_dict()["encoding"]["color"]["type"] == "quantitative"
 
 
 @pytest.fixture

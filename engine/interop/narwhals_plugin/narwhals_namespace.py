@@ -260,7 +260,7 @@ class RowsAtNeed(ArrowDataFrame):
     """An eager frame of Arrow columns, whose Frame runs at the first call that needs them; `lazy()` goes back to the Frame.
 
     Libraries that draw ask the first version of Narwhals' API for eager frames alone, and write no decimals as JSON: sums of
-    integers are int64 here, or doubles where a value does not fit, as in pandas.
+    integers are int64 here, or doubles where a value does not fit, as in pandas, and decimals are doubles.
     """
 
     def __init__(
@@ -281,7 +281,12 @@ class RowsAtNeed(ArrowDataFrame):
         if self._table is None:
             assert self._frame is not None
             types = [*self._frame.schema.values()]
-            self._table = with_plain_integers(self._frame.to_arrow(), types)
+            table = with_plain_integers(self._frame.to_arrow(), types)
+            doubles = [
+                field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
+                for field in table.schema
+            ]
+            self._table = table.cast(pa.schema(doubles))
         return self._table
 
     @property
@@ -290,7 +295,8 @@ class RowsAtNeed(ArrowDataFrame):
             return ArrowDataFrame.schema.fget(self)
         schema = NarwhalsFrame(self._frame, version=self._version).schema
         dtypes = self._version.dtypes
-        return {n: dtypes.Int64() if t == dtypes.Int128 else t for n, t in schema.items()}
+        plain = {dtypes.Int128: dtypes.Int64(), dtypes.Decimal: dtypes.Float64()}
+        return {n: plain.get(type(t), t) for n, t in schema.items()}
 
     def collect_schema(self) -> dict[str, DType]:
         return self.schema
