@@ -41,9 +41,9 @@ def _rows(rank: int, rows: int) -> pa.Table:
     numbers = [n * WORKERS + rank for n in range(rows)]
     return pa.table(
         {
-            "id": numbers,
+            "id": pa.array(numbers, pa.int64()),
             "name": pa.array([None if n % 11 == 0 else NAMES[n * 7 % 300].as_py() for n in numbers], pa.string()),
-            "note": [f"note {n}" * (n % 3) for n in numbers],
+            "note": pa.array([f"note {n}" * (n % 3) for n in numbers], pa.string()),
         }
     )  # fmt: skip
 
