@@ -209,7 +209,10 @@ def _one_below_the_other(parts: Sequence[Registers | None], column: Column) -> R
     if len(held) < len(parts) or len({part.values.dtype for part in held}) > 1:
         return None
     strings, values, valid = held[0].strings, [part.values for part in held], None
-    if any(part.strings is not strings for part in held):
+    used = {id(p.strings): p.strings for p in held if p.valid is None or p.valid.any()}
+    if len(used) == 1:  # beside NULLs alone
+        (strings,) = used.values()
+    elif any(part.strings is not strings for part in held):
         texts = [[] if p.strings is None else p.strings.to_pylist() for p in held]
         if sum(map(len, texts)) > NUMBERED_TEXTS:
             return None
