@@ -42,13 +42,14 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("lay out", "operators.gpu.pipeline.pipeline", "laid_out"),
     ("kernels", "operators.gpu.pipeline.pipeline", "Attempt.launch"),
     ("unfused", "operators.run_pipeline", "_Run._run_unfused"),
-    ("stream", "operators.streaming", "_stream"),
-    ("chunk", "operators.streaming", "_run_chunk"),
+    ("stream", "operators.chunked_run", "ChunkedRun.table"),
+    ("chunk", "operators.chunked_run", "ChunkedRun._run_chunk"),
+    ("copy up", "operators.gpu.memory.link", "Uploads.add"),
     ("read", "operators.gpu.scan.scan", "_read_share"),
     ("encode", "operators.gpu.scan.load_columns", "encode_together"),
     ("encode each", "operators.gpu.scan.load_columns", "encode_each"),
     ("decode", "operators.gpu.scan.scan", "_decoded"),
-    ("join in parts", "runtime.memory", "join_in_parts"),
+    ("join in parts", "runtime.memory", "join_tables"),
     ("leave memory", "runtime.memory", "Held._write"),
     ("lock pages", "operators.gpu.memory.pinned", "Pool._locked"),
     ("evict", "storage.columns.cache", "ColumnCache.release"),
@@ -223,7 +224,8 @@ def _one(
         )
         row["status"] = "right" if problem is None else f"WRONG {problem}"
         profile = frame.profile
-        row["chunks"] = sum(n.receipt.chunks for n in profile.pipelines)
+        for what in ("chunks", "tries"):
+            row[what] = sum(getattr(n.receipt, what) for n in profile.pipelines)
         row["reasons"] = [n.receipt.reason for n in profile.pipelines if n.receipt.reason]
         row["spilled"] = dict(profile.spilled)
         lifted: Counter[str] = Counter()
@@ -247,12 +249,10 @@ def _line(row: dict[str, Any]) -> str:
         if calls > 1 or seconds > 0.005
     ]
     text = f"{row['run']} {row['query']} {row['seconds']:7.3f}s {row['status']}  {'; '.join(parts)}"
-    if row.get("chunks"):
-        text += f"; {row['chunks']} chunks"
+    text += f"; {row.get('chunks', 0)} chunks, {row.get('tries', 0)} tries without memory"
     for tier, size in row.get("lifted", {}).items():
         text += f"; {size / 1e6:,.0f} MB of {tier}"
-    if row.get("spilled"):
-        text += f"; spilled {row['spilled']}"
+    text += f"; spilled {row['spilled']}" if row.get("spilled") else ""
     for reason in row.get("reasons", ()):
         text += f"\n      not fused: {reason}"
     for error, count in errors.items():

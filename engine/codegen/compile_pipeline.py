@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from weakref import proxy
 
 from ..plan.all_values import never_raises
 from ..plan.expr import AggregateCall, ColumnRef, Expr, columns_of
@@ -76,7 +77,8 @@ def stages(
     They make all groups, whatever condition there is on these (`groups.conditions`).  `order`: of rows that come out only the first are
     read, so that the last kernel has a bound (`joins.row_bounds`).
     """
-    builds, groups = Builds(source), steps.groups
+    # What states a chain refers to itself: columns would be in memory until Python looks for cycles
+    builds, groups = Builds(proxy(source)), steps.groups
     main = (
         _listed(steps.chain, builds, order)
         if groups is None
@@ -87,8 +89,9 @@ def stages(
 
 def selected(chain: Chain, source: LeafColumns) -> Program:
     """Return filters above a scan as a program that says of each row whether it is in; raises `NotFusable`."""
-    kernel = ProgramBuilder(source)
-    ChainStatements(kernel, Builds(source)).state(chain, frozenset())
+    builds = Builds(proxy(source))
+    kernel = ProgramBuilder(builds.source)
+    ChainStatements(kernel, builds).state(chain, frozenset())
     return kernel_program("scan_filter", kernel)
 
 

@@ -176,7 +176,7 @@ class PipelineReceipt:
     The kernels read `rows` rows and `bytes` encoded bytes in `seconds`, from the first launch until the result was there; before
     that, columns that were not in the cache took `load_seconds` to read and encode, and the kernels `compile_seconds` to be
     generated and found or compiled.  `rows` are those that the last kernel goes through, `builds` the indexes that it probes.
-    `chunks` counts the shares of a table that did not fit into memory.  `operations` are the arithmetic operations of a row.
+    `chunks` counts the shares of a table that did not fit into memory, `tries` how often there was none for one of these.  `operations` are the arithmetic operations of a row.
     `program` is a `codegen.program.Program`.
     """
 
@@ -191,6 +191,7 @@ class PipelineReceipt:
     operations: int = 0
     program: Any = field(default=None, repr=False, compare=False)
     chunks: int = 0
+    tries: int = 0
     builds: tuple[BuildReceipt, ...] = ()
 
     @property
@@ -212,6 +213,8 @@ class PipelineReceipt:
     def summary(self) -> str:
         """The kernel's file, or why there is none, and in how many chunks the table came."""
         chunks = f"streamed in {self.chunks} chunks, " if self.chunks else ""
+        if self.tries:
+            chunks += f"out of memory {self.tries} {'time' if self.tries == 1 else 'times'}, "
         if self.reason is not None or self.kernel is None:
             return f"{chunks}one operator at a time: {self.reason}"
         count = len(self.builds)

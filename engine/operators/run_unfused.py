@@ -8,7 +8,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..plan import physical as p
 from ..plan.node import transform_up, walk
-from ..plan.pipeline_steps import along
 from .context import Context
 
 
@@ -77,19 +76,6 @@ class _Running(Generic[T]):
     def _hold(self, node: p.Physical, nbytes: int) -> None:
         self.held += nbytes
         self._context.hold(node, nbytes)
-
-
-def with_stored_builds(body: p.Physical, count: int) -> tuple[p.Physical, list[p.Physical]]:
-    """Return a body that reads its build sides from inputs, numbered from `count` on, and those sides."""
-    sides: list[p.Physical] = []
-
-    def stored(node: p.Physical) -> p.Physical:
-        if isinstance(node, p.Stored):
-            return node
-        sides.append(node)
-        return p.Stored(count + len(sides) - 1, node.columns, device=node.device)
-
-    return along(body, lambda leaf: leaf, stored), sides
 
 
 def opened(pipeline: p.Pipeline) -> p.Physical:

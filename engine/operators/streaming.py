@@ -2,39 +2,32 @@
 
 While one chunk is worked on, a thread reads the next one.  What an aggregate makes of a chunk is as small as its result; such
 parts are merged as they grow (`plan.partial`).  Of a pipeline with joins the probe side comes in chunks; build sides are made
-once, before.  Only columns that do not fit into the column cache come in chunks: what fits is read once and kept.
+once, before, or read with each chunk (`narrowed_builds`).  Only columns that do not fit into the column cache come in chunks: what fits is
+read once and kept.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Sequence
 
 from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
-from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import PipelineSteps, steps_of
-from ..progress.run_progress import Progress
-from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
-from .column_tiers import codes_on_host, lift, not_lifted
-from .context import Context, PipelineReceipt, latest
+from ..storage.columns.cache import CacheKey, encoded_key
+from . import scan_runs
+from .chunked_run import ChunkedRun, beside_builds
+from .column_tiers import codes_on_host, lift
+from .context import Context
 from .host_memory import let_go
-from .merge_parts import Merging, together
+from .narrowed_builds import scans_read, with_stored_builds
 from .pipeline_backend import K, PipelineBackend
-from .run_unfused import T, run_operators, with_stored_builds
+from .run_unfused import T, run_operators
+from .scan_runs import Selection, cut, files_of, plain_bytes, selected, smaller
 
-if TYPE_CHECKING:
-    from ..storage.tables.parquet import ParquetTable
-
-Chunks = list[tuple[RowGroups, ...]]
-
-# The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
-CHUNKS_IN_ROOM = 4
+Chunks = list[Selection]
 
 
 class TooLarge(Exception):
@@ -77,7 +70,7 @@ def run_pipeline(
             plain = dataclasses.replace(context, fuse="never")
             chunks = _chunks_left(node.steps, plain, backend) or error.chunks
         except MemoryError:
-            chunks = _smaller(node.steps, None)
+            chunks = smaller(node.steps.source, None) if _is_divisible(node.steps) else None
             if chunks is None:
                 raise
         let_go()
@@ -91,22 +84,14 @@ def _in_chunks(
     context: Context,
     backend: PipelineBackend[T, K],
 ) -> T:
-    """Run a pipeline in chunks, in smaller ones where there is no memory for these; build sides are made once for all."""
-    identity = id(node)
-    node, inputs = _after_builds(node, inputs, context, backend)
-    while True:
-        start = time.perf_counter()
-        try:
-            table, receipts = _stream(node, inputs, chunks, context, backend)
-            break
-        except MemoryError:
-            smaller = _smaller(node.steps, chunks)
-            if smaller is None:
-                raise
-            chunks = smaller
-        let_go()
-    done = _summed(receipts, len(chunks), time.perf_counter() - start)
-    context.receipts[identity] = lambda: done
+    """Run a pipeline in chunks; build sides of which each chunk needs all rows are made once."""
+    memory = context.memory.pipeline(node)
+    made, tables = _after_builds(node, inputs, chunks, context, backend)
+    start = time.perf_counter()
+    running = ChunkedRun(made, tables, context, backend, memory)
+    table = running.table(beside_builds(made.steps, chunks))
+    done = running.receipt(time.perf_counter() - start)
+    context.receipts[id(node)] = lambda: done
     return table
 
 
@@ -121,18 +106,18 @@ def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
     room = _room(context, scan.device)
     if _whole(scan) <= room:
         return None
-    target = room // CHUNKS_IN_ROOM
+    target = room // scan_runs.CHUNKS_IN_ROOM
     if on_host := codes_on_host(scan, context):
         if on_host <= room:
             return None
         # Of chunks of codes there are fewer, each of which makes indexes of build sides anew
         target = target * _whole(scan) // on_host
-    chunks = _cut(scan, target)
+    chunks = cut(scan, target)
     if len(chunks) < 2 or not _is_divisible(steps):
         return None
     if scan.device == "cpu":  # whose mapped columns take no room
         lift(scan, scan.sources, "cpu", context)
-    fits = sum(_plain(scan, chunk) for chunk in chunks) <= room
+    fits = sum(plain_bytes(scan, chunk) for chunk in chunks) <= room
     if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context):
         return None
     return chunks
@@ -151,12 +136,12 @@ def _chunks_left(
 
 def row_group_runs(scan: p.ParquetScan, context: Context) -> Chunks:
     """Return the row groups of a scan in runs that there is room for while they are read."""
-    return _cut(scan, _room(context, scan.device) // CHUNKS_IN_ROOM)
+    return cut(scan, _room(context, scan.device) // scan_runs.CHUNKS_IN_ROOM)
 
 
 def _whole(scan: p.Physical) -> int:
     """The bytes of all columns that may come in chunks, as they are read."""
-    return _files(scan).sizes.whole(scan.sources) if isinstance(scan, p.ParquetScan) else 0
+    return files_of(scan).sizes.whole(scan.sources) if isinstance(scan, p.ParquetScan) else 0
 
 
 def scan_below(node: p.Physical) -> p.ParquetScan | None:
@@ -174,11 +159,11 @@ def column_shares(
     if isinstance(scan, p.MemoryScan):
         yield list(missing)
         return
-    room, sizes = _room(context, scan.device), _files(scan).sizes
+    room, sizes = _room(context, scan.device), files_of(scan).sizes
     share: list[tuple[Column, str]] = []
     for pair in missing:
         together = [s for _, s in (*share, pair)]
-        if share and sum(sizes.plain(together, part) for part in _selected(scan)) > room:
+        if share and sum(sizes.plain(together, part) for part in selected(scan)) > room:
             yield share
             share = []
         share.append(pair)
@@ -201,7 +186,7 @@ def _fits_encoded(scan: p.ParquetScan, room: int, context: Context) -> bool:
     """Whether kernels' columns fit where plain ones do not; each must be read before it is encoded."""
     if context.fuse == "never":
         return False
-    table, parts, sizes = _files(scan), _selected(scan), _files(scan).sizes
+    table, parts, sizes = files_of(scan), selected(scan), files_of(scan).sizes
     rows = sum(table.group_rows[part.file][g] for part in parts for g in part.groups)
     largest = max(sum(sizes.plain([s], part) for part in parts) for s in scan.sources)
     return largest <= room and sizes.narrow(scan.sources, rows) <= room
@@ -209,7 +194,7 @@ def _fits_encoded(scan: p.ParquetScan, room: int, context: Context) -> bool:
 
 def _is_cached(scan: p.ParquetScan, context: Context) -> bool:
     """Whether all columns are in the cache, as they are read or as kernels read them."""
-    table = _files(scan)
+    table = files_of(scan)
     selection = None if scan.selection in (None, table.all_row_groups) else scan.selection
     keys = (CacheKey,) if context.fuse == "never" else (CacheKey, encoded_key)
     return any(
@@ -219,96 +204,18 @@ def _is_cached(scan: p.ParquetScan, context: Context) -> bool:
     )
 
 
-def _selected(scan: p.ParquetScan) -> tuple[RowGroups, ...]:
-    return _files(scan).all_row_groups if scan.selection is None else scan.selection
-
-
-def _plain(scan: p.ParquetScan, chunk: Sequence[RowGroups]) -> int:
-    sizes = _files(scan).sizes
-    return sum(sizes.plain(scan.sources, part) for part in chunk)
-
-
-def _files(scan: p.ParquetScan) -> ParquetTable:
-    return cast("ParquetTable", scan.table)
-
-
-def _cut(scan: p.ParquetScan, target: int) -> Chunks:
-    """Cut a selection into runs of row groups of at most `target` bytes, or of one row group."""
-    chunks: Chunks = []
-    chunk: list[RowGroups] = []
-    size = 0
-    for part in _selected(scan):
-        for group in part.groups:
-            bytes_more = _plain(scan, [RowGroups(part.file, (group,))])
-            if chunk and size + bytes_more > target:
-                chunks.append(tuple(chunk))
-                chunk, size = [], 0
-            if chunk and chunk[-1].file == part.file:
-                chunk[-1] = RowGroups(part.file, (*chunk[-1].groups, group))
-            else:
-                chunk.append(RowGroups(part.file, (group,)))
-            size += bytes_more
-    return [*chunks, tuple(chunk)] if chunk else chunks
-
-
-def _smaller(steps: PipelineSteps, chunks: Chunks | None) -> Chunks | None:
-    """Return more chunks than these, None standing for a single one; None where they cannot be smaller."""
-    scan = steps.source
-    if not isinstance(scan, p.ParquetScan) or not _is_divisible(steps):
-        return None
-    given = chunks or [_selected(scan)]
-    largest = max((_plain(scan, chunk) for chunk in given), default=0)
-    smaller = _cut(scan, largest // CHUNKS_IN_ROOM)
-    return smaller if len(smaller) > len(given) else None
-
-
-def _stream(
+def _after_builds(
     node: p.Pipeline,
     inputs: tuple[T, ...],
     chunks: Chunks,
     context: Context,
     backend: PipelineBackend[T, K],
-) -> tuple[T, list[PipelineReceipt]]:
-    steps = node.steps
-    split = None if steps.groups is None else in_parts(steps.groups)
-    assert not isinstance(split, str)
-    part = steps if split is None else steps_of(split.partial)
-    receipts: list[PipelineReceipt] = []
-    parts: list[T] = []
-
-    def run(step: p.Physical, tables: tuple[T, ...]) -> T:
-        return backend.operators.by_node[type(step)](step, tables, context)
-
-    def joined(parts: Sequence[T]) -> T:
-        made = node.body if split is None else split.partial
-        return together(parts, made.columns, made.device, run)
-
-    merging = None if split is None else Merging(split, run, joined)
-    # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
-    shares = context.progress.parts(len(chunks))
-    with closing(_read_ahead(steps, chunks, context, backend)) as ahead:
-        for share, (scan, inner) in zip(shares, ahead, strict=True):
-            context.check()
-            inner.progress = context.progress
-            inner.progress.within(share)
-            made = _run_chunk(part.over(scan), node, inputs, inner, backend)
-            parts.append(backend.settled(made))
-            receipts += [receipt() for receipt in inner.receipts.values()]
-            if merging is not None and merging.is_due(parts[-1]):
-                parts = [merging.merged(parts)]
-            del made, scan, inner
-    if split is None or merging is None:
-        return joined(parts), receipts
-    # No part knows which of its groups it keeps
-    kept = () if steps.condition is None else (steps.condition,)
-    return merging.merged(parts, *split.finish, *kept), receipts
-
-
-def _after_builds(
-    node: p.Pipeline, inputs: tuple[T, ...], context: Context, backend: PipelineBackend[T, K]
 ) -> tuple[p.Pipeline, tuple[T, ...]]:
-    """Return a pipeline that reads its build sides as inputs, and all its inputs; a build side may come in chunks too."""
-    body, sides = with_stored_builds(node.body, len(inputs))
+    """Return a pipeline that reads build sides as inputs, and all its inputs; a build side may come in chunks too."""
+    steps, sides = with_stored_builds(node.steps, len(inputs), chunks)
+    for scan in scans_read(steps):
+        if scan is not steps.source:
+            backend.store_columns(scan, context)
     if not sides:
         return node, inputs
     plain = dataclasses.replace(context, fuse="never", receipts={})
@@ -317,82 +224,13 @@ def _after_builds(
     for side, share in zip(sides, shares, strict=False):
         context.progress.within(share)
         own = steps_of(side)
-        chunks = _chunks_left(own, plain, backend)
-        if chunks is None:
+        own_chunks = _chunks_left(own, plain, backend)
+        if own_chunks is None:
             tables.append(run_operators(side, inputs, plain, backend.operators))
         else:
             part = p.Pipeline(own, node.inputs, device=side.device)
-            tables.append(_in_chunks(part, inputs, chunks, plain, backend))
+            tables.append(_in_chunks(part, inputs, own_chunks, plain, backend))
     context.progress.within(shares[-1])
     context.bytes_read = plain.bytes_read
-    made = p.Pipeline(steps_of(body), (*node.inputs, *sides), device=node.device)
+    made = p.Pipeline(steps, (*node.inputs, *sides), device=node.device)
     return made, (*inputs, *tables)
-
-
-def _read_ahead(
-    steps: PipelineSteps, chunks: Chunks, context: Context, backend: PipelineBackend[T, K]
-) -> Generator[tuple[p.ParquetScan, Context], None, None]:
-    """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
-    scan = steps.source
-    assert isinstance(scan, p.ParquetScan)
-    # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
-    fuse = "never" if context.fuse == "never" else "always"
-
-    def read(chunk: tuple[RowGroups, ...]) -> tuple[p.ParquetScan, Context]:
-        own = ChunkCache(context.cache)
-        inner = dataclasses.replace(
-            context,
-            cache=own,
-            fuse=fuse,
-            bytes_read=0,
-            receipts={},
-            progress=Progress(),  # another chunk is what the query is at
-            _derived={},
-        )
-        part = dataclasses.replace(scan, selection=chunk)
-        missing = part if fuse == "never" else not_lifted(part, backend.lift, inner)
-        if missing.made:
-            backend.operators.by_node[p.ParquetScan](missing, (), inner)
-        return part, inner
-
-    with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:
-        ahead = [pool.submit(read, chunks[0])]
-        for following in [*chunks[1:], None]:
-            # Taken out: an error's frames would otherwise refer to the future that refers to the error
-            ready = ahead.pop().result()
-            if following is not None:
-                ahead.append(pool.submit(read, following))
-            context.bytes_read += ready[1].bytes_read
-            yield ready
-            del ready
-
-
-def _run_chunk(
-    steps: PipelineSteps,
-    node: p.Pipeline,
-    inputs: tuple[T, ...],
-    inner: Context,
-    backend: PipelineBackend[T, K],
-) -> T:
-    if inner.fuse == "never":
-        return run_operators(steps.body, inputs, inner, backend.operators)
-    return backend.pipeline(p.Pipeline(steps, node.inputs, device=node.device), inputs, inner)
-
-
-def _summed(receipts: Sequence[PipelineReceipt], chunks: int, seconds: float) -> PipelineReceipt:
-    """What all chunks did together; the time that no kernel took went into reading and encoding."""
-    if not receipts:
-        return PipelineReceipt("the chain has no kernel", chunks=chunks, load_seconds=seconds)
-    spent = sum(r.seconds for r in receipts)
-    compiling = sum(r.compile_seconds for r in receipts)
-    return dataclasses.replace(
-        receipts[-1],
-        reason=next((r.reason for r in receipts if r.reason is not None), None),
-        origin=latest(r.origin for r in receipts),
-        rows=sum(r.rows for r in receipts),
-        bytes=sum(r.bytes for r in receipts),
-        seconds=spent,
-        load_seconds=max(0.0, seconds - spent - compiling),
-        compile_seconds=compiling,
-        chunks=chunks,
-    )

@@ -317,7 +317,10 @@ def self_key(step: HashProbe) -> Column | None:
     if len(node.left_keys) != 1 or node.null_aware:
         return None
     (probed,), (built,) = node.probe_keys, node.build_keys
-    own, other = _stored(step.below, probed, through_joins=True), _stored(step.build, built)
+    own, other = (
+        stored_column(step.below, probed, through_joins=True),
+        stored_column(step.build, built),
+    )
     if own is None or other is None or not _same(*own, *other):
         return None
     rows, looking = other[0].estimate, step.below.node.estimate
@@ -337,7 +340,7 @@ def unreduced(step: HashProbe) -> HashProbe:
     return replace(step, node=step.node.with_build_side(build.node), build=build)
 
 
-def _stored(
+def stored_column(
     chain: Chain, column: Column, through_joins: bool = False
 ) -> tuple[Scan, Column] | None:
     """The scan whose rows a chain goes through, and which of its columns this one is."""

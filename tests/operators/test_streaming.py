@@ -13,7 +13,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import FileError, Interrupted, MemoryLimitError
-from fuseline.operators import streaming
+from fuseline.operators.chunked_run import ChunkedRun
 from fuseline.operators.context import Context
 from fuseline.plan.expr import AggregateCall, ColumnRef, Literal, new_column
 from fuseline.plan.partial import PartialAggregate, in_parts
@@ -270,14 +270,14 @@ def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatc
 
 
 def test_a_stop_between_chunks(connect, path, monkeypatch):
-    joined = streaming._run_chunk
+    run_chunk = ChunkedRun._run_chunk
     with connect() as connection:
 
         def stop(*args):
             connection.interrupt()
-            return joined(*args)
+            return run_chunk(*args)
 
-        monkeypatch.setattr(streaming, "_run_chunk", stop)
+        monkeypatch.setattr(ChunkedRun, "_run_chunk", stop)
         with pytest.raises(Interrupted):
             run(connection, path, "select k, sum(i), max(s) from t group by k")
         monkeypatch.undo()

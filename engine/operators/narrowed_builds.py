@@ -1,0 +1,156 @@
+"""Build sides of which a chunk needs some row groups alone, as the footers say where the rows of both sides ascend by a key.
+
+    HashJoin(chunk of l, o) on l.k = o.k  ->  HashJoin(chunk of l, row groups of o whose keys lie among those of the chunk)
+
+Such a side is read with each chunk, and makes an index of its own: none has to be made of all its rows, nor anew for each chunk.  All
+other sides are made once.  Where no key is in two chunks, the rows of a table that is joined with itself are those of the chunk, which
+are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from ..plan import physical as p
+from ..plan.node import walk_once
+from ..plan.pipeline_steps import (
+    Chain,
+    HashProbe,
+    PipelineSteps,
+    RowLookup,
+    probed,
+    steps_of,
+    stored_column,
+)
+from .scan_runs import (
+    KeyBounds,
+    Selection,
+    files_of,
+    key_bounds,
+    places_of,
+    rows_in,
+    run_at,
+    selected,
+)
+
+if TYPE_CHECKING:
+    from ..plan.expr import Column
+
+# How often the rows of a build side may be read, over all chunks, so that it is read with each of them
+MOST_READ = 2
+
+Probe = HashProbe | RowLookup
+
+
+def with_stored_builds(
+    steps: PipelineSteps, count: int, chunks: Sequence[Selection]
+) -> tuple[PipelineSteps, list[p.Physical]]:
+    """Return steps that read build sides from inputs, numbered from `count` on, and those sides: all but what each chunk needs some row groups of."""
+    sides: list[p.Physical] = []
+
+    def rows(chain: Chain, runs: Sequence[Selection]) -> p.Physical:
+        return _along(chain, chain.source, lambda step: build(step, runs))
+
+    def build(step: Probe, runs: Sequence[Selection]) -> p.Physical:
+        side = step.build.node
+        if isinstance(side, p.Stored):
+            return side
+        needed = _needed(step, runs)
+        if needed is not None:
+            return rows(step.build, needed)
+        sides.append(side)
+        return p.Stored(count + len(sides) - 1, side.columns, device=side.device)
+
+    return _over(steps, rows(steps.chain, chunks)), sides
+
+
+def of_chunk(steps: PipelineSteps, chunk: Selection) -> PipelineSteps:
+    """Return steps over some row groups of their source, and over those that these need of the scans that are build sides."""
+    scans: dict[tuple[int, Selection], p.Physical] = {}
+
+    def rows(chain: Chain, run: Selection) -> p.Physical:
+        key = id(chain.source), run
+        if key not in scans:
+            scans[key] = replace(cast("p.ParquetScan", chain.source), selection=run)
+        return _along(chain, scans[key], lambda step: build(step, run))
+
+    def build(step: Probe, run: Selection) -> p.Physical:
+        found = _overlapping(step, run)
+        return step.build.node if found is None else rows(step.build, found)
+
+    return _over(steps, rows(steps.chain, chunk))
+
+
+def scans_read(steps: PipelineSteps) -> list[p.ParquetScan]:
+    return [node for node in walk_once(steps.body) if isinstance(node, p.ParquetScan)]
+
+
+def bytes_read(steps: PipelineSteps, encoded: bool = False) -> int:
+    """Return the bytes of the columns of all scans, each counted once: as they are read, or about as kernels read them."""
+    scans = scans_read(steps)
+    columns = {(files_of(s), selected(s), source) for s in scans for source in s.sources}
+    if encoded:
+        return sum(t.sizes.narrow([source], rows_in(t, run)) for t, run, source in columns)
+    return sum(t.sizes.plain([source], part) for t, run, source in columns for part in run)
+
+
+def _along(chain: Chain, source: p.Physical, build: Callable[[Probe], p.Physical]) -> p.Physical:
+    """Return the end of a chain over another source, with other build sides."""
+    made = source
+    for step in chain.steps:
+        place = probed(step.node)
+        below = [made] * len(step.node.children)
+        if isinstance(step, Probe):
+            below = [made if i == place else build(step) for i in range(len(below))]
+        made = step.node.with_children(below)
+    return made
+
+
+def _over(steps: PipelineSteps, rows: p.Physical) -> PipelineSteps:
+    """Return the sink of a pipeline over other rows."""
+
+    def sink(node: p.Physical) -> p.Physical:
+        return rows if node is steps.chain.node else node.with_children([sink(node.children[0])])
+
+    return steps_of(sink(steps.body))
+
+
+def _needed(step: Probe, chunks: Sequence[Selection]) -> list[Selection] | None:
+    """Return the row groups of a build side that each chunk needs; None where that is not known, or some are needed too often."""
+    found: list[Selection] = []
+    for chunk in chunks:
+        run = _overlapping(step, chunk)
+        if run is None:
+            return None
+        found.append(run)
+    scan = cast("p.ParquetScan", step.build.source)
+    read = sum(rows_in(files_of(scan), run) for run in found)
+    return found if read <= MOST_READ * rows_in(files_of(scan), selected(scan)) else None
+
+
+def _overlapping(step: Probe, run: Selection) -> Selection | None:
+    """Return the row groups of a build side whose keys lie among those of row groups of the probe side, at least one; None where nothing says so."""
+    scan = step.build.source
+    if not isinstance(step, HashProbe) or not isinstance(scan, p.ParquetScan):
+        return None
+    if step.node.null_aware or any(step.node.null_equal):
+        return None  # a NULL matters to all, or that there is any row
+    places, is_known = places_of(files_of(scan), selected(scan)), False
+    for probe_key, build_key in zip(step.node.probe_keys, step.node.build_keys, strict=True):
+        own, other = _bounds(step.below, probe_key, run), _bounds(step.build, build_key, None)
+        if own is not None and other is not None and len(own.lows) and len(places):
+            lows, highs = other.at(places)
+            among = (lows <= own.highs.max()) & (highs >= own.lows.min())
+            places, is_known = places[among] if among.any() else places[:1], True
+    return run_at(files_of(scan), places) if is_known else None
+
+
+def _bounds(chain: Chain, key: Column, run: Selection | None) -> KeyBounds | None:
+    """Return the bounds of a key in some row groups, or all, of a chain's source."""
+    scan, column = stored_column(chain, key, through_joins=True) or (None, key)
+    if not isinstance(scan, p.ParquetScan):
+        return None
+    bounds = key_bounds(files_of(scan), scan.sources[scan.made.index(column)])
+    return bounds if run is None or bounds is None else bounds.at(places_of(files_of(scan), run))

@@ -1,0 +1,132 @@
+"""Runs of row groups that scans read at a time, and where a table is cut into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..plan import physical as p
+from ..plan.physical import RowGroups
+from ..storage.columns.encodings import Array
+from ..storage.tables.column_chunks import SIGNED
+
+if TYPE_CHECKING:
+    from ..storage.tables.parquet import ParquetTable
+
+Selection = tuple[RowGroups, ...]
+
+# The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
+CHUNKS_IN_ROOM = 4
+
+
+class KeyBounds(NamedTuple):
+    """The least and the largest key in each row group of a table, all files' one after the other."""
+
+    lows: Array
+    highs: Array
+
+    def at(self, places: Array) -> KeyBounds:
+        return KeyBounds(self.lows[places], self.highs[places])
+
+
+_bounds: WeakKeyDictionary[ParquetTable, dict[str, KeyBounds | None]] = WeakKeyDictionary()
+
+
+def files_of(scan: p.ParquetScan) -> ParquetTable:
+    return cast("ParquetTable", scan.table)
+
+
+def selected(scan: p.ParquetScan) -> Selection:
+    """Return the row groups that a scan reads."""
+    return files_of(scan).all_row_groups if scan.selection is None else scan.selection
+
+
+def places_of(table: ParquetTable, selection: Iterable[RowGroups]) -> Array:
+    """Return the numbers of row groups among those of all files."""
+    first = _first_places(table)
+    return np.array([first[part.file] + g for part in selection for g in part.groups], np.int64)
+
+
+def run_at(table: ParquetTable, places: Array) -> Selection:
+    """Return the row groups of some numbers, which ascend, as scans select them."""
+    first = _first_places(table)
+    ends = np.searchsorted(places, first).tolist()
+    of_files = enumerate(pairwise(ends))
+    parts = ((file, places[start:end] - first[file]) for file, (start, end) in of_files)
+    return tuple(RowGroups(file, tuple(groups.tolist())) for file, groups in parts if len(groups))
+
+
+def _first_places(table: ParquetTable) -> list[int]:
+    return list(accumulate(map(len, table.group_rows), initial=0))
+
+
+def rows_in(table: ParquetTable, selection: Selection) -> int:
+    return sum(table.group_rows[part.file][group] for part in selection for group in part.groups)
+
+
+def plain_bytes(scan: p.ParquetScan, selection: Selection) -> int:
+    """Return what row groups of a scan take as they are read."""
+    sizes = files_of(scan).sizes
+    return sum(sizes.plain(scan.sources, part) for part in selection)
+
+
+def cut(scan: p.ParquetScan, target: int) -> list[Selection]:
+    """Cut what a scan reads into runs of at most `target` bytes, or of one row group.
+
+    No key by which the rows ascend is in two runs, if one ends somewhere in the second half of what there is room for.
+    """
+    table, places = files_of(scan), places_of(files_of(scan), selected(scan))
+    pairs = ((part.file, group) for part in selected(scan) for group in part.groups)
+    sizes = [plain_bytes(scan, (RowGroups(file, (group,)),)) for file, group in pairs]
+    is_end = _ends_of_keys(scan, places)
+    runs, start = [], 0
+    while start < len(places):
+        end, size = start + 1, sizes[start]
+        while end < len(places) and size + sizes[end] <= target:
+            end, size = end + 1, size + sizes[end]
+        if end < len(places):
+            end = next((i for i in range(end, (start + end) // 2, -1) if is_end(i)), end)
+        runs.append(run_at(table, places[start:end]))
+        start = end
+    return runs
+
+
+def smaller(scan: p.Physical, runs: Sequence[Selection] | None) -> list[Selection] | None:
+    """Return more runs of the same rows, None standing for a single one of all; None where they cannot be smaller."""
+    if not isinstance(scan, p.ParquetScan):
+        return None
+    given = runs or [selected(scan)]
+    target = max((plain_bytes(scan, run) for run in given), default=0) // CHUNKS_IN_ROOM
+    parts = (replace(scan, selection=run) for run in given)
+    found = [run for part in parts for run in cut(part, target)]
+    return found if len(found) > len(given) else None
+
+
+def _ends_of_keys(scan: p.ParquetScan, places: Array) -> Callable[[int], bool]:
+    """Return whether a row group, the i-th of some, shares no key with the one before it."""
+    for source in scan.sources:
+        bounds = key_bounds(files_of(scan), source)
+        if bounds is not None:
+            lows, highs = bounds.at(places)
+            if (highs[:-1] <= lows[1:]).all():
+                return lambda i: bool(highs[i - 1] < lows[i])
+    return lambda i: True
+
+
+def key_bounds(table: ParquetTable, source: str) -> KeyBounds | None:
+    """Return the bounds of a column of integers, None where footers do not say them for all row groups."""
+    known = _bounds.setdefault(table, {})
+    if source not in known:
+        chunks = table.chunks(source) if table.types[source].kind in SIGNED else None
+        is_known = chunks is not None and not (None in chunks.lows or None in chunks.highs)
+        known[source] = (
+            KeyBounds(np.array(chunks.lows, np.int64), np.array(chunks.highs, np.int64))
+            if chunks is not None and is_known
+            else None
+        )
+    return known[source]
