@@ -167,7 +167,7 @@ def _preparation(receipt: PipelineReceipt) -> str:
     """What came before the kernel ran."""
     if receipt.warm:
         return "warm: columns and kernel were in memory"
-    parts = [f"streamed in {receipt.chunks} chunks"] if receipt.chunks else []
+    parts = [receipt.division] if receipt.chunks else []
     if receipt.load_seconds:
         parts.append(f"columns loaded in {_milliseconds(receipt.load_seconds)}")
     origin = {"memory": "in memory", "disk": "read from disk", "compiler": "compiled"}[
@@ -245,8 +245,10 @@ def tier_lines(lifted: Sequence[LiftedColumn] | None) -> list[str]:
     lines = []
     for table, tier in dict.fromkeys((each.table, each.tier) for each in lifted):
         own = {each.column: each for each in lifted if (each.table, each.tier) == (table, tier)}
-        size = sum(e.bytes for e in lifted if (e.table, e.tier) == (table, tier))
-        lines.append(f"columns {WHENCE[tier]}, {size / 1e6:,.1f} MB of {table}: {', '.join(own)}")
+        sizes = [e.bytes for e in lifted if (e.table, e.tier) == (table, tier)]
+        size = f"{sum(sizes) / 1e6:,.1f} MB of {table}"
+        size += f" in {len(sizes):,} parts" if len(sizes) > len(own) else ""
+        lines.append(f"columns {WHENCE[tier]}, {size}: {', '.join(own)}")
     reasons = {each.reason: each for each in lifted if each.reason}
     for reason, each in reasons.items():
         why = "was read from its files" if reason == NOT_ON_DEVICE else "is not in the column store"

@@ -210,11 +210,15 @@ class PipelineReceipt:
         return self.bytes / self.seconds if self.seconds else 0.0
 
     @property
+    def division(self) -> str:
+        """In how many chunks the table came, if in any, and how often there was no memory for one."""
+        text = f"streamed in {self.chunks} chunks" if self.chunks else ""
+        return f"{text} after {self.tries} that did not fit" if self.tries else text
+
+    @property
     def summary(self) -> str:
         """The kernel's file, or why there is none, and in how many chunks the table came."""
-        chunks = f"streamed in {self.chunks} chunks, " if self.chunks else ""
-        if self.tries:
-            chunks += f"out of memory {self.tries} {'time' if self.tries == 1 else 'times'}, "
+        chunks = f"{self.division}, " if self.chunks else ""
         if self.reason is not None or self.kernel is None:
             return f"{chunks}one operator at a time: {self.reason}"
         count = len(self.builds)

@@ -10,7 +10,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import MemoryLimitError
-from fuseline.operators import cpu, host_memory, one_group, streaming
+from fuseline.operators import chunked_run, cpu, host_memory, one_group
 from fuseline.plan import physical as p
 from fuseline.runtime import memory
 from fuseline.runtime.memory import MemoryBudget
@@ -157,7 +157,7 @@ def test_a_failed_try_leaves_no_columns_in_memory(fuse, monkeypatch, tmp_path):
     failures = 1
     alive = []
     caches = weakref.WeakSet()
-    begin = streaming.ChunkCache.__init__
+    begin = chunked_run.ChunkCache.__init__
 
     def made(self, others):
         begin(self, others)
@@ -173,7 +173,7 @@ def test_a_failed_try_leaves_no_columns_in_memory(fuse, monkeypatch, tmp_path):
         return table
 
     monkeypatch.setitem(cpu.OPERATORS, p.ParquetScan, failing)
-    monkeypatch.setattr(streaming.ChunkCache, "__init__", made)
+    monkeypatch.setattr(chunked_run.ChunkCache, "__init__", made)
     gc.disable()
     try:
         with fuseline.connect(
