@@ -81,8 +81,7 @@ def cut(scan: p.ParquetScan, target: int) -> list[Selection]:
     No key by which the rows ascend is in two runs, if one ends somewhere in the second half of what there is room for.
     """
     table, places = files_of(scan), places_of(files_of(scan), selected(scan))
-    pairs = ((part.file, group) for part in selected(scan) for group in part.groups)
-    sizes = [plain_bytes(scan, (RowGroups(file, (group,)),)) for file, group in pairs]
+    sizes = [n for part in selected(scan) for n in table.sizes.of_each(scan.sources, part)]
     is_end = _ends_of_keys(scan, places)
     runs, start = [], 0
     while start < len(places):

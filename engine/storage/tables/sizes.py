@@ -37,7 +37,13 @@ class ColumnSizes:
 
     def plain(self, sources: Sequence[str], part: RowGroups) -> int:
         """Some row groups of some columns, as scans read them."""
-        return sum(self._groups(s)[part.file][g] for s in sources for g in part.groups)
+        columns = (self._groups(source)[part.file] for source in sources)
+        return sum(sum(map(column.__getitem__, part.groups)) for column in columns)
+
+    def of_each(self, sources: Sequence[str], part: RowGroups) -> list[int]:
+        """The same of each of the row groups."""
+        columns = [self._groups(source)[part.file] for source in sources]
+        return [sum([column[g] for column in columns]) for g in part.groups]
 
     def reading(self, sources: Sequence[str], part: RowGroups, copies: int = 2) -> int:
         """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them.
