@@ -33,3 +33,11 @@ def test_a_median_between_two_microseconds(low: int) -> None:
     """Halves go up, on either side of 1970 and at it."""
     moments = [EPOCH + timedelta(microseconds=low + i) for i in range(2)]
     assert_same_as_duckdb("select median(m) from t", {"t": pa.table({"m": pa.array(moments)})})
+
+
+@pytest.mark.parametrize("values", ["v", "v < 'b'", "v::blob", "v::enum('z', 'b', 'a')", "[k, 1]", "{'a': v}", "uuid", "to_json(k)"])  # fmt: skip
+def test_the_median_of_what_has_nothing_between(values: str) -> None:
+    rows = "(1, 'a', '00000000-0000-4000-8000-000000000001'::uuid), (2, 'z', null), (3, 'b', '00000000-0000-4000-8000-000000000003'), (4, null, null)"
+    table = f"(select k, {values} as v from (values {rows}) t(k, v, uuid))"
+    assert_same_as_duckdb(f"select median(v), k % 2 from {table} group by all", fuse=("always", "never"))  # fmt: skip
+    assert_same_as_duckdb(f"select k, median(v) over (order by k) from {table} order by k")

@@ -52,7 +52,8 @@ def _sum(types: Sequence[DataType]) -> Resolved:
     return ((argument,), DOUBLE) if argument.is_float else None
 
 
-def _median(types: Sequence[DataType]) -> Resolved:
+def _between(types: Sequence[DataType]) -> Resolved:
+    """What has values between two of its own."""
     if len(types) != 1:
         return None
     argument = types[0]
@@ -64,8 +65,15 @@ def _median(types: Sequence[DataType]) -> Resolved:
     return ((argument,), argument) if known else None
 
 
+def _median(types: Sequence[DataType]) -> Resolved:
+    """Of anything else the lower one of the two in the middle, of INTERVAL none."""
+    if len(types) != 1 or types[0].kind is Kind.INTERVAL:
+        return None
+    return _between(types) or ((types[0],), types[0])
+
+
 def _quantile_cont(types: Sequence[DataType]) -> Resolved:
-    found = _median(types[:1]) if len(types) == 2 and types[1].is_numeric else None
+    found = _between(types[:1]) if len(types) == 2 and types[1].is_numeric else None
     return None if found is None else ((*found[0], DOUBLE), found[1])
 
 
@@ -80,7 +88,7 @@ def _list(types: Sequence[DataType]) -> Resolved:
 
 
 def _mad(types: Sequence[DataType]) -> Resolved:
-    found = _median(types)
+    found = _between(types)
     return found if found is not None and found[1].is_numeric else None
 
 
@@ -140,12 +148,12 @@ AGGREGATES = (
         ordered=True,
         keeps_values=True,
     ),
-    # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated.
+    # Of DOUBLE, FLOAT, DECIMAL or TIMESTAMP interpolated.
     _row(
         "median",
         _median,
-        "median(number | TIMESTAMP)",
-        means=lambda of, x: of("quantile_cont", x, 0.5),
+        "median(any but INTERVAL)",
+        means=lambda of, x: of(f"quantile_{'cont' if _between((x.type,)) else 'disc'}", x, 0.5),
     ),
     # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
     _row(
