@@ -123,7 +123,7 @@ def _bind(
     analyze: bool | None = None,
 ) -> CachedPlan | Answer:
     from .run_statements import run_statement
-    from .sql import TextSlots, explained, plan_sql
+    from .sql import TextSlots, explained, give_named_place, plan_sql
 
     catalog = runner.catalog
     version = catalog.version
@@ -156,6 +156,7 @@ def _bind(
         raise
     except FuselineError as error:
         catalog.fail()
+        give_named_place(error, text, len(answers))
         error.with_text(text)
         raise
     if not answers:

@@ -30,6 +30,7 @@ from .names.reader import quoted
 from .parsing.keywords import RESERVED
 from .parsing.pieces import Piece, explained_text, first_word, split
 from .parsing.statement_end import NamedRelation, ends_statement, relations, unfinished
+from .parsing.statement_words import give_named_place
 from .parsing.text_shape import NamedPiece, TextShape, TextSlots, text_shape
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_explain import explained
@@ -50,6 +51,7 @@ __all__ = [
     "explained",
     "explained_text",
     "first_word",
+    "give_named_place",
     "is_function",
     "plan_sql",
     "quoted",
@@ -77,9 +79,11 @@ def plan_sql(
     """
     parameters = Parameters(() if params is None else params, rows, slots)
     session = Session(catalog, parameters, bind_query, bind, text, objects=objects, slots=slots)
+    number = -1
     try:
         pieces = list(split(text))
         for piece in pieces:
+            number += 1
             began = catalog.session.began
             with zones.of_session(catalog.timezone), statement_time.of_statement(began) as moment:
                 statement = _bound(piece, session)
@@ -95,6 +99,7 @@ def plan_sql(
                 parameters.check_all_used()
             yield statement
     except FuselineError as error:
+        give_named_place(error, text, number)
         error.with_text(text)
         raise
 

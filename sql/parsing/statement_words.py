@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import Token, TokenType
 
-from fuseline.errors import ParseError, Span
+from fuseline.errors import FuselineError, ParseError, ProgrammingError, Span
 
-from .pieces import Piece
+from .pieces import Piece, split
 from .tokens import tokenize
+
+_QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 
 
 class StatementWords:
@@ -98,3 +102,20 @@ class StatementWords:
         if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
             return ""
         return token.text.upper()
+
+
+def give_named_place(error: FuselineError, text: str, number: int) -> None:
+    """Give an error of a script's statement the place of the last name that it quotes, before what it proposes, if it has none.
+
+    Catalogs and settings, which statements change, know names alone.
+    """
+    has_place = error.span is not None or error.text is not None
+    if has_place or number < 0 or not isinstance(error, ProgrammingError):
+        return
+    piece = [*split(text)][number]
+    tokens = {token.text.lower(): token for token in reversed(tokenize(piece))}
+    for quoted in reversed(_QUOTED.findall(error.message.partition(" Did you mean")[0])):
+        token = tokens.get((quoted[0] or quoted[1]).lower())
+        if token is not None:
+            error.at(Span(piece.start + token.start, piece.start + token.end + 1))
+            return

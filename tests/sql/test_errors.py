@@ -149,3 +149,28 @@ def test_the_connection_goes_on_after_an_error(connection: fuseline.Connection) 
     with pytest.raises(errors.UnknownName):
         connection.sql("select nope from t")
     assert connection.execute("select count(*) from t").fetchall() == [(5,)]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "drop table ^nope^", "drop view ^t^", "drop schema ^nope^", "drop sequence ^nope^", "drop macro ^nope^",
+        "create table ^t^(b int)", "create schema ^main^", "create type e as enum ('b', ^'a'^, 'a')", "set ^nope^ = 1", "set threads = ^'many'^",
+        "reset ^nope^", "alter table t rename to ^v^", "alter table t alter a type ^nope^", "comment on column t.^nope^ is 'x'", "detach ^nope^",
+        "deallocate ^nope^", "copy ^nope^ to 'x.csv'", "select 1; drop index ^nope^",
+    ],
+)  # fmt: skip
+def test_errors_of_statements_show_the_name(marked: str) -> None:
+    connection = fuseline.connect(device="cpu")
+    connection.execute("create table t(a int); create view v as select 1")
+    with pytest.raises(errors.FuselineError) as caught:
+        connection.execute(marked.replace("^", ""))
+    assert_marks(caught.value, marked)
+
+
+def test_a_proposal_is_not_the_place() -> None:
+    connection = fuseline.connect(device="cpu")
+    connection.execute("create table sales(a int)")
+    with pytest.raises(errors.FuselineError, match='Did you mean "sales"') as caught:
+        connection.execute("drop table /* sales */ sale -- sales")
+    assert caught.value.span == errors.Span(23, 27)
