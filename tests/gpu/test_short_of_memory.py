@@ -58,6 +58,7 @@ class Shortage:
 
         setattr(allocated, "to_device", buffers.DeviceBuffer.to_device)  # noqa: B010
         monkeypatch.setattr(buffers, "DeviceBuffer", allocated)
+        monkeypatch.setattr(buffers, "_spare", {})  # what earlier runs have given back
 
 
 @pytest.fixture

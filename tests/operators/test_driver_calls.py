@@ -57,6 +57,30 @@ def test_arguments_reach_their_functions(seen: Seen) -> None:
         ]
 
 
+def test_each_run_is_given_its_own_memory_and_arguments(seen: Seen) -> None:
+    made = calls.driver_calls([DriverCall("copy", (BufferSpan(Region.LARGE, 8, 1, 8), Late()))])
+    for start, given in [(64, 1), (64, 1), (128, 1), (128, 2), (64, 1)]:
+        seen.clear()
+        made.run({Region.LARGE: start}, [given])
+        assert [arguments[:2] for _, arguments in seen] == [(start + 8, given)]
+
+
+def test_a_run_amid_another_has_words_of_its_own(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = calls.driver_calls([DriverCall("copy", (BufferSpan(Region.LARGE, 0, 1, 8),))] * 2)
+    caller, waiting = calls._caller(), [64]
+
+    def interrupted(words: int, count: int) -> int:
+        while waiting:
+            made.run({Region.LARGE: waiting.pop()}, [])
+        return caller(words, count)
+
+    monkeypatch.setattr(calls, "_caller", lambda: interrupted)
+    made.run({Region.LARGE: 128}, [])
+    assert [arguments[0] for _, arguments in seen] == [64, 64, 128, 128]
+
+
 def test_nothing_is_called_after_a_call_that_failed(seen: Seen) -> None:
     names = ("copy", "fail", "copy")
     made = calls.driver_calls([DriverCall(name, (1,)) for name in names])

@@ -31,13 +31,14 @@ class Memory:
     """
 
     def __init__(self, regions: Regions) -> None:
-        sizes, stream = regions.sizes, plc.utils.CUDF_DEFAULT_STREAM
+        sizes = regions.sizes
         small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
-        self._working = DeviceBuffer(size=small + sizes[Region.INDEXES], stream=stream)
+        self._working = _working_memory(small + sizes[Region.INDEXES])
         start = int(self._working.ptr)
         self.starts = {Region.SMALL: start, Region.INDEXES: start + small, Region.LARGE: 0}
         self._large: DeviceBuffer | None = None
         if sizes[Region.LARGE]:
+            stream = plc.utils.CUDF_DEFAULT_STREAM
             self._large = DeviceBuffer(size=sizes[Region.LARGE], stream=stream)
             self.starts[Region.LARGE] = int(self._large.ptr)
         for span, word in regions.fills:
@@ -52,6 +53,11 @@ class Memory:
         whole = plc.gpumemoryview(self._large)
         data = whole.byte_slice(slice(span.start, span.start + span.size))
         return plc.Column(data_type, span.length, data, None, 0, 0, [])
+
+    def give_back(self) -> None:
+        """Leave all but the large arrays to other runs: their kernels come after those that this one has launched, on the same stream."""
+        if (spare := _spare.get(self._working.size)) is not None:
+            spare.append(self._working)
 
     def _fill(self, span: BufferSpan, word: int) -> None:
         for first in range(0, span.length, MOST_ROWS):
@@ -120,6 +126,27 @@ def exchanged(given: Array, work: Callable[[int], None], size: int) -> Array:
     bytes_ = staging[:size].copy()
     give_staging(found)
     return bytes_
+
+
+# Memory of the device that no run uses, by its size
+_spare: dict[int, list[DeviceBuffer]] = {1 << bits: [] for bits in range(12, 21, 2)}
+
+
+def _working_memory(size: int) -> DeviceBuffer:
+    """Return memory of the device for one run: little of it is some that a run has given back.
+
+    Each allocation, and each that is freed, gives the interpreter's lock away.
+    """
+    for room, spare in _spare.items():
+        if size <= room:
+            size = room
+            if spare:
+                try:
+                    return spare.pop()
+                except IndexError:  # another thread was faster
+                    pass
+            break
+    return DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
 
 
 _staging: list[tuple[Array, int]] = []  # memory that no thread uses now, and where it begins

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
+from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.groups.results import Registers
@@ -16,6 +17,7 @@ from ....storage.columns.encodings import Array
 from ..columns import INT32, empty
 from ..dictionaries import Held
 from ..table import Table, device_type, to_device
+from .buffers import FROM_HOST, check, stream_handle
 from .host_table import Arrays, HostColumns
 from .pinned import ALIGNMENT
 
@@ -37,7 +39,15 @@ class Staging:
         return place
 
     def copied(self) -> DeviceBuffer:
-        return plc.gpumemoryview(DeviceBuffer.to_device(np.concatenate(self.parts)))
+        """Copy them, in the order of the stream.
+
+        Such a copy has read the host's memory when it returns, unless that is pinned.  RMM's own waits besides until the device has it.
+        """
+        values = np.concatenate(self.parts)
+        buffer = DeviceBuffer(size=values.nbytes, stream=plc.utils.CUDF_DEFAULT_STREAM)
+        given = buffer.ptr, values.ctypes.data, values.nbytes, FROM_HOST, stream_handle()
+        check(runtime.cudaMemcpyAsync(*given)[0])
+        return plc.gpumemoryview(buffer)
 
 
 def on_host(held: Iterable[tuple[Column, pa.Array | Registers]], rows: int) -> Table:

@@ -1,15 +1,15 @@
 """Calls of the CUDA driver that are prepared once and made by machine code, one after the other.
 
 A call by the bindings takes Python 2 to 9 us, and gives the interpreter's lock away: among several threads a query may have to wait for it
-after every copy, fill and launch.  Here all calls of a pipeline are words of an array, which a run copies and completes by the addresses
-of its buffers and columns.  The lock is given away once for all of them, the wait for the device being the last.
+after every copy, fill and launch.  Here all calls of a pipeline are words of an array, which a run completes by the addresses of its
+buffers and columns.  The lock is given away once for all of them, the wait for the device being the last.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -23,7 +23,6 @@ LIBRARY = "libcuda.so.1"
 WIDTH = 12  # words of a call: the function, and as many arguments as cuLaunchKernel takes
 WORD = 8  # bytes
 OUT_OF_MEMORY = 2  # as the driver says it
-OWN = 1  # the base of what lies in the words; 0 is that of numbers, those of regions follow
 
 _LOADS = "\n".join(
     f"  %at{k} = getelementptr i64, ptr %call, i64 {k}\n  %a{k} = load i64, ptr %at{k}"
@@ -88,29 +87,34 @@ class DriverCall:
 
 @dataclass(frozen=True)
 class DriverCalls:
-    """Calls as words, and which of these a run completes.
+    """Calls as words, and which of these are completed: those at `own` by where the words lie, those that are `moved` by each run.
 
-    To each of them is added what `bases` says: nothing, the address of the words, or where one of the `regions` begins; those at
-    `places` are given, in the order of `late`.
+    To each of the latter is added what `bases` says: where one of the `regions` begins, or one of the arguments that are given, in the order of `late`.
     """
 
     calls: tuple[DriverCall, ...]
     words: Array
+    own: Array
+    moved: Array
     bases: Array
     regions: tuple[Region, ...]
-    places: Array
     late: tuple[Late, ...]
+    # Words that no run uses, where they lie, and what they were completed by
+    _spare: list[tuple[Array, int, list[int]]] = field(default_factory=list)
 
     def completed(self, given: Mapping[Late, Argument]) -> DriverCalls:
         """Return the calls with some of the late arguments, which all runs have then."""
         words, left = self.words.copy(), []
-        for place, late in zip(self.places.tolist(), self.late, strict=True):
+        first = len(self.moved) - len(self.late)
+        for place, late in zip(self.moved[first:].tolist(), self.late, strict=True):
             if late in given:
                 words[place] = _word(given[late])
             else:
                 left.append((place, late))
-        places = np.array([place for place, _ in left], np.int64)
-        return replace(self, words=words, places=places, late=tuple(late for _, late in left))
+        moved = np.array([*self.moved[:first], *(place for place, _ in left)], np.int64)
+        others = tuple(late for _, late in left)
+        bases = self.bases[: len(moved)]
+        return replace(self, words=words, moved=moved, bases=bases, late=others, _spare=[])
 
     @cached_property
     def _numbers(self) -> tuple[int, ...]:
@@ -121,20 +125,30 @@ class DriverCalls:
         self.run(starts, [given[number] for number in self._numbers])
 
     def run(self, starts: Mapping[Region, int], given: Sequence[int]) -> None:
-        """Make the calls in order, up to the first that fails; raises `MemoryError` or `RuntimeError` for that."""
-        words = np.empty_like(self.words)
-        begin = address(words)
-        np.array([0, begin, *[starts[region] for region in self.regions]]).take(
-            self.bases, out=words
-        )
-        words += self.words
-        words[self.places] = given
+        """Make the calls in order, up to the first that fails; raises `MemoryError` or `RuntimeError` for that.
+
+        Words that a run has completed serve the next one as they are where memory and columns lie where they did.
+        """
+        wanted = [*map(starts.__getitem__, self.regions), *given]
+        try:
+            words, begin, known = self._spare.pop()
+        except IndexError:
+            words, begin, known = self._new_words()
+        if known != wanted:
+            words[self.moved] = self.words[self.moved] + np.array(wanted)[self.bases]
         answer = _caller()(begin, len(self.calls))
+        self._spare.append((words, begin, wanted))
         if answer:
             number, error = divmod(answer, 1 << 32)
             kind = MemoryError if error == OUT_OF_MEMORY else RuntimeError
             name = self.calls[number].function
             raise kind(f"The CUDA driver answered {_name(error)} to {name}.")
+
+    def _new_words(self) -> tuple[Array, int, list[int]]:
+        words = self.words.copy()
+        begin = address(words)
+        words[self.own] += begin
+        return words, begin, []
 
 
 def driver_calls(calls: Sequence[DriverCall]) -> DriverCalls:
@@ -150,8 +164,8 @@ class _Layout:
 
     def __init__(self, size: int) -> None:
         self.words = [0] * size
-        self.bases: dict[int, int] = {}  # by the places of words
-        self.regions: list[Region] = []
+        self.own: list[int] = []  # places of words, as those of the others are
+        self.spans: dict[int, Region] = {}
         self.late: dict[int, Late] = {}
 
     def add(self, first: int, call: DriverCall) -> None:
@@ -169,28 +183,25 @@ class _Layout:
             self._point(pointers + number, taken + number)
 
     def _point(self, place: int, to: int) -> None:
-        self.words[place], self.bases[place] = WORD * to, OWN
+        self.words[place] = WORD * to
+        self.own.append(place)
 
     def _put(self, place: int, argument: Argument) -> None:
         if isinstance(argument, BufferSpan):
-            if argument.region not in self.regions:
-                self.regions.append(argument.region)
-            self.words[place] = argument.start
-            self.bases[place] = OWN + 1 + self.regions.index(argument.region)
+            self.words[place], self.spans[place] = argument.start, argument.region
         elif isinstance(argument, Late):
             self.late[place] = argument
         else:
             self.words[place] = _word(argument)
 
     def calls(self, calls: Sequence[DriverCall]) -> DriverCalls:
-        return DriverCalls(
-            tuple(calls),
-            np.array(self.words, np.int64),
-            np.array([self.bases.get(place, 0) for place in range(len(self.words))], np.int64),
-            tuple(self.regions),
-            np.array([*self.late], np.int64),
-            tuple(self.late.values()),
-        )
+        regions = tuple(dict.fromkeys(self.spans.values()))
+        bases = [*map(regions.index, self.spans.values())]
+        bases += range(len(regions), len(regions) + len(self.late))
+        numbers = (self.words, self.own, [*self.spans, *self.late], bases)
+        words, own, moved, added = (np.array(each, np.int64) for each in numbers)
+        late = tuple(self.late.values())
+        return DriverCalls(tuple(calls), words, own, moved, added, regions, late)
 
 
 def _word(value: Argument) -> int:

@@ -87,6 +87,7 @@ class Attempt:
         if isinstance(found, Retry):
             return found
         table = found or _result(node, kernels, ready, memory, words, relations)
+        memory.give_back()
         if isinstance(table, str):
             return Void(table, facts)
         condition = node.steps.condition
