@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import OutOfRange
+from ...plan.arrow.flat_arrays import flat_array
 from ...plan.expr import Column
 from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
@@ -199,7 +200,7 @@ def from_numpy(
     if valid is not None:
         nulls = len(valid) - int(np.count_nonzero(valid))
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
-    return pa.Array.from_buffers(arrow, len(values), [bitmap, data], null_count=nulls)
+    return flat_array(arrow, len(values), [bitmap, data], nulls)
 
 
 def to_numpy(array: pa.Array) -> Array:

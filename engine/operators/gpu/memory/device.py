@@ -169,17 +169,18 @@ def on_device(operator: Operator) -> Operator:
         if not _of_thread.has_device:
             take_device()
         kernel_files.set((context.kernel_directory, context.fuse))
-        before = hosts.count_in(context.host_values)
+        counting = hosts.counting
+        before, counting.counts = counting.counts, context.host_values
         try:
             return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
             if isinstance(error, NoRoom) or not is_out_of_memory(error):
                 raise
         finally:
-            hosts.count_in(before)
+            counting.counts = before
         let_go()
         context.cache.release("gpu", 1 << 62)
-        hosts.count_in(context.host_values)
+        counting.counts = context.host_values
         try:
             return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
@@ -187,7 +188,7 @@ def on_device(operator: Operator) -> Operator:
                 raise
             raise MemoryError(free_memory()) from error
         finally:
-            hosts.count_in(before)
+            counting.counts = before
 
     return run
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from ....codegen.groups.results import Registers
 from ....plan import physical as p
+from ....plan.arrow.flat_arrays import picked
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
@@ -78,9 +79,13 @@ class HostColumns(Mapping[int, "Held"]):
 
     @property
     def nbytes(self) -> int:
-        # Of registers not by their property, which is a call for each column of each table
-        held = [lying for _, lying in self._held.values()]
-        return sum([h.values.nbytes if type(h) is Registers else h.nbytes for h in held])
+        size = 0
+        for _, lying in self._held.values():
+            # Of registers not by their property, which is a call for each column of each table
+            held = lying.values if type(lying) is Registers else lying
+            # Of an Arrow array its buffers: for the part that it shows pyarrow lets go of the interpreter's lock
+            size += held.get_total_buffer_size() if isinstance(held, pa.Array) else held.nbytes
+        return size
 
     @property
     def arrays(self) -> Arrays:
@@ -142,7 +147,7 @@ class HostColumns(Mapping[int, "Held"]):
     def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
         """Return columns under other identities, given as (new, old)."""
         same = list(pairs)
-        found = HostColumns([(new, self.lying(old)) for new, old in same], self.move)
+        found = HostColumns([(new, self._held[old.id][1]) for new, old in same], self.move)
         if self._moved is not None:
             found._moved = {new.id: self._moved[old.id] for new, old in same}
         return found
@@ -174,7 +179,7 @@ def _rows(held: Lying, rows: Rows) -> Lying:
         return held.take(rows)
     if isinstance(rows, slice):
         return held.slice(rows.start, rows.stop - rows.start)
-    return held.take(pa.array(rows))
+    return picked(held, pa.array(rows))
 
 
 def _numbered(array: pa.Array, valid: Array | None, data_type: DataType) -> Registers:

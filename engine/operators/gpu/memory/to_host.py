@@ -13,6 +13,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....codegen.groups.results import Registers
+from ....plan.arrow.flat_arrays import flat_array
 from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encodings import Array
@@ -141,9 +142,8 @@ class _CopiedPart:
             data = memory[self.data]
             return host_values(self.column.type, self.lying, column.size(), data, valid)
         buffers = [pa.py_buffer(memory[self.ends]), pa.py_buffer(memory[self.data])]
-        return pa.Array.from_buffers(
-            arrow_type(self.column.type), column.size(), [bitmap_of(valid), *buffers]
-        )
+        arrow = arrow_type(self.column.type)
+        return flat_array(arrow, column.size(), [bitmap_of(valid), *buffers])
 
     def _valid(self, memory: Array) -> Array | None:
         if self.bits is None:

@@ -1,0 +1,40 @@
+"""Arrays of buffers, and rows of them, against what pyarrow's own functions make."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fuseline.plan.arrow.flat_arrays import flat_array, picked
+
+ARRAYS = [
+    pa.array([1, None, 3]),
+    pa.array([1.5, 2.5], pa.float32()),
+    pa.array([], pa.int64()),
+    pa.array(["a", None, "", "bcd"]),
+    pa.array([True, False, None]),
+    pa.array([None, 5], pa.decimal128(12, 2)),
+    pa.array([0, 1], pa.date32()),
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
+@pytest.mark.parametrize("nulls", [-1, None], ids=["uncounted", "counted"])
+def test_an_array_is_what_its_buffers_say(array: pa.Array, nulls: int | None) -> None:
+    known = array.null_count if nulls is None else nulls
+    made = flat_array(array.type, len(array), array.buffers(), known)
+    made.validate(full=True)
+    assert made.equals(array)
+    assert made.null_count == array.null_count
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
+def test_rows_are_those_of_their_numbers(array: pa.Array) -> None:
+    numbers = pa.array([*reversed(range(len(array))), None], pa.int64())
+    assert picked(array, numbers).equals(array.take(numbers))
+
+
+def test_a_row_that_is_not_there_is_refused() -> None:
+    with pytest.raises(pa.ArrowIndexError):
+        picked(pa.array([1]), pa.array(np.array([1])))
