@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from .plan.udf.python_function import PythonFunction
 from .plan.udf.settled_calls import functions_of
 from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule
 from .settings import Settings
+from .storage.file_identity import FileIdentity
+from .storage.tables.files import are_unchanged
 from .storage.tables.parquet import ParquetTable
 from .threads.fork_locks import new_lock
 
@@ -54,6 +56,9 @@ class CachedPlan:
     schedule: Schedule | None = None
     settings: Settings | None = None
     files: tuple[Any, ...] = ()  # `ParquetTable`s
+    named_files: tuple[FileIdentity, ...] | None = (
+        None  # all of theirs, where a look at each is enough
+    )
     passing: tuple[object, ...] = ()
     functions: tuple[PythonFunction, ...] = ()
     images: object = ()
@@ -67,6 +72,8 @@ class CachedPlan:
 
     def stale_tables(self) -> list[ParquetTable]:
         """Return the tables whose files have changed since they were opened."""
+        if self.named_files is not None and are_unchanged(self.named_files):
+            return [table for table in self.files if table.rules is not table.access.rules]
         return list(filterfalse(IS_CURRENT, self.files))
 
     def replace_tables(self, replacements: Mapping[CatalogTable, ParquetTable]) -> None:
@@ -83,6 +90,10 @@ class CachedPlan:
         self.plan = plan
         tables = tables_of(plan)
         self.files = tuple(t for t in tables if hasattr(t, "is_current"))
+        named = [getattr(t, "named_files", None) for t in self.files]
+        self.named_files = (
+            None if None in named else tuple(chain.from_iterable(filter(None, named)))
+        )
         self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
 

@@ -15,9 +15,11 @@ from weakref import ref
 
 from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
+from ..plan.expr import new_column
 from ..plan.node import walk
 from ..plan.physical import Physical, Stored
 from ..plan.shapes.variants import ShapedPart, Variants
+from ..plan.types import BOOLEAN
 from ..progress.run_progress import Progress
 from .row_interpreter import RowSteps
 
@@ -129,6 +131,8 @@ def _shape_memory(node: p.Physical) -> ShapeMemory[object]:
 
 
 def _row_steps(node: p.Physical) -> RowSteps:
+    if isinstance(node, p.FilterRows):
+        return RowSteps.of([(new_column("kept", BOOLEAN), node.predicate)])
     assert isinstance(node, p.ComputeColumns)
     return RowSteps.of(node.items)
 

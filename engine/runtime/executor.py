@@ -103,13 +103,13 @@ def _run_with_whole_tables(
 
 
 def _run_in_order(run: Run) -> Result:
-    start = time.perf_counter()
+    start = began = time.perf_counter()
     progress = run.context.progress
     progress.begin(run.order, run.measured, run.context.receipts)
     for position, node in enumerate(run.order):
         run.context.check()
         progress.node(position)
-        _run_node(node, run)
+        began = _run_node(node, run, began)
     return result_of(run, run.held.tables[id(run.plan)], start)
 
 
@@ -123,11 +123,11 @@ def load_columns(
         raise out_of_memory(scan, MemoryBudget(None), error) from error
 
 
-def _run_node(node: Physical, run: Run) -> None:
+def _run_node(node: Physical, run: Run, start: float) -> float:
+    """Run a node that begins now, and return when it has ended."""
     backend = run.backends[node.device]
     counted = run.context.host_values
     before = dict(counted) if counted else NOTHING
-    start = time.perf_counter()
     children = run.chains.inputs(node) if run.chains.ends else node.children
     try:
         table = _run_within_memory(node, children, run)
@@ -136,11 +136,11 @@ def _run_node(node: Physical, run: Run) -> None:
     except Exception as error:
         explain(error, node, run)
         raise
-    seconds, key = time.perf_counter() - start, id(node)
+    end, key = time.perf_counter(), id(node)
     size = backend.num_bytes(table)
     if counted:
         run.host_values[key] = _since(before, counted)
-    run.measured[key] = (seconds, backend.num_rows(table), size)
+    run.measured[key] = (end - start, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
     readers = run.readers
     for child in children:
@@ -149,6 +149,7 @@ def _run_node(node: Physical, run: Run) -> None:
         if not readers[read]:
             run.held.drop(child)
     run.held.add(node, table, size)
+    return end
 
 
 def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, int]:

@@ -29,13 +29,12 @@ class MemoryBudget:
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
-        self._held: dict[Device, int] = {}
+        self._held: dict[Device, int] = {"cpu": 0, "gpu": 0}
 
     def add(self, node: Physical, nbytes: int) -> None:
         """Count the output of a node; raises `MemoryLimitError` when that is more than the limit."""
         device = node.device
-        held = self._held.get(device, 0) + nbytes
-        self._held[device] = held
+        self._held[device] = held = self._held[device] + nbytes
         if self.limit is not None and held > self.limit:
             raise MemoryLimitError(
                 f"{type(node).__name__} made {readable(nbytes)} on the {device}, so that the query holds "
@@ -43,7 +42,7 @@ class MemoryBudget:
             )
 
     def remove(self, device: Device, nbytes: int) -> None:
-        self._held[device] = self._held.get(device, 0) - nbytes
+        self._held[device] -= nbytes
 
     def hold(self, node: Physical, nbytes: int) -> None:
         """Count bytes that a node takes while it runs, or with a negative number lets go of."""
@@ -76,7 +75,7 @@ class MemoryBudget:
         return 0 if self.limit is None else self.held(device) - self.limit
 
     def held(self, device: Device) -> int:
-        return self._held.get(device, 0)
+        return self._held[device]
 
 
 def ask_for_answer(budget: MemoryBudget, nbytes: int) -> None:

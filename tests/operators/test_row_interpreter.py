@@ -15,7 +15,7 @@ from fuseline.codegen.groups.results import Registers
 from fuseline.errors import FuselineError
 from fuseline.operators import cpu
 from fuseline.operators.context import Context, PlanMemory
-from fuseline.operators.gpu.compute_few_rows import row_by_row
+from fuseline.operators.gpu.compute_few_rows import kept_rows, row_by_row
 from fuseline.operators.gpu.memory.host_table import HostColumns
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
 from fuseline.plan import physical as p
@@ -158,6 +158,30 @@ def test_what_raises_or_is_no_number_is_left_to_arrays(
     assert step is not None
     with pytest.raises(Unsure):
         step([row[c.name] for c in read])
+
+
+@pytest.mark.parametrize(
+    "condition", ["i > 0", "x < y", "b or x > 1", "d >= m and i <> 0", "i > 0 or null or b", "b"]
+)
+def test_rows_are_kept_whose_condition_holds_as_arrays_have_it(condition: str) -> None:
+    node, columns = bound(condition, rows_of(0, 1))
+    decided = 0
+    for seed in range(36):
+        rows = rows_of(seed, 7)
+        wanted = by_arrays(node, rows.select([c.name for c in columns]))
+        filter_ = p.FilterRows(node.input, node.items[0][1])
+        found = kept_rows(filter_, held(rows, columns, True), rows.num_rows, PlanMemory())
+        if found is None:
+            continue
+        decided += 1
+        assert wanted is not None
+        kept, count = found
+        places = [place for place, holds in enumerate(wanted.to_pylist()) if holds]
+        assert count == len(places)
+        for column in filter_.columns:
+            all_rows = held(rows, [column], True).array(column)
+            assert bits(kept.array(column)) == bits(all_rows.take(pa.array(places, pa.int64())))
+    assert decided > 5 or condition == "b"  # a bare column
 
 
 @pytest.mark.parametrize(

@@ -360,9 +360,8 @@ def _physical_strings(array: pa.Array) -> pa.Array:
         if values.null_count:
             return pa.DictionaryArray.from_arrays(indices, values).dictionary_decode()
         return pa.DictionaryArray.from_arrays(indices, values)
-    if isinstance(
-        array, pa.BinaryArray
-    ):  # of a file that says no more of its text, which is checked after
+    # Of a file that says no more of its text, which is checked after
+    if isinstance(array, pa.BinaryArray):
         return array.view(pa.string())
     return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())
 

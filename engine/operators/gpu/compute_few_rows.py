@@ -1,4 +1,4 @@
-"""ComputeColumns over a few rows that lie on the host: from registers to registers, without an array in between.
+"""ComputeColumns and FilterRows over a few rows that lie on the host: from registers to registers, without an array in between.
 
 TPC-H SF10, hot on an H200, takes 8 % longer without it in the geometric mean, Q14 twice as long (`benchmarks.micro.ablate`).
 """
@@ -13,7 +13,7 @@ from ...plan import physical as p
 from ...plan.expr import Literal, physical
 from ...plan.types import DataType, Kind
 from ..context import PlanMemory
-from ..row_interpreter import MOST_ROWS, Unsure
+from ..row_interpreter import MOST_ROWS, RowSteps, Unsure
 from .memory.host_table import HostColumns, Lying
 
 
@@ -21,21 +21,42 @@ def row_by_row(
     node: p.ComputeColumns, columns: HostColumns, rows: int, memory: PlanMemory
 ) -> HostColumns | None:
     """Return a node's columns; None where its expressions or their values need arrays."""
+    found = _results(node, columns, rows, memory)
+    if found is None:
+        return None
+    made, results = found
+    held: dict[int, Lying] = {new.id: columns.lying(old) for new, old in made.passed}
+    held |= {column.id: _constant(literal, rows) for column, literal in made.constants}
+    for (column, _), values in zip(made.steps or (), results, strict=True):
+        held[column.id] = _held(values, column.type)
+    return HostColumns([(column, held[column.id]) for column in node.columns], columns.move)
+
+
+def kept_rows(
+    node: p.FilterRows, columns: HostColumns, rows: int, memory: PlanMemory
+) -> tuple[HostColumns, int] | None:
+    """Return the rows that a filter keeps, and how many; None where its condition or its values need arrays: 50 calls instead of 350 for 20 groups."""
+    found = _results(node, columns, rows, memory) if node.columns else None
+    if found is None or not found[1]:  # a bare column is no step
+        return None
+    kept = np.array([place for place, holds in enumerate(found[1][0]) if holds], np.int64)
+    return columns.renamed((c, c) for c in node.columns).take(kept), len(kept)
+
+
+def _results(
+    node: p.ComputeColumns | p.FilterRows, columns: HostColumns, rows: int, memory: PlanMemory
+) -> tuple[RowSteps, list[list[object]]] | None:
     made = memory.row_steps(node)
     if made.steps is None or (made.steps and rows > MOST_ROWS):
         return None
     values = [_values(columns.lying(column)) for column in made.read]
-    if any(v is None for v in values):
+    if None in values:
         return None
     table = list(zip(*values, strict=True)) if values else [()] * rows
-    held: dict[int, Lying] = {new.id: columns.lying(old) for new, old in made.passed}
-    held |= {column.id: _constant(literal, rows) for column, literal in made.constants}
     try:
-        for column, step in made.steps:
-            held[column.id] = _held([step(row) for row in table], column.type)
+        return made, [[step(row) for row in table] for _, step in made.steps]
     except Unsure:
         return None
-    return HostColumns([(column, held[column.id]) for column in node.columns], columns.move)
 
 
 def _values(lying: Lying) -> list[object] | None:

@@ -32,12 +32,12 @@ class _Given:
 
 
 class _Thread(threading.local):
-    """Where the operator that runs on a thread counts its values."""
+    """Where the operator that runs on a thread counts its values, by function."""
 
     counts: dict[str, int] | None = None
 
 
-_thread = _Thread()
+counting = _Thread()
 
 
 def use(evaluator: Evaluator | None, operator: Operator | None) -> None:
@@ -51,17 +51,11 @@ def operator() -> Operator | None:
     return _Given.operator
 
 
-def count_in(counts: dict[str, int] | None) -> dict[str, int] | None:
-    """Add the values that the host computes from now on for this thread to `counts`, by function; return where they went before."""
-    before, _thread.counts = _thread.counts, counts
-    return before
-
-
 def evaluate(what: str, expr: Expr, columns: Sequence[Column], values: pa.Table) -> pa.Array:
     """Return `expr` over some columns' values; `what` is the name under which they are counted."""
     if _Given.evaluator is None:
         raise RuntimeError(f"{what} needs the host for some values: call prepare(host=...) first.")
-    counts = _thread.counts
+    counts = counting.counts
     if counts is not None:
         counts[what] = counts.get(what, 0) + values.num_rows
     return _Given.evaluator(expr, columns, values)

@@ -16,7 +16,7 @@ from ..context import Context
 from . import table as tables
 from .aggregate.unique_groups import is_retyped, with_types, without_default
 from .columns import INT64, STRING, sequence
-from .compute_few_rows import row_by_row
+from .compute_few_rows import kept_rows, row_by_row
 from .dictionaries import Coded, Held
 from .few_rows import run_on_host
 from .functions.expressions import evaluate, evaluate_all, selection
@@ -44,6 +44,11 @@ STAGED_FILTER_ROWS = 100_000
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
     """Test numbers and dates before the text of the rows that are left, which costs most."""
     (table,) = inputs
+    if isinstance(table.columns, HostColumns):
+        kept = kept_rows(node, table.columns, table.num_rows, context.memory)
+        if kept is not None:
+            note(node, table.num_rows, context)
+            return Table(*kept)
     few = run_on_host(node, inputs, context)
     if few is not None:
         return few

@@ -81,7 +81,8 @@ def encode_numbers(values: Array, mask: Array | None, data_type: DataType) -> En
         codes = np.where(mask, codes, codes.dtype.type(0))
     ends = (0, 1) if data_type.kind is Kind.BOOLEAN else None
     if encoding == REGISTER:
-        ends = rounded((int(codes.min(initial=0)), int(codes.max(initial=0))))
+        low, high = np.minimum.reduce(codes, initial=0), np.maximum.reduce(codes, initial=0)
+        ends = rounded((int(low), int(high)))
     return _column(data_type, encoding, codes, mask, ends)
 
 

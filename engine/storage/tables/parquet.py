@@ -262,6 +262,11 @@ class ParquetTable:
         """Whether the table was opened by the paths of its files."""
         return are_paths_of(self.patterns, self.files)
 
+    @cached_property
+    def named_files(self) -> tuple[FileIdentity, ...] | None:
+        """The files whose looks alone say whether it is current, under the rules that it was opened by; None where there is more to find out."""
+        return self.files if self.settled and self._are_named else None
+
     def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
         """Raise `FileError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
         for file in {part.file for part in parts}:

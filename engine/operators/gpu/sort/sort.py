@@ -158,10 +158,13 @@ def _thinned(table: Table, node: p.TopK, end: int) -> Table:
 
 def _on_host(node: p.SortRows | p.TopK, table: Table, context: Context) -> HostColumns | None:
     """Bring a table to the host if it is sorted there in less time than on the device; more rows where all keys are numbers."""
-    numbers = all(_has_numbers(table, key) for key in node.keys)
-    few = to_host.on_host(
-        table, _with_keys(node), to_host.MOST_ROWS if numbers else host_table.MOST_ROWS
-    )
+    few: HostColumns | None
+    if isinstance(table.columns, HostColumns) and table.num_rows <= host_table.MOST_ROWS:
+        few = table.columns
+    else:
+        numbers = all(_has_numbers(table, key) for key in node.keys)
+        most = to_host.MOST_ROWS if numbers else host_table.MOST_ROWS
+        few = to_host.on_host(table, _with_keys(node), most)
     if few is not None:
         host_table.note(node, table.num_rows, context)
     return few
