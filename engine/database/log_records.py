@@ -113,7 +113,14 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
         case {"table": str(name), "columns": list(columns)}:
             fields = tuple((str(column), _type_of(kind)) for column, kind in columns)
             files = tuple(_file(*parts) for parts in change["files"])
-            table = StoredTable(name, fields, _rules_of(change["rules"]), place, files)
+            rules = _rules_of(change["rules"])
+            given = {column for column, _ in (*rules.defaults, *rules.generated)}
+            if (
+                not given.union(rules.not_null, *(k.columns for k in rules.keys))
+                <= dict(fields).keys()
+            ):
+                raise ValueError(f"rules of {name}")
+            table = StoredTable(name, fields, rules, place, files)
             objects[_key("relation", schema, name)] = table.changed(tail=_tail(change))
         case {"append": str(name)}:
             table = objects[_key("relation", schema, name)]  # type: ignore[assignment]

@@ -142,3 +142,20 @@ def test_counts_in_a_log_have_64_bits(folder: Path) -> None:
     log.write_bytes(b"".join(b"%08x %s\n" % (commit_log.zlib.crc32(t), t) for t in larger))
     with pytest.raises(FileError, match="a change that cannot be read"):
         connect(folder)
+
+
+@pytest.mark.parametrize(
+    "rule", ["a bigint primary key", "a bigint not null", "a bigint default 3"]
+)
+def test_rules_in_a_log_name_columns_of_their_table(rule: str, tmp_path: Path) -> None:
+    with connect(tmp_path / "shop") as connection:
+        connection.execute(f"create table t ({rule})")
+    (log,) = (tmp_path / "shop").glob("catalog*")
+    texts = [line.partition(b" ")[2] for line in log.read_bytes().splitlines()]
+    other = [
+        text.replace(b'[["a", {', b'[["b", {').replace(b'[["a",{', b'[["b",{') for text in texts
+    ]
+    assert other != texts
+    log.write_bytes(b"".join(b"%08x %s\n" % (commit_log.zlib.crc32(t), t) for t in other))
+    with pytest.raises(FileError, match="a change that cannot be read"):
+        connect(tmp_path / "shop")
