@@ -150,6 +150,7 @@ with fuseline.connect(device="cpu", fuse="always", cache_dir=sys.argv[1]) as con
             connection.sql(sys.argv[2].format("t")).fetchall()
         except Interrupted:
             print("stopped")
+    connection.execute("reset statement_timeout")  # a busy machine may take longer for the next query
     print(connection.sql("select max(x) from t").fetchall())
 """
 
