@@ -9,6 +9,7 @@ import io
 import sys
 import sysconfig
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
@@ -20,8 +21,9 @@ import cloudpickle
 from ..errors import Unsupported
 from ..plan.udf.python_function import PythonFunction
 
-_PACKAGES = {"site-packages", "dist-packages"}
-_LIBRARY = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+# By name, wherever they lie: what workers have in any case, and what unpickles there
+_KNOWN = {__name__.partition(".")[0], "cloudpickle"}
+_LIBRARY = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
 _lock = RLock()  # which modules go by value is noted for the whole process
 
 
@@ -48,11 +50,18 @@ class FunctionPickler(cloudpickle.Pickler):
 
 
 def _is_installed(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] == __name__.partition(".")[0]:
+    file, name = getattr(module, "__file__", None), module.__name__
+    if file is None or name.partition(".")[0] in _KNOWN:
         return True
     path = Path(file)
-    return bool(_PACKAGES & {*path.parts}) or any(path.is_relative_to(p) for p in _LIBRARY)
+    inside = [*path.parents][name.count(".") + (path.stem == "__init__") :]
+    return _has_packages(inside[0]) or not _LIBRARY.isdisjoint(map(str, inside))
+
+
+@cache
+def _has_packages(folder: Path) -> bool:
+    """Whether packages are installed in a folder, which an installer says beside them."""
+    return any(folder.glob("*.dist-info"))
 
 
 def digests_of(functions: Sequence[PythonFunction]) -> tuple[str, ...]:

@@ -150,8 +150,9 @@ def test_what_cannot_be_sent_is_refused_by_name(opened: Opened) -> None:
 def test_a_package_that_a_worker_lacks_is_named(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed = tmp_path / "site-packages"
-    installed.mkdir()
+    """As a file beside it says that there are packages, whatever the folder is called."""
+    installed = tmp_path / "of packages"
+    (installed / "of_the_client-1.0.dist-info").mkdir(parents=True)
     (installed / "of_the_client.py").write_text("def same(s):\n    return s + ''\n")
     monkeypatch.syspath_prepend(installed)
     import of_the_client  # type: ignore[import-not-found]
