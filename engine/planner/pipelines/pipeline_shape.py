@@ -84,8 +84,8 @@ class Body:
         return made
 
     def store(self, chain: Physical) -> Stored:
-        """Return what `chain` made as rows that are stored before."""
-        return self._store(self._origins[id(chain)][1])
+        """Return what `chain` made, or an operator that reads nothing stored, as rows that are stored before."""
+        return self._store(self._origins.get(id(chain), (chain, chain))[1])
 
     def _chain(self, node: Physical, root: bool) -> Physical:
         shared = not root and self.readers.get(id(node), 1) > 1
