@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from .database.namespace import Namespace
 from .errors import TypeMismatch, Unsupported, shown
-from .plan.changes.catalog_objects import SchemaObject, View
+from .plan.changes.catalog_objects import Macro, SchemaObject, SessionObjects, UserType, View
 from .plan.changes.sequences import Sequence as SequenceObject
-from .plan.changes.session_objects import Macro, SessionObjects, UserType
 from .plan.changes.stand_in import Recursion
-from .plan.composed.default_order import DEFAULTS, SortDefaults
+from .plan.composed.sampling import DEFAULTS, SortDefaults
 from .plan.logical import CatalogTable, Logical
 from .storage.tables.access import Access, AccessRules
 
@@ -168,7 +167,7 @@ class Catalog(Namespace):
         """Return a table of texts that is made anew with each plan that reads it, since no change of files ends such a plan."""
         import pyarrow as pa
 
-        from .storage.tables.live_table import LiveTable
+        from .storage.tables.memory_table import LiveTable
 
         values = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
         made = pa.table(values, names=list(columns))

@@ -26,7 +26,7 @@ from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
 from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
-from .progress.tells_progress import TellsProgress
+from .progress.run_progress import TellsProgress
 from .run_text import run_text
 from .running import Observer, QueryRunner
 from .runtime.run import Result
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .file_tables.converted_table import UnreadTable
+    from .frame.batches import Rowset
     from .frame.cursor import Cursor
     from .frame.frame import Frame
-    from .frame.rowset import Rowset
     from .observe.profile import PlanOrigin
     from .plan.changes.stand_in import Recursion
     from .reading import Reading
@@ -358,7 +358,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
 
         `rows` has a column for each parameter of an INSERT ... VALUES that stores them all; raises `NotByRows` for other statements.
         """
-        from .frame.rowset import Rowset
+        from .frame.batches import Rowset
 
         self._check_open()
         with self.stoppable():
@@ -390,7 +390,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         return RecursiveTable(recursion, Rounds(self.catalog.rows, lambda: self.settings))
 
     def _live(self, name: str, what: str) -> CatalogTable:
-        from .storage.tables.live_table import LiveTable
+        from .storage.tables.memory_table import LiveTable
 
         return LiveTable(name, getattr(self._runner, what))
 

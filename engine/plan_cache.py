@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog
 from .errors import FuselineError, TypeMismatch
-from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
+from .plan.copies import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.expr import Value
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
 from .plan.shapes.guards import GuardedValues
 from .plan.shapes.plan_model import PlanModel
-from .plan.temporal.statement_time import quarter_hour, today
+from .plan.temporal.zones import quarter_hour, today
 from .plan.udf.python_function import PythonFunction
 from .plan.udf.settled_calls import functions_of
 from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule

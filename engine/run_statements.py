@@ -12,11 +12,9 @@ from .catalog import View
 from .change_tables import Changed, changed, numbered_rows
 from .errors import ExecutionError, InvalidQuery, TransactionError, UnknownName, nearest, printable
 from .import_ahead import frame_class
-from .plan.changes.catalog_objects import is_left
+from .plan.changes.catalog_objects import DESCRIPTION, UserType, described, is_left
 from .plan.changes.database_changes import DatabaseStatement
-from .plan.changes.session_objects import UserType
 from .plan.changes.stand_in import filled
-from .plan.changes.table_rules import DESCRIPTION, described
 from .plan.coercion import enum_of
 from .plan.composed.nested_literals import as_told, constant_told
 from .plan.expr import ColumnRef, new_column
@@ -170,7 +168,7 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
 def _explain(connection: Connection, statement: Explain) -> Answer:
     plan = statement.query.plan
     if statement.writes is not None:
-        from .table_statements.analyzed_writes import analyzed_write
+        from .table_statements.run_table_statements import analyzed_write
 
         text = analyzed_write(connection, statement.writes, run_statement)
         return Answer(table_of(EXPLANATION, [("analyzed_plan", printable(text))]), is_asked=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from .deep import deeply_for
 from .errors import FuselineError, InvalidQuery, NotByRows, Span
-from .interop.caller_objects import CallerObjects
+from .interop.ingest import CallerObjects
 from .plan.logical import Logical
 from .plan.statements import Explain, Query, Transaction
 from .plan_cache import CachedPlan, Parameters, new_cached_plan

@@ -16,7 +16,7 @@ from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import PlanMemory
-from .plan.composed.default_order import SortDefaults
+from .plan.composed.sampling import SortDefaults
 from .plan.logical import CatalogTable, Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -252,7 +252,7 @@ class QueryRunner:
 
     def workers(self) -> pa.Table:
         """Return what `fuseline_workers()` tells: nothing without a cluster."""
-        from .storage.tables.live_table import WORKERS
+        from .storage.tables.memory_table import WORKERS
 
         return WORKERS.empty_table()
 

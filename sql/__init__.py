@@ -18,7 +18,7 @@ from fuseline.catalog import Catalog
 from fuseline.errors import FuselineError
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import Query, Statement
-from fuseline.plan.temporal import statement_time, zones
+from fuseline.plan.temporal import zones
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
@@ -85,7 +85,7 @@ def plan_sql(
         for piece in pieces:
             number += 1
             began = catalog.session.began
-            with zones.of_session(catalog.timezone), statement_time.of_statement(began) as moment:
+            with zones.of_session(catalog.timezone), zones.of_statement(began) as moment:
                 statement = _bound(piece, session)
             if (moment.was_asked or session.passing) and isinstance(statement, Query):
                 statement = dataclasses.replace(statement, is_kept=False)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 SECONDS = 120
 IMPORTED = (
     *("fuseline.cli.commands", "fuseline.cli.configuration", "fuseline.cli.write_results"),
-    *("fuseline.connection", "fuseline.frame.display", "fuseline.frame.fitted_table"),
+    *("fuseline.connection", "fuseline.frame.fitted_table", "fuseline.frame.fitted_table"),
     *(f"fuseline{name}" for name in import_ahead.MODULES),
     *("fuseline.operators.cpu", "fuseline.observe.profile", "pandas", "pyarrow.parquet"),
 )

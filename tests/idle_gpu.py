@@ -136,9 +136,9 @@ def _leave_out_the_device() -> None:
     from fuseline.operators.gpu.pipeline import (
         driver_calls,
         launch,
-        ordered_groups,
         pipeline,
         pipeline_inputs,
+        ready_pipeline,
     )
     from fuseline.operators.gpu.pipeline.pipeline_inputs import Relations
     from fuseline.operators.gpu.scan import encoded
@@ -157,7 +157,7 @@ def _leave_out_the_device() -> None:
         (encoded, "load", _encoded_on_the_host),
         (pipeline, "laid_out", _finding_rows(pipeline.laid_out)),
         (pipeline_inputs, "derived", _derived_on_the_host),
-        (ordered_groups, "starting", _starting_on_the_host),
+        (ready_pipeline, "starting", _starting_on_the_host),
     ]
     for place, name, other in replaced:
         setattr(place, name, other)

@@ -88,7 +88,7 @@ def test_columns_without_a_sql_type_fail_only_when_they_are_named(connection):
 
 def test_a_kept_plan_is_of_its_day(connection, monkeypatch):
     moments = [datetime(2026, 12, 31, 23, tzinfo=UTC), datetime(2027, 1, 1, 1, tzinfo=UTC)]
-    monkeypatch.setattr("fuseline.plan.temporal.statement_time.clock", lambda: moments[0])
+    monkeypatch.setattr("fuseline.plan.temporal.zones.clock", lambda: moments[0])
     query = "select current_date"
     assert rows(connection, query) == rows(connection, query) == [(moments.pop(0).date(),)]
     assert rows(connection, query) == [(moments[0].date(),)]

@@ -23,7 +23,7 @@ import pytest
 import fuseline
 from fuseline.cli.shell.output_modes import ROW_MODES, Header
 from fuseline.errors import TypeMismatch
-from fuseline.frame.display import csv_columns, print_table, rows_of_batches
+from fuseline.frame.fitted_table import csv_columns, print_table, rows_of_batches
 from fuseline.plan.types import VARCHAR
 from tests.compare import assert_same_as_duckdb
 

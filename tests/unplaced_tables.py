@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
-from fuseline.plan.composed.default_order import DEFAULTS
+from fuseline.plan.composed.sampling import DEFAULTS
 
 HERE = SchemaPlace(MEMORY)
 

@@ -30,7 +30,7 @@ GPU = {
     "filters in shared memory": "codegen.cuda.shared_memory_filter:LEAST_ROWS=1 << 62",
     "packed counters": "codegen.cuda.packed_counters:CACHED_BYTES=1 << 62",
     "warp compaction": "codegen.cuda.warp_split:QUEUES=False",
-    "groups in the order of rows": "operators.gpu.pipeline.ordered_groups:LEAST_ROWS=1 << 62",
+    "groups in the order of rows": "operators.gpu.pipeline.ready_pipeline:LEAST_ROWS=1 << 62",
     "clustered self-joins": "codegen.joins.chains:neighbours=lambda *given: None",
     "reduced build sides": "planner.pipelines.reduce_builds:LEAST_GAIN=1e30",
 }

@@ -51,7 +51,7 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("decode", "operators.gpu.scan.scan", "_decoded"),
     ("join in parts", "runtime.memory", "join_tables"),
     ("leave memory", "runtime.memory", "Held._write"),
-    ("lock pages", "operators.gpu.memory.pinned", "Pool._locked"),
+    ("lock pages", "operators.gpu.memory.link", "Pool._locked"),
     ("evict", "storage.columns.cache", "ColumnCache.release"),
     ("whole columns", "operators.gpu.scan.host_tier", "_store_columns"),
     ("to host", "operators.gpu.scan.stored_columns", "downloaded"),

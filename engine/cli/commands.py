@@ -263,7 +263,7 @@ def cluster(
     device: DeviceOption = None,
 ) -> None:
     """Start a Dask scheduler and workers on this machine for connect(cluster=ADDRESS), until Ctrl-C."""
-    from .cluster_commands import run_cluster
+    from .doctor import run_cluster
 
     run_cluster(_connection_settings(device).device, workers, host, port)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .shell.dot_commands import read_script, run_command
+from .shell.output_modes import ShellOutput
 from .shell.read_statements import run_lines, run_pipe, run_prompt
 from .shell.run_answers import ShellState
-from .shell.shell_output import ShellOutput
 
 if TYPE_CHECKING:
     from ..connection import Connection

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def write_result(frame: Frame, format: str) -> None:
     """Run a frame and write its rows to standard output."""
     if format == "table":
-        from ..frame.display import print_table
+        from ..frame.fitted_table import print_table
 
         print_table(frame.to_arrow(), [c.type for c in frame.plan.columns], None)
         return
@@ -28,7 +28,7 @@ def write_result(frame: Frame, format: str) -> None:
         with frame.to_batches() as batches:
             _write_binary(batches, format)
         return
-    from ..frame.display import rows_of_batches
+    from ..frame.fitted_table import rows_of_batches
     from .shell.output_modes import ROW_MODES, Header
 
     header = Header(
@@ -45,7 +45,7 @@ def _write_binary(batches: Batches, format: str) -> None:
 
     out = pa.PythonFile(sys.stdout.buffer, mode="w")
     if format == "csv":
-        from ..frame.display import csv_columns
+        from ..frame.fitted_table import csv_columns
 
         pyarrow.csv.write_csv(batches.schema.empty_table(), out)
         headless = pyarrow.csv.WriteOptions(include_header=False)

@@ -9,18 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from .compile.compiler import Architecture, Signature
+from .compile.compiler import Architecture, Signature, parameters
 from .compile.kernel_files import KernelFile, kernel_file
 from .cpu.host_kernels import HostFunction, written_kernel
 
 NAME = "count_repeats"
-SIGNATURE: Signature = [
-    ("heads", "[int32]"),
-    ("links", "[int32]"),
-    ("numbers", "[int64]"),
-    ("state", "[int64]"),
-]
-CPU_SIGNATURE: Signature = [("start", "int64"), ("end", "int64"), *SIGNATURE[:3]]
+SIGNATURE: Signature = parameters("heads links [int32], numbers state [int64]")
+CPU_SIGNATURE: Signature = [*parameters("start end int64"), *SIGNATURE[:3]]
 
 # `others` ends the comparisons of one row with those after it: only buckets of repeated keys grow as long
 _BUCKET = """

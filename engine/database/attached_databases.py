@@ -20,15 +20,17 @@ from ..plan.changes.catalog_objects import (
     MAIN,
     MEMORY,
     TEMP,
+    Macro,
     ObjectKey,
     ObjectKind,
     ObjectName,
     SchemaObject,
     SchemaPlace,
+    SessionObjects,
+    UserType,
     View,
 )
 from ..plan.changes.sequences import Sequence as SequenceObject
-from ..plan.changes.session_objects import Macro, SessionObjects, UserType
 from ..plan.logical import CatalogTable
 from ..threads.fork_locks import new_reentrant_lock
 from .folder_database import FolderDatabase

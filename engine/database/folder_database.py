@@ -14,13 +14,20 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import FileError, TransactionError
-from ..plan.changes.catalog_objects import MAIN, ObjectKey, SchemaObject, View
+from ..plan.changes.catalog_objects import MAIN, Macro, ObjectKey, SchemaObject, UserType, View
 from ..plan.changes.sequences import Sequence
-from ..plan.changes.session_objects import Macro, UserType
 from ..storage.spill_folders import SpillFolder
 from ..threads.fork_locks import new_reentrant_lock
-from .commit_log import Change, LogSegment, begin_segment, newest_segment, remove_segments
-from .durable_files import UNFINISHED, refused, sync_folder
+from .commit_log import (
+    UNFINISHED,
+    Change,
+    LogSegment,
+    begin_segment,
+    newest_segment,
+    refused,
+    remove_segments,
+    sync_folder,
+)
 from .folder_locks import (
     FolderLock,
     lock_to_read,

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
-from .durable_files import refused
+from .commit_log import refused
 
 WRITER, READERS = "writer.lock", "readers.lock"
 

@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import FileError, FuselineError
-from ..plan.changes.catalog_objects import ObjectKey, ObjectKind, SchemaObject, View
-from ..plan.changes.sequences import Position, Sequence, SequenceValues
-from ..plan.changes.session_objects import Macro, UserType
-from ..plan.changes.table_rules import (
+from ..plan.changes.catalog_objects import (
     Comments,
+    Macro,
+    ObjectKey,
+    ObjectKind,
+    SchemaObject,
     StoredExpression,
     TableIndex,
     TableRules,
     UniqueKey,
+    UserType,
+    View,
 )
+from ..plan.changes.sequences import Position, Sequence, SequenceValues
 from ..plan.types import DataType, Kind
 from .rows_files import NAME, InlineRows, RowsFile
 from .stored_table import RowsPlace, StoredTable

@@ -10,17 +10,17 @@ from ..errors import CatalogError, TransactionError, check_name
 from ..plan.changes.catalog_objects import (
     TEMP,
     IfThere,
+    Macro,
     ObjectKey,
     ObjectKind,
     SchemaPlace,
+    UserType,
     View,
     is_left,
 )
 from ..plan.changes.sequences import Sequence
-from ..plan.changes.session_objects import Macro, UserType
-from ..plan.temporal import statement_time
-from ..plan.udf.python_aggregate import PythonAggregate
-from ..plan.udf.python_function import PythonFunction
+from ..plan.temporal import zones
+from ..plan.udf.python_function import PythonAggregate, PythonFunction
 from .attached_databases import (
     AttachedDatabase,
     AttachedDatabases,
@@ -56,7 +56,7 @@ class Namespace(AttachedDatabases):
             self.refresh()
             self._before, self._only_reads = self._objects, only_reads
             self._functions_before = dict(self.session.functions)
-            self.session.began = statement_time.clock()
+            self.session.began = zones.clock()
 
     def fail(self) -> None:
         """Let the transaction, if there is one, take no more statements after an error in it."""

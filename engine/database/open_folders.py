@@ -11,8 +11,7 @@ from ..errors import FileError
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import local_path
 from ..threads.fork_locks import new_lock
-from .commit_log import newest_segment
-from .durable_files import UNFINISHED, refused, sync_folder
+from .commit_log import UNFINISHED, newest_segment, refused, sync_folder
 from .folder_database import DATA, FolderDatabase
 from .folder_locks import READERS, WRITER
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ..errors import FileError
 from ..plan.types import DataType, Kind, to_arrow
 from ..stopping import check
-from .durable_files import write_new
+from .commit_log import write_new
 
 NAME = re.compile(r"[0-9a-f]{32}\.(parquet|arrow)")
 ROW_GROUP_ROWS = 122_880  # as DuckDB writes them

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ..errors import FileError
-from ..plan.changes.table_rules import TableRules
-from ..plan.statistics import TableStatistics
+from ..plan.changes.catalog_objects import TableRules
+from ..plan.logical import TableStatistics
 from ..plan.types import DataType, to_arrow
 from ..threads.fork_locks import new_lock
 from .rows_files import (

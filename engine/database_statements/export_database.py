@@ -23,11 +23,17 @@ from ..metadata.objects import (
     name_in_sql,
     path_in_sql,
 )
-from ..plan.changes.catalog_objects import MAIN, ObjectKey, ObjectName, SchemaObject
+from ..plan.changes.catalog_objects import (
+    MAIN,
+    Macro,
+    ObjectKey,
+    ObjectName,
+    SchemaObject,
+    UserType,
+    rules_of,
+)
 from ..plan.changes.database_changes import ExportDatabase
 from ..plan.changes.sequences import Sequence
-from ..plan.changes.session_objects import Macro, UserType
-from ..plan.changes.table_rules import rules_of
 from ..plan.statements import CopyTo, Query
 from ..storage.tables.files import local_path
 from ..writing.copy_to import copy_to

@@ -21,8 +21,7 @@ from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
 from ..storage.shards import Placement
-from ..storage.tables.memory_table import MemoryTable
-from ..storage.tables.sharded_table import ShardedTable
+from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .clusters import Cluster
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
 from .orders import KnownPlan, Part, QueryOrder, SentPlan, SentTables, packed

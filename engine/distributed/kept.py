@@ -10,9 +10,8 @@ import pyarrow as pa
 from distributed import futures_of
 
 from ..errors import ClusterError, ExecutionError, TypeMismatch
-from ..storage.tables.memory_table import MemoryTable
+from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from ..storage.tables.other_types import type_of
-from ..storage.tables.sharded_table import ShardedTable
 from .crew import Crew
 from .members import LOOK_SECONDS
 from .partitions import frame_of

@@ -17,8 +17,7 @@ from ..observe.profile import Meeting, NodeProfile
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..storage.shards import Placement
-from ..storage.tables.memory_table import MemoryTable
-from ..storage.tables.sharded_table import ShardedTable
+from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .own_plans import Form
 from .sent_functions import FunctionPickler
 

@@ -32,9 +32,7 @@ from ..runtime.run import NOT_RUN, Result
 from ..runtime.stream import stream_of
 from ..settings import FuseChoice, Settings
 from ..stopping import Stop
-from ..storage.tables.live_table import WORKERS
-from ..storage.tables.memory_table import MemoryTable
-from ..storage.tables.sharded_table import ShardedTable
+from ..storage.tables.memory_table import WORKERS, MemoryTable, ShardedTable
 from .clusters import cluster_of
 from .crew import Crew, CrewAnswer
 from .kept import frame_over, gathered, table_of

@@ -39,8 +39,7 @@ from ..settings import Settings, usable_cores
 from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
 from ..storage.tables.cached_columns import cached_columns
-from ..storage.tables.memory_table import MemoryTable
-from ..storage.tables.sharded_table import ShardedTable
+from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .meetings import Meetings
 from .orders import Part, QueryOrder, unpacked
 from .own_plans import OwnPlan, check_files, own_plan

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..errors import FileError, InvalidQuery, Unsupported
 from ..plan.coercion import parse_type
-from ..plan.distinct_names import distinct_names
+from ..plan.text.quoted_name import distinct_names
 from ..plan.types import VARCHAR, DataType
 from ..storage.file_identity import FileIdentity
 from .csv_dialect import DialectSample, Wishes, names_of, numbered, skipped_lines, sniff

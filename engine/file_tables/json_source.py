@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
 from ..plan.composed.json_calls import type_of_text
-from ..plan.distinct_names import distinct_names
+from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files

@@ -13,9 +13,8 @@ from ..errors import ExecutionError, MemoryLimitError, NoRows, WrongArguments, s
 from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
-from .batches import MOST_ROWS, Batches, batch_rows
+from .batches import MOST_ROWS, NOTHING, Batches, Rowset, batch_rows, run_many
 from .python_values import Row, fetched_values, numpy_columns, to_pandas, to_polars
-from .rowset import NOTHING, Rowset, run_many
 
 if TYPE_CHECKING:
     import numpy as np

@@ -150,8 +150,7 @@ def rows_read(plan: Logical) -> int | None:
 def _drawn(frame: Frame, table: pa.Table) -> str:
     from rich.console import Console
 
-    from .display import rows_of
-    from .fitted_table import TableLayout, fitted
+    from .fitted_table import TableLayout, fitted, rows_of
 
     width = shutil.get_terminal_size((120, 24)).columns
     more, count = table.num_rows > MOST_SHOWN, table.num_rows

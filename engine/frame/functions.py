@@ -13,8 +13,8 @@ from ..fence import fenced
 from ..plan import infer
 from ..plan.expr import Expr
 from ..plan.types import BOOLEAN
-from .expressions.aggregate_methods import aggregated
 from .expressions.expression import Expression, as_column, as_expression, call, col, lit, plain
+from .expressions.operator_methods import aggregated
 from .expressions.unbound import Operand, Resolve
 
 

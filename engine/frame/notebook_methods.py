@@ -31,7 +31,7 @@ class NotebookMethods:
     _plan: Logical
 
     def _repr_html_(self) -> str:
-        from .display import rows_of
+        from .fitted_table import rows_of
 
         frame: Frame = self  # type: ignore[assignment]
         table = frame.limit(LOOKED_AT + 1).to_arrow()

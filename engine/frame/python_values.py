@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .. import stopping
 from ..errors import ExecutionError, TypeMismatch
 from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, clock_text, date_text, timestamp_text
-from ..plan.distinct_names import distinct_names
+from ..plan.text.quoted_name import distinct_names
 from ..plan.types import HUGEINT, NULL, DataType, Kind, list_of
 
 if TYPE_CHECKING:

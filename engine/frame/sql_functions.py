@@ -15,8 +15,13 @@ from ..fence import fenced
 from ..plan import derived
 from ..plan.expr import Expr
 from ..plan.functions import aggregate_name, constants, scalar_name, window_name
-from ..plan.udf.python_aggregate import PythonAggregate, python_fold
-from ..plan.udf.python_function import PythonFunction, check_plain, python_call
+from ..plan.udf.python_function import (
+    PythonAggregate,
+    PythonFunction,
+    check_plain,
+    python_call,
+    python_fold,
+)
 from .expressions.expression import Expression, as_column, as_expression, call, plain
 from .expressions.unbound import Operand
 from .expressions.window_binding import window_function

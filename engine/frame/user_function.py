@@ -9,9 +9,15 @@ from typing import Any
 from ..errors import InvalidQuery, WrongArguments, shown
 from ..fence import fenced
 from ..plan.expr import Expr
-from ..plan.udf.declaration import checked, declared
-from ..plan.udf.python_aggregate import PythonAggregate, declared_aggregate, python_fold
-from ..plan.udf.python_function import PythonFunction, Way, check_plain, python_call
+from ..plan.udf.declaration import checked, declared, declared_aggregate
+from ..plan.udf.python_function import (
+    PythonAggregate,
+    PythonFunction,
+    Way,
+    check_plain,
+    python_call,
+    python_fold,
+)
 from .expressions.expression import Expression, as_column, as_expression
 from .expressions.unbound import Operand, Resolve, call_name
 

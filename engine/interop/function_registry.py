@@ -10,10 +10,9 @@ from ..catalog import Catalog
 from ..errors import CatalogError, UnknownName, WrongArguments, check_name, nearest, shown
 from ..fence import fenced
 from ..frame.user_function import UserAggregate, UserFunction
-from ..plan.changes.session_objects import SessionObjects
+from ..plan.changes.catalog_objects import SessionObjects
 from ..plan.udf.declaration import checked, declared, options
-from ..plan.udf.python_aggregate import PythonAggregate
-from ..plan.udf.python_function import PythonFunction
+from ..plan.udf.python_function import PythonAggregate, PythonFunction
 
 
 @fenced

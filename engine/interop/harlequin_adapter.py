@@ -16,8 +16,8 @@ from harlequin.options import TextOption
 
 from ..connection import connect
 from ..errors import FuselineError
-from ..plan.distinct_names import distinct_names
 from ..plan.functions import spellings
+from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DataType, Kind
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError, Unsupported
-from ..file_tables.open_files import form_of
-from ..plan.commons import replace_nodes, with_commons
-from ..plan.logical import CatalogTable, Logical, Scan
-from ..plan.statistics import TableStatistics
+from ..file_tables.converted_table import form_of
+from ..plan.copies import replace_nodes, with_commons
+from ..plan.logical import CatalogTable, Logical, Scan, TableStatistics
 from ..plan.types import DataType
 from ..storage.tables.parquet import ParquetTable
 

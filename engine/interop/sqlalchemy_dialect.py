@@ -17,8 +17,7 @@ from sqlalchemy.pool import StaticPool
 import fuseline
 
 from ..catalog import View
-from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
-from ..plan.changes.table_rules import TableRules, rules_of
+from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace, TableRules, rules_of
 from .sqlalchemy_statements import (
     ExactNumeric,
     ExecutionContext,

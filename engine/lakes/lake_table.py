@@ -20,13 +20,12 @@ from ..plan.physical import RowGroups
 from ..plan.types import DataType, Kind, to_arrow
 from ..stopping import check
 from ..storage.tables.access import Access, AccessRules
-from ..storage.tables.file_columns import FileColumn
 from ..storage.tables.files import FoundFile, are_current, find_files
 from ..storage.tables.footers import read_footers
 from ..storage.tables.hive import FileConstant
 from ..storage.tables.other_types import type_in_file
 from ..storage.tables.parquet import ParquetTable
-from ..storage.tables.schemas import schemas_of
+from ..storage.tables.schemas import FileColumn, schemas_of
 
 RowNumbers: TypeAlias = npt.NDArray[np.int64 | np.intp]
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import Unsupported
-from ..file_tables.converted_table import UnreadTable
-from ..file_tables.open_files import open_files
+from ..file_tables.converted_table import UnreadTable, open_files
 from ..storage.tables.access import Access
 from .delta_snapshot import DeltaSnapshot
 from .iceberg_snapshot import IcebergSnapshot

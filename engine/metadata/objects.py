@@ -11,9 +11,17 @@ from dataclasses import dataclass
 
 from ..catalog import Catalog, View
 from ..errors import FuselineError, UnknownName, nearest
-from ..plan.changes.catalog_objects import MAIN, TEMP, ObjectName, path_in_query
+from ..plan.changes.catalog_objects import (
+    MAIN,
+    NO_RULES,
+    TEMP,
+    ObjectName,
+    TableIndex,
+    TableRules,
+    path_in_query,
+    rules_of,
+)
 from ..plan.changes.sequences import Sequence as SequenceObject
-from ..plan.changes.table_rules import NO_RULES, TableIndex, TableRules, rules_of
 from ..plan.logical import CatalogTable
 from ..plan.statements import Describe
 from ..plan.types import INTEGER_BITS, DataType, Kind

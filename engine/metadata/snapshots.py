@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from ..answers import Columns, table_of
 from ..catalog import TableFunction
-from ..plan.changes.table_rules import DESCRIPTION, described
+from ..plan.changes.catalog_objects import DESCRIPTION, described
 from ..plan.coercion import parse_type
 from ..plan.types import VARCHAR, DataType, Kind, list_of, map_of
 from ..storage.tables.files import paths_matching
-from ..storage.tables.live_table import LiveTable
+from ..storage.tables.memory_table import LiveTable
 from . import known_names, objects
 from .objects import Here, Row, RowsOf
 from .parquet_footers import FUNCTIONS, RowsOfFooter, footers

@@ -17,8 +17,7 @@ from ..plan.logical import nested_expressions
 from ..plan.node import Node, walk, walk_once
 from ..plan.physical import ParquetScan, Physical, Pipeline
 from ..plan.text.plan_text import describe, tree
-from ..plan.udf.python_aggregate import PythonFold
-from ..plan.udf.python_function import AggregatePart, PythonCall
+from ..plan.udf.python_function import AggregatePart, PythonCall, PythonFold
 from .profile import PLAN_ORIGINS, WorkerReceipt
 from .roofline import bound
 

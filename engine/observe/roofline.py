@@ -11,7 +11,7 @@ from typing import Literal as OneOf
 
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device
-from ..storage.private_files import make_folder, read_file, write_file
+from ..storage.spill_folders import make_folder, read_file, write_file
 
 FILE = "bandwidth.json"  # device name -> bytes a second, in the kernel cache's directory
 # Seconds of a run that does nothing: launches, threads, the way back of the result

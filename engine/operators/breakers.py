@@ -15,11 +15,10 @@ from ..plan import physical as p
 from ..plan.pipeline_steps import columns_read, probed
 from ..plan.window.window_operator import WindowRows
 from .join_in_parts import joined_parts, side_of
-from .merge_parts import Merging
 from .one_group import one_group
 from .run_unfused import T
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
-from .spilling import SHARE_IN_MEMORY, Spool, in_parts
+from .spilling import SHARE_IN_MEMORY, Merging, Spool, in_parts
 
 if TYPE_CHECKING:
     from .pulling import Pull

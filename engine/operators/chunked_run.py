@@ -17,11 +17,11 @@ from ..storage.columns.cache import HOST, ChunkCache
 from .column_tiers import not_lifted
 from .context import Context, PipelineMemory, PipelineReceipt, latest
 from .host_memory import let_go
-from .merge_parts import Merging, together
 from .narrowed_builds import bytes_read, of_chunk, scans_read
 from .pipeline_backend import K, PipelineBackend
 from .run_unfused import T, run_operators
 from .scan_runs import Selection, cut, plain_bytes, smaller
+from .spilling import Merging, together
 
 # The bytes of build sides with indexes over their rows, as multiples of the former
 INDEXED = 2

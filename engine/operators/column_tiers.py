@@ -30,7 +30,7 @@ from ..storage.columns.cache import (
     row_groups,
 )
 from ..storage.columns.encodings import EncodedColumn
-from ..storage.tables.row_ranges import row_ranges
+from ..storage.tables.column_chunks import row_ranges
 
 if TYPE_CHECKING:
     from ..plan.physical import RowGroups

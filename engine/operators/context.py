@@ -18,7 +18,7 @@ from ..plan import physical as p
 from ..plan.expr import new_column
 from ..plan.node import walk
 from ..plan.physical import Physical, Stored
-from ..plan.shapes.variants import ShapedPart, Variants
+from ..plan.shapes.plan_model import ShapedPart, Variants
 from ..plan.types import BOOLEAN
 from ..progress.run_progress import Progress
 from .row_interpreter import RowSteps

@@ -80,7 +80,7 @@ class PipelineAttempt(Protocol[T_co, K]):
     def compile(self, slotted: p.Pipeline | None) -> K:
         """Generate kernels and begin to compile them; raises `NotFusable`.
 
-        With slots in the pipeline's place they have these as arguments; what is made of them by `plan.shapes.variants` can be launched.
+        With slots in the pipeline's place they have these as arguments; what is made of them by `plan.shapes.plan_model` can be launched.
         """
         ...
 

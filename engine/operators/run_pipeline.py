@@ -32,7 +32,7 @@ from ..plan import physical as p
 from ..plan.expr import Value
 from ..plan.node import transform_up
 from ..plan.pipeline_steps import steps_of
-from ..plan.shapes.variants import ShapedPart
+from ..plan.shapes.plan_model import ShapedPart
 from ..stopping import wait
 from .column_tiers import Lift
 from .context import (

@@ -1,4 +1,4 @@
-"""Rows in parts by their keys, for operators that need all rows with equal keys at once.
+"""Rows in parts by their keys, for operators that need all rows with equal keys at once, and parts put together again.
 
 They stay in memory while they are few.  Then they are cut into `PARTS` parts, leave memory, and come back as many parts at a time as
 fit.  Rows with equal keys are in the part of one number, whichever input they are of, and rows with NULL among their keys in the
@@ -21,11 +21,50 @@ from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.exchange import Exchange
 from ..plan.expr import Column
+from ..plan.partial import PartialAggregate
 from .context import Context
 from .host_memory import available_memory, give_back, readable
-from .merge_parts import together
 from .run_unfused import Operator, T
 from .spill_area import SpillArea, SpilledFile, SpilledPiece
+
+MERGED_PARTS = 64
+# Of parts, at least, before they are merged: merging costs what grouping so many rows costs
+MERGED_ROWS = 1 << 20
+
+Run = Callable[[p.Physical, tuple[T, ...]], T]  # of an operator over tables
+
+
+def together(parts: Sequence[T], columns: Sequence[Column], device: p.Device, run: Run[T]) -> T:
+    """Return pieces of a node's rows, some columns of them, as one table."""
+    if len(parts) == 1:
+        return parts[0]
+    part = p.Stored(0, tuple(columns), device=device)
+    return run(p.ConcatRows((part,) * len(parts), tuple(columns), device=device), tuple(parts))
+
+
+class Merging(Generic[T]):
+    """What an aggregation makes of parts of its rows, merged as it grows."""
+
+    def __init__(
+        self, split: PartialAggregate, run: Run[T], join: Callable[[Sequence[T]], T]
+    ) -> None:
+        """`join` puts parts of the rows of `split.partial` together."""
+        self._split, self._run, self._join = split, run, join
+        self._parts = self._rows = self._merged = 0
+
+    def is_due(self, part: T) -> bool:
+        """Count a part; say whether those since the last merge are to be merged."""
+        self._parts, self._rows = self._parts + 1, self._rows + part.num_rows
+        return self._parts >= MERGED_PARTS or self._rows > max(MERGED_ROWS, self._merged)
+
+    def merged(self, parts: Sequence[T], *more: p.Physical) -> T:
+        """Return the groups of several parts, on which further steps run."""
+        table = self._join(parts)
+        for step in (*self._split.merge, *more):
+            table = self._run(step, (table,))
+        self._parts, self._rows, self._merged = 0, 0, table.num_rows
+        return table
+
 
 PARTS = 64
 PIECE_BYTES = 256 << 20  # of an input, cut at a time

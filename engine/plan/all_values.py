@@ -9,8 +9,7 @@ from .expr import Call, Cast, Expr, ListMap, ListReduce, Literal
 from .functions import SCALAR, STRICT
 from .functions.value_bounds import Between, absolute
 from .shapes.guards import decided
-from .udf.python_aggregate import PythonFold
-from .udf.python_function import PythonCall
+from .udf.python_function import PythonCall, PythonFold
 
 
 def is_null_constant(expr: Expr) -> bool:

@@ -11,10 +11,14 @@ from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nea
 from . import infer
 from .all_values import is_null_constant
 from .composed.arrays import ARRAYS
-from .composed.decimal_quotient import SIGNATURE, decimal_division
-from .composed.defined_functions import DEFINED_FUNCTIONS
+from .composed.defined_functions import (
+    DEFINED_FUNCTIONS,
+    DERIVED_TEXTS,
+    ENUM_VALUES,
+    SIGNATURE,
+    decimal_division,
+)
 from .composed.derived_dates import DERIVED_DATES, OFFSETS, ZONED_FUNCTIONS
-from .composed.derived_texts import DERIVED_TEXTS, ENUM_VALUES
 from .composed.json_calls import JSON_CALLS
 from .composed.nested_values import (
     NESTED_VALUES,
@@ -26,10 +30,9 @@ from .composed.nested_values import (
 from .expr import Call, Case, Cast, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import CLOCK_UNITS, PARTS, UNITS
-from .functions.formats import specifiers
 from .functions.lists import LISTS, SERIES
 from .functions.maps import MAPS
-from .functions.strptime import layout
+from .functions.strptime import layout, specifiers
 from .types import DATE, DOUBLE, FLOAT, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]

@@ -42,8 +42,7 @@ from .functions import (
 )
 from .functions.constant_arguments import check_constants, checked
 from .functions.rounding import rounded, signed_of
-from .functions.row import FunctionRow, Resolve
-from .functions.signatures import Resolved, compared
+from .functions.row import FunctionRow, Resolve, Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
 from .literals import fits, literal
 from .shapes.guards import decided

@@ -1,4 +1,4 @@
-"""Logical plans: relational algebra, no algorithms.
+"""Logical plans: relational algebra, no algorithms; and what is known of a table without reading it, the input of every estimate.
 
 Every node says which columns it makes (`columns`, in order).  Within a tree an id is made once; nodes that pass a column
 on keep its id.  A plan that reads a column which it does not make is correlated (`free_columns`).
@@ -8,17 +8,45 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self, TypeVar, cast
 from typing import Literal as OneOf
 
 from ..errors import Span
-from .expr import AggregateCall, Column, Expr, SortKey
+from .expr import AggregateCall, Column, Expr, SortKey, Value
 from .join_kinds import JoinKind
 from .node import Once, RelationNode
-from .statistics import TableStatistics
 from .types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Facts about one column; None means unknown.  `low` and `high` are bounds, not necessarily present values.
+
+    `likely_distinct` and `likely_sorted` are no facts: guesses, for estimates alone, the second that values ascend with the rows.
+    So is what `comes_again` finds in some rows: that text will be a dictionary though no dictionary is in the files.
+    """
+
+    low: Value = None
+    high: Value = None
+    nulls: int | None = None
+    distinct: int | None = None
+    unique: bool | None = None
+    likely_distinct: int | None = None
+    likely_sorted: bool = False
+    comes_again: Callable[[], bool] = field(
+        default=bool, compare=False, repr=False
+    )  # bool() is False
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """Row count, None when unknown, and what is known of each column by name."""
+
+    rows: int | None = None
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+
 
 Item = tuple[Column, Expr]
 T = TypeVar("T")

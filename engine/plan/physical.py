@@ -326,14 +326,10 @@ class Transfer(Physical):
 
 @dataclass(frozen=True)
 class Stored(Physical):
-    """In the body of a pipeline: the rows of its input of this number, which are complete before it starts.
-
-    `bounded`: kernels are made for values near these rows' own, and anew for others, instead of for whatever a query's constants leave.
-    """
+    """In the body of a pipeline: the rows of its input of this number, which are complete before it starts."""
 
     number: int
     made: tuple[Column, ...]
-    bounded: bool = False
 
 
 @dataclass(frozen=True)

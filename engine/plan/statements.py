@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from .changes.catalog_objects import IfThere
+from .changes.catalog_objects import NO_RULES, IfThere, Macro, StoredText, TableRules, UserType
 from .changes.database_changes import DatabaseStatement
 from .changes.sequences import SequenceStatement
-from .changes.session_objects import Macro, StoredText, UserType
 from .changes.stand_in import StandIn
-from .changes.table_rules import NO_RULES, TableRules
 from .files.remote_secret import RemoteSecret
 from .logical import Logical
 from .types import DataType

@@ -26,12 +26,11 @@ from ..plan.logical import Logical
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
-from .claims import Claim
 from .common_subplans import optimize_commons
 from .distribute import Distribution
 from .estimates.estimate import Estimates
+from .exchanges import Claim, above, last_gather, steps_of_client
 from .key_cuts import Sharing
-from .last_steps import above, last_gather, steps_of_client
 from .lower.lower import lower as as_physical
 from .optimizer import PHYSICAL_RULES, optimize
 from .pipelines.fuse import fuse as fuse_pipelines

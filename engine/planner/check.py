@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..plan.commons import commons_of
+from ..plan.copies import commons_of
 from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
 from ..plan.functions import COMPARISONS
 from ..plan.join_kinds import JoinKind
@@ -33,8 +33,7 @@ from ..plan.physical import (
 )
 from ..plan.pipeline_steps import columns_read
 from ..plan.types import BOOLEAN
-from ..plan.window.window_call import Over
-from ..plan.window.window_node import Window
+from ..plan.window.window_call import Over, Window
 
 
 class InvalidPlanError(AssertionError):

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
-from ..plan.commons import commons_of, reading
+from ..plan.copies import commons_of, reading
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, substitute
 from ..plan.logical import Common, CommonScan, Filter, Logical
 from ..plan.node import walk, walk_once

@@ -47,9 +47,8 @@ from ..plan.physical import (
     UnnestRows,
 )
 from ..plan.window.window_operator import WindowRows
-from .claims import Claim
 from .distribute_joins import Joins
-from .exchanges import Exchanges, Placed
+from .exchanges import Claim, Exchanges, Placed
 from .key_cuts import Sharing, keys_of_scans, same_column, same_integer
 
 

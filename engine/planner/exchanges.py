@@ -1,13 +1,20 @@
-"""Nodes of a worker's plan with where their rows are, and the exchanges between them, each made once."""
+"""Nodes of a worker's plan with where their rows are, and the exchanges between them, each made once;
+what has to hold of a share for that to be right; and the last steps, which the client runs where few rows come to them.
+
+An aggregate of few groups, and the first rows of an order, end with a gather: the first worker would wait for the others, to send on what
+the client can as well make of what each of them answers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TypedDict, Unpack
 
 from ..plan.exchange import Exchange, ExchangeKind
-from ..plan.expr import Column
+from ..plan.expr import AggregateCall, Column, ColumnRef, new_column
+from ..plan.partial import FinishAverages
 from ..plan.partitioning import (
     ARBITRARY,
     ORDERED,
@@ -18,7 +25,19 @@ from ..plan.partitioning import (
     hashed,
     ranged,
 )
-from ..plan.physical import Order, Physical
+from ..plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    LimitRows,
+    Order,
+    ParquetScan,
+    Physical,
+    SortRows,
+    Stored,
+    TopK,
+)
+from ..plan.types import BIGINT
 
 
 class _More(TypedDict, total=False):
@@ -92,3 +111,95 @@ class Exchanges:
             return self.of(placed.node, "pick", keys, cuts)
         more["of_first"] = placed.at.spread is Spread.SINGLE
         return self.of(placed.node, "range" if cuts else "hash", keys, cuts, **more)
+
+
+Limits = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That the values of a column of a worker's share are all there, at least `low` and below `high`; None: no limit.
+
+    `extremes` gives the least and the largest of them, how many there are, and how many rows.  `column` has the identity of the whole
+    table.
+    """
+
+    extremes: Physical
+    column: tuple[Hashable, str]
+    share: Hashable
+    low: int | None
+    high: int | None
+
+    @classmethod
+    def of(cls, share: ParquetScan, column: tuple[Hashable, str], limits: Limits) -> Claim:
+        """The claim for the only column of a share."""
+        (key,) = share.made
+        ref, kinds = (ColumnRef(key),), {"min": key.type, "max": key.type, "count": BIGINT}
+        calls = [AggregateCall(name, ref, kind) for name, kind in kinds.items()]
+        calls.append(AggregateCall("count_star", (), BIGINT))
+        made = tuple((new_column(call.function, call.type), call) for call in calls)
+        extremes = HashAggregate(share, (), made).placed_as(share)
+        return cls(extremes, column, (share.table.identity, share.selection), *limits)
+
+    def holds(self, least: int | None, largest: int | None, values: int, rows: int) -> bool:
+        if values < rows:
+            return False
+        above = self.low is None or least is None or least >= self.low
+        return above and (self.high is None or largest is None or largest < self.high)
+
+    def __hash__(self) -> int:
+        return hash((self.column, self.share))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Claim):
+            return NotImplemented
+        return self._facts == other._facts
+
+    @property
+    def _facts(self) -> tuple[object, ...]:
+        return self.column, self.share, self.low, self.high
+
+
+FEW_ROWS = (
+    1 << 13
+)  # that a worker answers, so that the client takes all of them in as fast as the first worker would
+STEPS = (ComputeColumns, FilterRows, FinishAverages, HashAggregate, LimitRows, SortRows, TopK)
+
+
+def last_gather(plan: Physical) -> Exchange | None:
+    """Return the gather above which all steps are the client's, which has none where that is the plan itself; None where there is none."""
+    node = plan
+    while isinstance(node, STEPS):
+        (node,) = node.children
+    if not isinstance(node, Exchange) or node.kind != "gather" or not node.columns:
+        return None
+    return node if node is plan or _most_rows(node.input) <= FEW_ROWS else None
+
+
+def above(plan: Physical, gather: Exchange, change: Callable[[Exchange], Physical]) -> Physical:
+    """Return the steps of a plan above its last gather, over what that changes to."""
+    if plan is gather:
+        return change(gather)
+    (below,) = plan.children
+    return plan.with_children((above(below, gather, change),)).replaced(device="cpu", reason=None)
+
+
+def steps_of_client(plan: Physical, gather: Exchange) -> Physical | None:
+    """Return these steps over rows that are there, None where there are none."""
+    if plan is gather:
+        return None
+    return above(plan, gather, lambda node: Stored(0, node.columns, device="cpu"))
+
+
+def _most_rows(node: Physical) -> float:
+    """How many groups, or first rows of an order, a worker is expected to have at most; no end of other rows."""
+    match node:
+        case HashAggregate(keys=()):
+            return 1
+        case HashAggregate(estimate=float(groups)):
+            return groups
+        case TopK(count=int(count), offset=offset) | LimitRows(count=int(count), offset=offset):
+            return count + offset
+        case ComputeColumns():
+            return _most_rows(node.input)
+    return float("inf")

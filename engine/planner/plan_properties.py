@@ -22,7 +22,7 @@ from ..plan.logical import (
     Sort,
     Values,
 )
-from ..plan.window.window_node import Window
+from ..plan.window.window_call import Window
 from .expressions.nullness import compared_columns, is_never_null
 from .expressions.simplification import equalities
 

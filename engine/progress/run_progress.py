@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
-from ..errors import ExecutionError, FuselineError
+from ..errors import ExecutionError, FuselineError, WrongArguments, shown
+from ..fence import fenced
 from ..plan import physical as p
 from ..plan.physical import Physical
 from ..plan.text.plan_text import describe
@@ -312,3 +313,24 @@ def _scanned(node: Physical) -> int:
         case p.ValuesScan(rows=rows):
             return len(rows)
     return 0
+
+
+@fenced
+class TellsProgress:
+    """The methods of a connection that tell how far the query is which it runs."""
+
+    _runner: Any
+
+    def query_progress(self) -> float:
+        """Return how far the query is that another thread runs on this connection, 0 to 100 percent; -1 when none runs."""
+        progress = self._runner.progress()
+        return -1.0 if progress is None else progress.percentage
+
+    def on_progress(self, listener: Callable[[QueryProgress], object] | None) -> None:
+        """Have a function told at each step of a query how far it is, until it gets None instead.
+
+        It is called by the threads that work, one call at a time, so it should be quick; what it raises ends the query.
+        """
+        if listener is not None and not callable(listener):
+            raise WrongArguments(f"on_progress() takes a function or None, not {shown(listener)}.")
+        self._runner.listener = listener

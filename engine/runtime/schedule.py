@@ -14,7 +14,7 @@ from ..plan.exchange import Exchange
 from ..plan.node import walk
 from ..plan.physical import FilterRows, HashAggregate, HashJoin, ParquetScan, Physical, Pipeline
 from ..plan.pipeline_steps import probed, steps_of
-from ..plan.shapes.variants import ShapedPart
+from ..plan.shapes.plan_model import ShapedPart
 from .memory import waiting_places
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ..plan.types import DataType
 from ..plan_cache import Parameters, new_cached_plan
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
+from .client_sessions import Handles
 from .flight_sql_messages import CommandStatementIngest, TableDefinitionOptions
-from .handles import Handles
 from .metadata_answers import arrow_schema
 from .shared_tables import ServedConnection
 from .turns import ServerLimits, Turns

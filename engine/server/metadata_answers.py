@@ -12,8 +12,7 @@ from ..catalog import View
 from ..frame.exported import exported_schema
 from ..metadata.objects import Fields, Here, never_null
 from ..plan.arrow.arrow_types import arrow_table
-from ..plan.changes.catalog_objects import TEMP, SchemaPlace
-from ..plan.changes.table_rules import rules_of
+from ..plan.changes.catalog_objects import TEMP, SchemaPlace, rules_of
 from ..plan.types import Kind, to_arrow
 from .flight_sql_messages import (
     CommandGetCatalogs,

@@ -3,7 +3,7 @@
 A table whose row groups ascend by an integer key may be cut at values of it: the rows before the first one that reaches a value, and
 those from it on.  Where a value lies inside of a row group, that is looked up in the row group; the two workers beside the cut both
 read it and keep their rows.  So each row has one worker, whatever footers say; that equal keys have one, each worker confirms by the
-extremes of the keys that it has loaded (`planner.claims.Claim`).  Other tables are cut by rows.
+extremes of the keys that it has loaded (`planner.exchanges.Claim`).  Other tables are cut by rows.
 """
 
 from __future__ import annotations

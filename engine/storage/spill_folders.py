@@ -1,4 +1,4 @@
-"""Folders for what leaves memory while a query runs: each has an owner, and goes when that process is gone.
+"""Folders that only their owner can have written, and those for what leaves memory while a query runs: they go when their process is gone.
 
 A process that is killed removes nothing.  So each folder holds a record of its owner - host, boot, process and the time at
 which that began, since numbers of processes come back - with a lock on it that the system lets go of when the process ends.
@@ -15,11 +15,14 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 import time
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 PREFIX = "fuseline-spill-"
 RECORD = "owner"
@@ -179,3 +182,90 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
+
+
+MOST_BYTES = 64 << 20  # of a file that is read
+_WRITABLE_BY_OTHERS = 0o022
+_OPEN_TO_OTHERS = 0o077
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class NotPrivate(OSError):
+    """Somebody else may have written here."""
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, for this user alone; raises `OSError`."""
+    if path.is_dir():
+        return
+    if path.parent != path:
+        make_folder(path.parent)
+    path.mkdir(0o700, exist_ok=True)
+
+
+def check_folder(path: Path, owners: tuple[int, ...] | None = None, secret: bool = False) -> None:
+    """Raise `NotPrivate` for a folder that somebody else owns or may write to, one with secrets: or read; `owners` are this user unless given."""
+    refused = _OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS
+    _check(path, path.stat(), owners or (os.geteuid(),), refused)
+    if not path.is_dir():
+        raise NotADirectoryError(f"{path} is no folder")
+
+
+def read_file(
+    path: Path, owners: tuple[int, ...] | None = None, secret: bool = False, touch: bool = False
+) -> bytes:
+    """Return the content of a file that is no link; raises `NotPrivate` where somebody else owns it or may write to it.
+
+    A secret: or read it.  `touch`: note that it was used now.
+    """
+    with open_file(path, owners, secret, touch) as file:
+        if os.fstat(file.fileno()).st_size > MOST_BYTES:
+            raise NotPrivate(f"{path} is no file of ours")
+        return file.read()
+
+
+@contextmanager
+def open_file(
+    path: Path, owners: tuple[int, ...] | None = None, secret: bool = False, touch: bool = False
+) -> Iterator[BinaryIO]:
+    """Open a file of any size as `read_file` does."""
+    with open_plain(path) as file:
+        refused = _OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS
+        _check(path, os.fstat(file.fileno()), owners or (os.geteuid(),), refused)
+        if touch:
+            with suppress(OSError):
+                os.utime(file.fileno())
+        yield file
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file of anybody's that is no link; raises `NotPrivate` for a pipe, which would keep its reader waiting, or a device."""
+    file = os.fdopen(os.open(path, _TO_READ), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotPrivate(f"{path} is no file of ours")
+    return file
+
+
+def _check(path: Path, found: os.stat_result, owners: tuple[int, ...], refused: int) -> None:
+    if found.st_uid not in owners:
+        raise NotPrivate(f"{path} belongs to another user")
+    if found.st_mode & refused:
+        raise NotPrivate(f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o})")
+
+
+def write_file(path: Path, content: bytes, replace: bool = True) -> None:
+    """Write a file that is there as a whole or not at all, readable by this user alone; raises `OSError`.
+
+    Without `replace`, raises `FileExistsError` where there is one.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="q_", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        if replace:
+            Path(temporary).replace(path)
+        else:
+            os.link(temporary, path, follow_symlinks=False)
+    finally:
+        Path(temporary).unlink(missing_ok=True)

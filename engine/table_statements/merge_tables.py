@@ -10,13 +10,15 @@ import pyarrow as pa
 from ..answers import Answer, counted
 from ..change_tables import (
     Changed,
+    check_all,
+    check_columns,
+    check_keys,
     exchanged,
     numbered_rows,
     rows_of,
     scattered,
     with_generated,
 )
-from ..check_rules import check_all, check_columns, check_keys
 from ..errors import ConstraintError
 from ..plan.statements import Merge, MergeAction
 from ..plan.types import to_arrow

@@ -1,4 +1,5 @@
-"""Which function carries out a statement about tables, and those for indexes, sequences and COMMENT ON.
+"""Which function carries out a statement about tables, and those for indexes, sequences and COMMENT ON;
+and EXPLAIN ANALYZE of one that writes: it is carried out over a connection that keeps what its queries did.
 
 An index is part of the rules of its table, and its name is one of the table's schema.
 """
@@ -6,16 +7,26 @@ An index is part of the rules of its table, and its name is one of the table's s
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..answers import Answer, done
 from ..catalog import View
 from ..change_tables import TRIES, changed
 from ..database.stored_table import StoredTable
 from ..errors import CatalogError, TransactionError, UnknownName, nearest
-from ..plan.changes.catalog_objects import ObjectKey, SchemaPlace, is_left
+from ..observe.explain import analyzed
+from ..plan.changes.catalog_objects import (
+    Macro,
+    ObjectKey,
+    SchemaPlace,
+    TableIndex,
+    UserType,
+    is_left,
+    rules_of,
+)
 from ..plan.changes.sequences import (
     DropSequence,
     SequenceStatement,
@@ -24,9 +35,7 @@ from ..plan.changes.sequences import (
 from ..plan.changes.sequences import (
     Sequence as NamedSequence,
 )
-from ..plan.changes.session_objects import Macro, UserType
 from ..plan.changes.stand_in import StandIn
-from ..plan.changes.table_rules import TableIndex, rules_of
 from ..plan.statements import (
     AlteredColumn,
     AlterTable,
@@ -40,9 +49,14 @@ from ..storage.tables.memory_table import MemoryTable
 from .merge_tables import merge
 
 if TYPE_CHECKING:
+    from ..answers import Answer
     from ..catalog import Catalog
     from ..connection import Connection
-    from ..plan.logical import CatalogTable
+    from ..observe.profile import Profile
+    from ..plan.logical import CatalogTable, Logical
+    from ..plan.statements import Statement
+    from ..reading import Reading
+    from ..runtime.run import Result
 
 
 def run_table_statement(connection: Connection, statement: TableStatement) -> Answer:
@@ -214,3 +228,43 @@ def _check(sequence: NamedSequence, tables: dict[ObjectKey, str]) -> None:
             f'The default of a column of "{first}" needs the sequence "{sequence.name}": drop the default first, or write '
             "DROP SEQUENCE ... CASCADE, which drops the table too."
         )
+
+
+class WatchedConnection:
+    """A connection whose queries leave their profiles, in the order in which they began."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.profiles: list[Callable[[], Profile]] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._connection, name)
+
+    def run(self, plan: Logical, key: object = None, timed: bool = True) -> Result:
+        result = self._connection.run(plan, key, timed=True)
+        self.profiles.append(lambda: result.profile)
+        return result
+
+    def stream(self, plan: Logical, key: object = None) -> Reading:
+        reading = self._connection.stream(plan, key)
+        self.profiles.append(reading.profile)
+        return reading
+
+    def kept(self, name: str, plan: Logical, columns: Sequence[str]) -> MemoryTable:
+        rows = self.run(plan).to_arrow()
+        named = rows.rename_columns(list(columns)) if columns else rows
+        return MemoryTable(name, named, [c.type for c in plan.columns])
+
+
+def analyzed_write(
+    connection: Connection,
+    statement: Statement,
+    carry_out: Callable[[Connection, Statement], Answer],
+) -> str:
+    """Carry out a statement; return how many rows it wrote, and what the query of its rows and those that look at keys and constraints did."""
+    start, watched = time.perf_counter(), WatchedConnection(connection)
+    answer = carry_out(cast("Connection", watched), statement)
+    rows = answer.table.num_rows if answer.written is None else answer.written
+    spent = (time.perf_counter() - start) * 1e3
+    said = f"{type(statement).__name__}: {rows:,d} rows, {spent:.2f} ms in all; its queries:"
+    return "\n\n".join([said, *(analyzed(profile()) for profile in watched.profiles)])

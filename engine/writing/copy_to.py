@@ -21,10 +21,10 @@ from ..errors import InvalidQuery, Unsupported, suggestion
 from ..plan import infer
 from ..plan.casts import cast
 from ..plan.composed.json_calls import value_of
-from ..plan.distinct_names import distinct_names
 from ..plan.expr import Column, ColumnRef, Expr, Literal, SortKey, new_column
 from ..plan.logical import Logical, Project, Sort
 from ..plan.statements import CopyTo
+from ..plan.text.quoted_name import distinct_names
 from ..plan.types import INTEGER, JSON, TIMESTAMP, VARCHAR, DataType, Kind
 from ..stopping import check
 from ..storage.remote.urls import is_remote

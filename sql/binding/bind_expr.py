@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, TypeMismatch, UnknownName, Unsupported
 from fuseline.plan import derived, infer
-from fuseline.plan.composed.derived_texts import USERS
+from fuseline.plan.composed.defined_functions import USERS
 from fuseline.plan.composed.nested_values import joined, row_value
 from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
 from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind

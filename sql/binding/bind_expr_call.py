@@ -21,12 +21,12 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan import derived, infer
-from fuseline.plan.composed.default_order import with_order
 from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
+from fuseline.plan.composed.sampling import with_order
 from fuseline.plan.expr import Call, Cast, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT, NULL, VARCHAR, Kind, list_of
-from fuseline.plan.udf.python_aggregate import python_fold
+from fuseline.plan.udf.python_function import python_fold
 from fuseline.sql.parsing.pieces import span_of, split
 
 from ..parsing.unread import use
@@ -36,10 +36,15 @@ from .bind_lambda import bind_lambda_call, has_lambda
 from .constants.known_values import known, known_value, with_known
 from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
-from .relations.told_values import current_setting, version
+from .relations.about_tables import current_setting, version
 from .scope import Scope
-from .udf.bind_python import bind_python, python_aggregate, python_function
-from .udf.bind_sequence_calls import SEQUENCE_CALLS, bind_sequence_call
+from .udf.bind_python import (
+    SEQUENCE_CALLS,
+    bind_python,
+    bind_sequence_call,
+    python_aggregate,
+    python_function,
+)
 
 _CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
 _QUANTILES = ("quantile_cont", "quantile_disc")

@@ -29,7 +29,7 @@ from fuseline.plan.types import BIGINT
 from fuseline.plan.window.windowed import has_window
 from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.drawn_calls import RandomUuid, TimedUuid
+from ..parsing.known_calls import RandomUuid, TimedUuid
 from ..parsing.unread import use
 from .bind_order import ordinal
 from .scope import Scope

@@ -14,8 +14,7 @@ from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, SortKey, new_column
 from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort
 from fuseline.plan.types import BIGINT, DOUBLE, VARCHAR, DataType
-from fuseline.plan.window.window_call import WHOLE, WindowCall
-from fuseline.plan.window.window_node import Window
+from fuseline.plan.window.window_call import WHOLE, Window, WindowCall
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use

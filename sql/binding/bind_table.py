@@ -22,10 +22,10 @@ from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlac
 from fuseline.plan.composed.json_calls import ENTRY_TABLES
 from fuseline.plan.composed.sampling import ROW_ID, with_row_ids
 from fuseline.plan.copies import fresh
-from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Scan
+from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.plan.types import DataType
 from fuseline.sql.parsing.pieces import mark, span_of
 

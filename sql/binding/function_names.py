@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from fuseline.errors import Located, ParseError, Unsupported
 from fuseline.plan import derived
-from fuseline.plan.changes.session_objects import UserType
+from fuseline.plan.changes.catalog_objects import UserType
 from fuseline.plan.coercion import decimal_type, enum_of, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
 from fuseline.plan.types import (

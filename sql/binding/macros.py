@@ -8,7 +8,7 @@ from typing import cast
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ViewText
-from fuseline.plan.changes.session_objects import Macro
+from fuseline.plan.changes.catalog_objects import Macro
 from fuseline.plan.coercion import implicit
 from fuseline.plan.types import NULL, DataType, Kind
 from fuseline.sql.parsing.parse import parse

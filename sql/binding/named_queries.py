@@ -13,8 +13,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from fuseline.plan.commons import nodes_of
-from fuseline.plan.copies import fresh
+from fuseline.plan.copies import fresh, nodes_of
 from fuseline.plan.expr import new_column
 from fuseline.plan.logical import CatalogTable, Common, CommonScan, Logical, free_columns
 from fuseline.plan.udf.settled_calls import functions_of

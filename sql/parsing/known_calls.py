@@ -1,4 +1,4 @@
-"""The calls of which sqlglot's parser makes nodes of their own: those that DuckDB has.
+"""The calls of which sqlglot's parser makes nodes of their own: those that DuckDB has, draws of a value for each row, and calls behind a dot: x.f(y) is f(x, y).
 
 sqlglot knows functions of other databases besides, such as nvl() and to_char(): they are calls of names here, which macros and Python
 functions may have.
@@ -8,19 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.plan.derived import is_function, is_of_lists
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
 
-from .drawn_calls import DRAWN_CALLS
 from .keywords import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlglot import exp
+
+class RandomUuid(exp.Rand):
+    """uuid(), also gen_random_uuid() and uuidv4()."""
+
+
+class TimedUuid(exp.Rand):
+    """uuidv7()."""
+
+
+DRAWN_CALLS: dict[str, Callable[..., exp.Expr]] = {
+    **dict.fromkeys(("UUID", "GEN_RANDOM_UUID", "UUIDV4"), RandomUuid.from_arg_list),
+    "UUIDV7": TimedUuid.from_arg_list,
+}
+
 
 # What is no function to us: forms of the grammar, types and sources of rows.
 _CALLED = RESERVED | frozenset(
@@ -84,3 +97,36 @@ FUNCTION_PARSERS: dict[str, Callable[..., exp.Expr | None]] = {
     for name, parse in DuckDBParser.FUNCTION_PARSERS.items()
     if (_is_known(name) and not name.startswith("JSON")) or name == "POSITION"
 }
+
+
+_PARTS = ("this", "table", "db", "catalog")
+
+
+def with_methods(node: exp.Expr) -> exp.Expr:
+    """Return an operand with calls in the place of its methods, which the parser leaves in parentheses behind dots."""
+    if isinstance(node, exp.Column):
+        value: exp.Expr | None = None
+        names: list[exp.Expr] = []
+        for part in node.parts:
+            if isinstance(part, exp.Paren):
+                if value is None:
+                    value = exp.Column(**dict(zip(_PARTS, reversed(names), strict=False)))
+                value = _called(part.this, value)
+            elif value is None:
+                names.append(part)
+            else:
+                value = exp.Dot(this=value, expression=part)
+        return value or node
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Paren):
+        return _called(node.expression.this, with_methods(node.this))
+    if isinstance(node.args.get("this"), exp.Expr) and not isinstance(node, exp.Query):
+        inner = with_methods(node.this)
+        if inner is not node.this:
+            node.set("this", inner)
+    return node
+
+
+def _called(call: exp.Anonymous, value: exp.Expr) -> exp.Expr:
+    made = exp.Anonymous(this=call.this, expressions=[value, *call.expressions])
+    made.meta.update(call.meta)
+    return made

@@ -1,4 +1,4 @@
-"""The table that a statement changes, and the values that SET gives to its columns."""
+"""Names of tables in statements, the table that one changes, and the values that SET gives to its columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from fuseline.errors import CatalogError, InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.errors import (
+    CatalogError,
+    FuselineError,
+    InvalidQuery,
+    ParseError,
+    Span,
+    UnknownName,
+    Unsupported,
+    nearest,
+)
 from fuseline.plan import infer
+from fuseline.plan.changes.catalog_objects import IfThere, ObjectName, rules_of
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.changes.table_rules import rules_of
 from fuseline.plan.composed.sampling import ROW_ID
 from fuseline.plan.expr import ColumnRef, Expr, new_column
 from fuseline.plan.logical import CatalogTable, Item, Logical, Project
@@ -22,7 +31,44 @@ from ..binding.scope import Scope, Source
 from ..parsing.pieces import span_of
 from ..parsing.unread import use, use_all
 from .bind_table_rules import default_value, home_of, source_of
-from .table_names import table_name
+
+
+def table_name(node: exp.Expr, scope: Scope) -> str:
+    """Return the name of a table or view that should be there."""
+    assert isinstance(node, exp.Table)
+    found = scope.session.catalog.qualified([part.name for part in node.parts])
+    if found is None:
+        shown = ".".join(part.name for part in node.parts[:-1])
+        raise UnknownName(f'There is no schema "{shown}".', span_of(node))
+    use(node, *node.parts)
+    return found
+
+
+def new_name(node: exp.Expr, scope: Scope, temporary: bool = False) -> ObjectName:
+    """Return the name of a table or view that is to be made."""
+    assert isinstance(node, exp.Table)
+    use(node, *node.parts)
+    try:
+        return scope.session.catalog.new_name([part.name for part in node.parts], temporary)
+    except FuselineError as error:
+        error.at(span_of(node))
+        raise
+
+
+def what_if_there(replaces: object, unless: object, place: Span | None) -> IfThere:
+    """Return what OR REPLACE and IF NOT EXISTS say, of which a statement has one at most."""
+    if replaces and unless:
+        raise ParseError("OR REPLACE and IF NOT EXISTS exclude each other.", place)
+    return "replace" if replaces else "leave" if unless else "fail"
+
+
+def identifiers(elements: Sequence[exp.Expr]) -> list[str]:
+    """Return a list of column names, in which nothing else may stand."""
+    for element in elements:
+        if not isinstance(element, exp.Identifier):
+            raise InvalidQuery("Names of columns alone can stand here.", span_of(element))
+        use(element)
+    return [element.name for element in elements]
 
 
 def target_table(node: exp.Expr, scope: Scope) -> CatalogTable:

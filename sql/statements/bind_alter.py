@@ -10,9 +10,8 @@ from sqlglot import exp
 
 from fuseline.errors import CatalogError, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
-from fuseline.plan.changes.catalog_objects import beside
+from fuseline.plan.changes.catalog_objects import StoredExpression, TableRules, beside, rules_of
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.changes.table_rules import StoredExpression, TableRules, rules_of
 from fuseline.plan.expr import ColumnRef, Expr
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import AlteredColumn, AlterTable, NoOperation, RenameView, Statement
@@ -22,7 +21,7 @@ from ..binding.scope import Scope, Source
 from ..parsing.pieces import Piece, span_of
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
-from .assignments import target_table, with_values
+from .assignments import table_name, target_table, with_values
 from .bind_table_rules import (
     RulesReader,
     default_value,
@@ -32,7 +31,6 @@ from .bind_table_rules import (
     stored_text,
     tree_of_stored,
 )
-from .table_names import table_name
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
+from fuseline.plan.changes.catalog_objects import UniqueKey, rules_of
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.changes.table_rules import UniqueKey, rules_of
 from fuseline.plan.expr import (
     TRUE,
     AggregateCall,
@@ -36,10 +36,17 @@ from ..binding.scope import Scope, Source
 from ..binding.select_list import select_list
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
-from .assignments import Target, alias_of, assignments, numbered, target_table, with_values
+from .assignments import (
+    Target,
+    alias_of,
+    assignments,
+    identifiers,
+    numbered,
+    target_table,
+    with_values,
+)
 from .bind_table_rules import check_plans, default_value, home_of, source_of
 from .generated_columns import generated_plan
-from .table_names import identifiers
 
 
 def written_rows(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import Token, exp
 
 from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
-from fuseline.plan.changes.session_objects import Macro
+from fuseline.plan.changes.catalog_objects import Macro
 from fuseline.plan.functions import aggregate_name, window_name
 from fuseline.plan.statements import CreateMacro, DropDefinition, Statement
 from fuseline.plan.types import DataType
@@ -22,8 +22,8 @@ from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use
+from .assignments import what_if_there
 from .bind_session_statement import WRITTEN_NAME, unquoted
-from .table_names import what_if_there
 
 MACRO = re.compile(
     rf"\s*create\s+(?P<replace>or\s+replace\s+)?(?P<temporary>temp\s+|temporary\s+)?(?:macro|function)\s+"

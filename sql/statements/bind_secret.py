@@ -14,7 +14,7 @@ from fuseline.plan.statements import CreateSecret, DropSecret, Statement
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.tokens import tokenize
-from .table_names import what_if_there
+from .assignments import what_if_there
 
 _HEAD = re.compile(
     r"\s*create\s+(?P<replace>or\s+replace\s+)?(?:(?P<kind>temp|temporary|persistent)\s+)?secret\b"

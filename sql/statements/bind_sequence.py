@@ -18,7 +18,7 @@ from fuseline.plan.changes.sequences import (
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.statement_words import StatementWords
-from .table_names import what_if_there
+from .assignments import what_if_there
 
 _SEQUENCE = re.compile(
     r"\s*(?:create(?:\s+or\s+replace)?(?:\s+temp|\s+temporary)?|drop)\s+sequence\b", re.IGNORECASE

@@ -17,7 +17,7 @@ from fuseline.errors import (
     ViewText,
     nearest,
 )
-from fuseline.plan.changes.session_objects import StoredText
+from fuseline.plan.changes.catalog_objects import StoredText
 from fuseline.plan.expr import Expr, Subquery
 from fuseline.plan.node import walk
 from fuseline.plan.statements import (

@@ -10,8 +10,8 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.plan.changes.catalog_objects import rules_of
 from fuseline.plan.changes.database_changes import Checkpoint
-from fuseline.plan.changes.table_rules import rules_of
 from fuseline.plan.statements import (
     Describe,
     NoOperation,
@@ -23,14 +23,12 @@ from fuseline.plan.statements import (
 )
 from fuseline.sql.binding.constants.known_values import known_value
 
-from ..binding.relations.about_tables import SHOWN, bind_text, summarized
-from ..binding.relations.told_values import setting_shown
+from ..binding.relations.about_tables import SHOWN, bind_text, setting_shown, summarized
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, first_word, split, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
-from .bind_copy import copy_statement
 from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change, schema_named
 from .bind_explain import explained
 from .bind_macro import MACRO, create_macro, drop_macro, is_macro_drop
@@ -47,6 +45,7 @@ from .bind_session_statement import (
 )
 from .bind_table_statement import comment, create, drop
 from .bind_types import DROP_TYPE, TYPE, create_type, drop_type
+from .copy_options import copy_statement
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "PIVOT", "UNPIVOT", "")
 _OTHER_QUERIES = ("SUMMARIZE",)

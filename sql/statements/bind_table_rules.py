@@ -17,9 +17,14 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan import infer
-from fuseline.plan.changes.catalog_objects import MEMORY, SchemaPlace
+from fuseline.plan.changes.catalog_objects import (
+    MEMORY,
+    SchemaPlace,
+    StoredExpression,
+    TableRules,
+    UniqueKey,
+)
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.changes.table_rules import StoredExpression, TableRules, UniqueKey
 from fuseline.plan.expr import ColumnRef, Expr, Literal, Subquery, columns_of, new_column
 from fuseline.plan.logical import CatalogTable, Filter, Limit, Logical, Project, Scan
 from fuseline.plan.node import walk

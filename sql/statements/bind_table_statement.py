@@ -20,10 +20,8 @@ from fuseline.errors import (
     Unsupported,
     nearest,
 )
-from fuseline.plan.changes.catalog_objects import ObjectName
+from fuseline.plan.changes.catalog_objects import ObjectName, TableIndex, rules_of
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.changes.table_rules import TableIndex, rules_of
-from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import CatalogTable, Limit, Logical, Project
 from fuseline.plan.statements import (
@@ -39,16 +37,16 @@ from fuseline.plan.statements import (
     Query,
     Statement,
 )
+from fuseline.plan.text.quoted_name import distinct_names
 
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, span_of
 from ..parsing.statement_words import StatementWords
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
-from .assignments import target_table
+from .assignments import identifiers, new_name, table_name, target_table, what_if_there
 from .bind_table_rules import RulesReader, source_of, stored_text
 from .generated_columns import generated_columns
-from .table_names import identifiers, new_name, table_name, what_if_there
 
 
 def create(piece: Piece, scope: Scope) -> Statement:

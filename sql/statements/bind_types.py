@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
 from fuseline.plan import infer
-from fuseline.plan.changes.session_objects import UserType
+from fuseline.plan.changes.catalog_objects import UserType
 from fuseline.plan.coercion import TYPE_NAMES
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import Project
@@ -19,7 +19,7 @@ from ..binding.function_names import data_type
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
-from .table_names import what_if_there
+from .assignments import what_if_there
 
 _NAME = r'(?:main\s*\.\s*)?(?P<name>\w+|"(?:[^"]|"")+")'
 TYPE = re.compile(

@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
+from fuseline.plan.changes.catalog_objects import StoredExpression, TableRules
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.changes.table_rules import StoredExpression, TableRules
 from fuseline.plan.expr import ColumnRef, Expr, Subquery, new_column
 from fuseline.plan.logical import Logical, Project
 from fuseline.plan.node import walk
-from fuseline.plan.temporal import statement_time
+from fuseline.plan.temporal import zones
 from fuseline.plan.types import NULL, DataType
 
 from ..binding.scope import Relation, Scope, Source
@@ -84,7 +84,7 @@ def _in_order(nodes: Mapping[str, exp.Expr]) -> list[str]:
 
 def _value(node: exp.Expr, source: Source, scope: Scope) -> Expr:
     """Bind the expression of a generated column, whose value depends on its row alone."""
-    with statement_time.of_statement(None) as moment:
+    with zones.of_statement(None) as moment:
         value = scope.over(source).inside("a generated column").bind(node)
     if moment.was_asked or node.find(exp.CurrentDate) is not None:
         message = (

@@ -48,6 +48,6 @@ def test_one_byte_that_is_no_ascii_is_seen(place: int) -> None:
 
 def test_the_kernel_compiles_for_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.letter_kernel(tmp_path, (9, 0)).machine_code()
+    code, origin = kernels.letter_kernel(kernels.NAME, tmp_path, (9, 0)).machine_code()
     assert code
     assert origin == "compiler"

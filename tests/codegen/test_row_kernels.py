@@ -284,7 +284,7 @@ def test_slots_are_as_many_as_the_kernel_has() -> None:
 @pytest.mark.parametrize("name", kernels.SIGNATURES)
 def test_the_kernels_compile_for_a_gpu(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.row_kernel(tmp_path, (9, 0), name).machine_code()
+    code, origin = kernels.row_kernel(name, tmp_path, (9, 0)).machine_code()
     assert code
     assert origin == "compiler"
 

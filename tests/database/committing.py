@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fuseline
-from fuseline.database import durable_files, folder_database
+from fuseline.database import commit_log, folder_database
 
 CALLS = ("fsync", "replace", "pwrite", "ftruncate")
 
@@ -65,7 +65,7 @@ def die_before(number: int) -> None:
         return call
 
     for name in CALLS:
-        setattr(durable_files.os, name, counted(getattr(os, name)))
+        setattr(commit_log.os, name, counted(getattr(os, name)))
 
 
 def check(connection: Any, least: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline.database import durable_files, folder_database
+from fuseline.database import commit_log, folder_database
 from fuseline.errors import (
     CatalogError,
     ConstraintError,
@@ -167,8 +167,8 @@ def states(folder: Path, work: Callable[[], object], monkeypatch: pytest.MonkeyP
     write = os.pwrite
     with monkeypatch.context() as patched:
         for name in ("fsync", "replace"):
-            patched.setattr(durable_files.os, name, kept(getattr(os, name)))
-        patched.setattr(durable_files.os, "pwrite", half_written)
+            patched.setattr(commit_log.os, name, kept(getattr(os, name)))
+        patched.setattr(commit_log.os, "pwrite", half_written)
         work()
     keep()
     return copies
@@ -223,7 +223,7 @@ def test_a_full_disk_leaves_the_database_as_it_was(
 
     connection.execute("begin; insert into a from range(50000); create table b as select 1 as x")
     with monkeypatch.context() as patched:
-        patched.setattr(durable_files.os, name, full)
+        patched.setattr(commit_log.os, name, full)
         if name == "pwrite":
             patched.setattr(folder_database, "INLINE_BYTES", 1 << 30)
         with pytest.raises(FileError, match="cannot be written: No space left"):

@@ -5,7 +5,7 @@ import pytest
 
 import fuseline
 from fuseline.cli.shell.output_modes import ROW_MODES, Header
-from fuseline.frame.display import csv_columns, rows_of_batches
+from fuseline.frame.fitted_table import csv_columns, rows_of_batches
 from fuseline.plan.types import DATE
 from tests.compare import assert_same_as_duckdb
 

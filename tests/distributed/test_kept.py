@@ -13,7 +13,7 @@ import pytest
 
 import fuseline
 from fuseline import errors
-from fuseline.storage.tables.sharded_table import ShardedTable
+from fuseline.storage.tables.memory_table import ShardedTable
 from tests.compare import assert_same_as_duckdb, run_duckdb
 from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES

@@ -16,7 +16,7 @@ from tests.compare import opens_elsewhere
 
 SUITES = [
     *(f"tests/sql/test_{name}.py" for name in ("joins", "group_by", "set_operations", "order_limit", "subqueries", "select", "ctes")),
-    "tests/windows/test_windows.py", "tests/planner/test_full_joins.py", "tests/planner/test_push_aggregates.py",
+    "tests/windows/test_windows.py", "tests/planner/test_aggregate_unions_full_joins.py", "tests/planner/test_push_aggregates.py",
     "tests/planner/test_fuse_answers.py", "tests/planner/test_decorrelate_answers.py",
 ]  # fmt: skip
 EVERY = 24  # of the cases of all suites, one is in CI's sample

@@ -23,7 +23,7 @@ from fuseline.plan.physical import Physical, Pipeline
 from fuseline.plan.text.plan_text import tree
 from fuseline.planner.pipelines.fuse import fuse
 from fuseline.storage.shards import Placement, Shards
-from fuseline.storage.tables.sharded_table import ShardedTable
+from fuseline.storage.tables.memory_table import ShardedTable
 from tests.compare import assert_same_as_duckdb, connected
 from tests.distributed.conftest import Opened
 from tests.planner.scaled_tables import scaled_table

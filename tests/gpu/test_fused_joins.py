@@ -123,7 +123,7 @@ def test_keys_of_every_type(kind: str, name: str) -> None:
 def test_buckets_for_the_rows_of_the_last_run(
     kind: str, condition: str, less: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    buckets = pytest.importorskip("fuseline.operators.gpu.pipeline.buckets")
+    buckets = pytest.importorskip("fuseline.operators.gpu.pipeline.regions")
     monkeypatch.setattr(buckets, "CACHED_SLOTS", 0)
     keys = np.random.default_rng(7).permutation(30_000) * 10**9
     tables = {

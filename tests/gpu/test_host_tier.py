@@ -98,7 +98,7 @@ def test_a_host_without_room_has_files_read_again(source: Path) -> None:
 
 
 def test_locked_memory_that_is_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu.memory.pinned import Pool
+    from fuseline.operators.gpu.memory.link import Pool
 
     monkeypatch.setattr(Pool, "_locked", lambda pool, size: None)
     test_chunks_come_from_the_host(source, "always")

@@ -51,8 +51,8 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 def refuse_to_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.POOL._locked", lambda size: None)
-    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.POOL.free", [])
+    monkeypatch.setattr("fuseline.operators.gpu.memory.link.POOL._locked", lambda size: None)
+    monkeypatch.setattr("fuseline.operators.gpu.memory.link.POOL.free", [])
 
 
 @pytest.fixture

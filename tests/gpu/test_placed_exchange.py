@@ -20,7 +20,12 @@ from fuseline.plan.physical import Stored
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, SMALLINT, TINYINT, decimal
 from fuseline.stopping import Stop
 from fuseline.storage.columns.cache import ColumnCache
-from tests.distributed.test_exchange_rounds import WAIT_SECONDS, WORKERS, _Board, _Peers
+from tests.distributed.test_exchange_rounds import (
+    WAIT_SECONDS,
+    WORKERS,
+    _Board,
+    _Peers,
+)
 
 pytestmark = pytest.mark.gpu
 

@@ -12,11 +12,10 @@ from fuseline.errors import FuselineError
 from fuseline.operators.cpu.functions.expressions import evaluate_all, selection
 from fuseline.operators.cpu.table import Table, to_logical, to_physical
 from fuseline.plan.arrow.arrow_types import from_arrow
-from fuseline.plan.changes.session_objects import SessionObjects
+from fuseline.plan.changes.catalog_objects import SessionObjects
 from fuseline.plan.expr import Column, Expr
-from fuseline.plan.logical import Filter, Logical, Project, Scan
+from fuseline.plan.logical import Filter, Logical, Project, Scan, TableStatistics
 from fuseline.plan.statements import Query
-from fuseline.plan.statistics import TableStatistics
 from fuseline.plan.types import DataType, to_arrow
 from fuseline.sql import plan_sql
 from tests.compare import Ordering, difference, run_duckdb

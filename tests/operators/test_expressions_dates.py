@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ConversionError, ExecutionError, OutOfRange
-from fuseline.plan.functions import formats
+from fuseline.plan.functions import strptime
 from tests.compare import assert_same_as_duckdb
 from tests.operators.evaluated import assert_expressions, assert_rows, error_of
 
@@ -184,8 +184,8 @@ def test_strptime(layout: str) -> None:
 
 
 def test_try_strptime_of_constants() -> None:
-    formats = ["'x', '%Y'", "'2020', '%Y'", "'2020', NULL", "NULL, '%Y'", "'2020-13', '%Y-%m'"]
-    assert_expressions([f"try_strptime({arguments})" for arguments in formats], TABLE)
+    strptime = ["'x', '%Y'", "'2020', '%Y'", "'2020', NULL", "NULL, '%Y'", "'2020-13', '%Y-%m'"]
+    assert_expressions([f"try_strptime({arguments})" for arguments in strptime], TABLE)
 
 
 def test_the_first_format_that_fits_reads_a_text() -> None:
@@ -247,9 +247,9 @@ def test_the_letters_of_formats_are_those_that_are_written() -> None:
     from fuseline.operators.cpu.functions import kernels_formats
 
     for letter in {*kernels_formats._NUMBERS, *kernels_formats._WORDS}:
-        assert list(formats.specifiers(f"%{letter}")) == [("spec", letter)]
+        assert list(strptime.specifiers(f"%{letter}")) == [("spec", letter)]
     written = {letter for letter in kernels_formats._NUMBERS if letter[0] != "-"}
-    assert written | {*kernels_formats._WORDS} == formats._LETTERS
+    assert written | {*kernels_formats._WORDS} == strptime._LETTERS
 
 
 @pytest.mark.parametrize(

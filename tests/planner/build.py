@@ -14,13 +14,12 @@ from unittest import mock
 import pyarrow as pa
 
 from fuseline import planner
-from fuseline.plan.changes.session_objects import SessionObjects
-from fuseline.plan.composed.default_order import DEFAULTS, SortDefaults
-from fuseline.plan.logical import Logical
+from fuseline.plan.changes.catalog_objects import SessionObjects
+from fuseline.plan.composed.sampling import DEFAULTS, SortDefaults
+from fuseline.plan.logical import ColumnStatistics, Logical, TableStatistics
 from fuseline.plan.node import Node
 from fuseline.plan.physical import Physical
 from fuseline.plan.statements import Query
-from fuseline.plan.statistics import ColumnStatistics, TableStatistics
 from fuseline.plan.types import (
     BIGINT,
     BOOLEAN,

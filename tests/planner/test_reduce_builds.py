@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.plan.logical import TableStatistics
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline
-from fuseline.plan.statistics import TableStatistics
 from fuseline.plan.types import BIGINT, INTEGER
 from fuseline.planner.pipelines import reduce_builds
 from tests.compare import assert_same_as_duckdb, connected

@@ -18,8 +18,8 @@ from pyarrow import flight
 
 from fuseline.errors import Interrupted, UnknownName
 from fuseline.server import flight_sql_messages as m
+from fuseline.server.client_sessions import Handles
 from fuseline.server.flight_service import FlightService
-from fuseline.server.handles import Handles
 from fuseline.server.serving import ServerOptions, started
 from fuseline.server.turns import ANYONE, ServerBusy, ServerLimits, Turns
 from fuseline.server.wire_format import encode

@@ -14,7 +14,7 @@ from fuseline.operators.pipeline_backend import Retry
 from fuseline.plan import physical as p
 from fuseline.plan.expr import TRUE, new_column
 from fuseline.plan.pipeline_steps import steps_of
-from fuseline.plan.shapes.variants import ShapedPart
+from fuseline.plan.shapes.plan_model import ShapedPart
 from fuseline.plan.types import BIGINT
 from tests.operators.scripted import DONE, Attempt, Fake, raised
 

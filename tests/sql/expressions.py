@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fuseline.plan.changes.session_objects import SessionObjects
+from fuseline.plan.changes.catalog_objects import SessionObjects
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Expr, substitute
 from fuseline.plan.logical import Aggregate, Logical, Project, Scan
 from fuseline.plan.node import walk

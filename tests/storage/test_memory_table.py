@@ -2,7 +2,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from fuseline.plan.distinct_names import distinct_names
+from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.plan.types import BIGINT, TIMESTAMP_NS, VARCHAR
 from fuseline.storage.tables.memory_table import MOST_CHUNKS, MemoryTable
 

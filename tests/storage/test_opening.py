@@ -21,17 +21,15 @@ DOOR = {
     "engine/storage/tables/files.py": "finds files by its rules",
     "engine/storage/remote/": "the door to remote files, by the same rules",
     "engine/lakes/": "judges by the same rules what tables name",
-    "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
     "engine/storage/shards.py": "reads what the door has opened",
-    "engine/storage/tables/repeated_text.py": "reads what the door has opened",
+    "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/gpu/scan/scan.py": "reads files that the door has judged, and judges them again",
 }
 # Files that a query neither names nor changes the path of
 OTHERS = {
     "engine/storage/column_store/": "columns in the folder column_store, of files that the door has judged",
-    "engine/storage/private_files.py": "kernels in cache_dir and columns in column_store",
-    "engine/storage/spill_folders.py": "folders below spill_dir",
+    "engine/storage/spill_folders.py": "kernels in cache_dir, columns in column_store, and folders below spill_dir",
     "engine/file_tables/converted_table.py": "files in those folders",
     "engine/writing/": "new files, where the rules of the door let one be made",
     "engine/operators/spill_area.py": "files in those folders",

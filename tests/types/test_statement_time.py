@@ -17,7 +17,7 @@ MOMENTS = [datetime(2026, 12, 31, 22, 30, i, 5, tzinfo=UTC) for i in range(20)]
 def connection(monkeypatch):
     ticks = iter(MOMENTS)
     with fuseline.connect("cpu") as made:
-        monkeypatch.setattr("fuseline.plan.temporal.statement_time.clock", lambda: next(ticks))
+        monkeypatch.setattr("fuseline.plan.temporal.zones.clock", lambda: next(ticks))
         monkeypatch.setattr(made._runner.plans, "_drop_old", lambda: None)  # asks for the day
         yield made
 

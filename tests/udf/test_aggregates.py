@@ -269,7 +269,7 @@ def kinds_of(initial: Any, step: Any, merge: Any) -> tuple[str, ...] | None:
     from fuseline.plan.expr import ColumnRef, new_column
     from fuseline.plan.types import DOUBLE, list_of
     from fuseline.plan.udf.code_image import image_of
-    from fuseline.plan.udf.python_aggregate import PythonFold
+    from fuseline.plan.udf.python_function import PythonFold
 
     made = fuseline.udaf(
         "DOUBLE", returns="DOUBLE", initial=initial, step=step, merge=merge, name="f"

@@ -141,8 +141,8 @@ def test_kernels_with_python_functions_are_machine_code(monkeypatch: pytest.Monk
 
 def test_parts_of_aggregates_are_machine_code(tmp_path: Any) -> None:
     """The step of a row and the finish of a group, as they are called where no kernel has them as terms."""
-    from fuseline.plan.udf.additive_folds import _finish, _step
-    from fuseline.plan.udf.python_aggregate import PythonFold
+    from fuseline.plan.udf.python_function import PythonFold
+    from fuseline.plan.udf.settled_calls import _finish, _step
 
     aggregate = RMS.python_aggregate
     x, total, count = (ColumnRef(new_column("x", t)) for t in (DOUBLE, DOUBLE, BIGINT))

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import FuselineError
 from ...fence import fence
-from ...frame.display import rows_of, rows_of_batches
-from ...frame.fitted_table import TableLayout
+from ...frame.fitted_table import TableLayout, rows_of, rows_of_batches
 from ...settings import debug_level
-from .output_modes import ROW_MODES, TABLE, Header, table_text
-from .shell_output import ShellOutput
+from .output_modes import ROW_MODES, TABLE, Header, ShellOutput, table_text
 
 if TYPE_CHECKING:
     from ...connection import Connection

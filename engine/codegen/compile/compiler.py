@@ -32,6 +32,13 @@ Architecture = tuple[int, int]  # compute capability: (9, 0) is Hopper
 # in columns; on CUDA `*T` is a pointer
 Signature = list[tuple[str, str]]
 
+
+def parameters(text: str) -> Signature:
+    """Return a signature, or a part of one, as in `rows width int64, codes *uint8`: names, and behind them the type that they have."""
+    groups = [group.split() for group in text.split(",")]
+    return [(name, kind) for *names, kind in groups for name in names]
+
+
 # A CUDA source's name for the threads of a block and the least blocks of a multiprocessor, which limit registers
 LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -139,6 +139,19 @@ def kernel_file(
     tools = toolchain(architecture is None)
     key = kernel_key(source, name, repr(signature), target, tools)
     return KernelFile(directory, name, source, signature, architecture, key)
+
+
+def kernels_of(
+    source: Path, signatures: Mapping[str, Signature]
+) -> Callable[[str, Path, Architecture], KernelFile]:
+    """Return what gives the kernels of a file that is written by hand, by their names."""
+
+    @cache
+    def kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
+        text = source.read_text(encoding="utf-8")
+        return kernel_file(name, text, signatures[name], directory, architecture)
+
+    return kernel
 
 
 def _statements(source: str) -> str:

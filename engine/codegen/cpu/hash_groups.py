@@ -20,7 +20,7 @@ import numpy as np
 
 from ... import stopping
 from ...storage.columns.encodings import Array
-from ..compile.compiler import Signature
+from ..compile.compiler import Signature, parameters
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..program import Program
@@ -59,18 +59,10 @@ def fold_groups(start, end, numbers, integers, floats, folds, keys, state, out_i
             out_f[a, slot] = out_f[a, slot] + floats[a, i]
     return end
 '''
-FOLD_SIGNATURE: Signature = [
-    ("start", "int64"),
-    ("end", "int64"),
-    ("numbers", "[int64]"),
-    ("integers", "[int64:F]"),
-    ("floats", "[float64:F]"),
-    ("folds", "[int64]"),
-    ("keys", "[int64]"),
-    ("state", "[int64]"),
-    ("out_i", "[int64:F]"),
-    ("out_f", "[float64:F]"),
-]
+FOLD_SIGNATURE: Signature = parameters(
+    "start end int64, numbers [int64], integers [int64:F], floats [float64:F], "
+    "folds keys state [int64], out_i [int64:F], out_f [float64:F]"
+)
 CUT_GROUPS = '''"""Write what a table holds part by part; `ends` becomes the end of each part."""
 
 import numpy as np
@@ -98,16 +90,10 @@ def cut_groups(numbers, integers, floats, shift, ends, cut, cut_i, cut_f):
             for a in range(floats.shape[0]):
                 cut_f[a, place] = floats[a, i]
 '''
-CUT_SIGNATURE: Signature = [
-    ("numbers", "[int64]"),
-    ("integers", "[int64:F]"),
-    ("floats", "[float64:F]"),
-    ("shift", "int64"),
-    ("ends", "[int64]"),
-    ("cut", "[int64]"),
-    ("cut_i", "[int64:F]"),
-    ("cut_f", "[float64:F]"),
-]
+CUT_SIGNATURE: Signature = parameters(
+    "numbers [int64], integers [int64:F], floats [float64:F], shift int64, "
+    "ends cut [int64], cut_i [int64:F], cut_f [float64:F]"
+)
 WHOLE = 63  # a shift that makes one part
 
 

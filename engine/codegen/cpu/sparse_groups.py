@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...storage.columns.encodings import Array
-from ..compile.compiler import Signature
+from ..compile.compiler import Signature, parameters
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..program import Program
@@ -35,14 +35,10 @@ def copy_groups(integers, floats, counts, numbers, kept_i, kept_f):
             found += np.uint64(1)
     return found
 '''
-COPY_SIGNATURE: Signature = [
-    ("integers", "[int64:F]"),
-    ("floats", "[float64:F]"),
-    ("counts", "int64"),
-    ("numbers", "[int64]"),
-    ("kept_i", "[int64:C]"),
-    ("kept_f", "[float64:C]"),
-]
+COPY_SIGNATURE: Signature = parameters(
+    "integers [int64:F], floats [float64:F], counts int64, numbers [int64], "
+    "kept_i [int64:C], kept_f [float64:C]"
+)
 
 # Numbers of the groups that a range met, ascending, and an array for each accumulator; None for all groups, met or not
 Met = tuple[Array | None, list[Array]]

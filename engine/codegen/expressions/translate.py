@@ -33,6 +33,7 @@ from ..typed_values import Input, NotFusable, Value, machine_of, machine_of_floa
 from ..udf.udf_terms import python_value
 from .arithmetic import (
     add,
+    as_integer,
     checked,
     convert,
     multiply,
@@ -46,7 +47,6 @@ from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
 from .constants import compared_constant, literal, whole_constant
-from .exact_doubles import as_integer
 from .lookup import beforehand, has_table, through_table
 from .one_dictionary import in_one_dictionary, results_in_one_dictionary
 

@@ -5,96 +5,51 @@ Importing this imports no compiler; a process that finds the machine code on dis
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ...storage.columns.encodings import Array
-from ..compile.compiler import Architecture, Signature
-from ..compile.kernel_files import KernelFile, kernel_file
+from ..compile.compiler import Signature, parameters
+from ..compile.kernel_files import kernels_of
 
 SOURCE = Path(__file__).with_name("functions_columns.py")
 SLOTS_A_KEY = 4
 HASH_START, HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
-_NUMBERS: Signature = [
-    ("rows", "int64"),
-    ("width", "int64"),
-    ("shift", "int64"),
-    ("stride", "int64"),
-    ("words8", "*uint8"),
-    ("words16", "*uint16"),
-    ("words32", "*uint32"),
-    ("words64", "*uint64"),
-    ("bits", "*uint32"),
-    ("nullable", "int64"),
-]
-_TEXTS: Signature = [
-    ("rows", "int64"),
-    ("wide", "int64"),
-    ("starts32", "*int32"),
-    ("starts64", "*int64"),
-]
+_NUMBERS: Signature = parameters(
+    "rows width shift stride int64, words8 *uint8, words16 *uint16, words32 *uint32, "
+    "words64 *uint64, bits *uint32, nullable int64"
+)
+_TEXTS: Signature = parameters("rows wide int64, starts32 *int32, starts64 *int64")
 SIGNATURES: dict[str, Signature] = {
-    "column_measure": [*_NUMBERS, ("spacing", "int64"), ("out", "[int64]")],
+    "column_measure": [*_NUMBERS, *parameters("spacing int64, out [int64]")],
     "column_narrow": [
         *_NUMBERS,
-        ("base", "int64"),
-        ("step", "int64"),
-        ("code_width", "int64"),
-        ("codes8", "*uint8"),
-        ("codes16", "*uint16"),
-        ("codes32", "*uint32"),
-        ("codes64", "*uint64"),
-        ("wrong", "[int64]"),
+        *parameters(
+            "base step code_width int64, codes8 *uint8, codes16 *uint16, codes32 *uint32, "
+            "codes64 *uint64, wrong [int64]"
+        ),
     ],
     "text_number": [
         *_TEXTS,
-        ("characters", "*uint8"),
-        ("bits", "*uint32"),
-        ("nullable", "int64"),
-        ("skipped", "int64"),
-        ("most", "int64"),
-        ("last_slot", "int64"),
-        ("slots", "*int32"),
-        ("keys", "*uint8"),
-        ("key_starts", "*int32"),
-        ("code_width", "int64"),
-        ("codes8", "*uint8"),
-        ("codes16", "*uint16"),
-        ("wrong", "[int64]"),
+        *parameters(
+            "characters *uint8, bits *uint32, nullable skipped most last_slot int64, "
+            "slots *int32, keys *uint8, key_starts *int32, code_width int64, codes8 *uint8, "
+            "codes16 *uint16, wrong [int64]"
+        ),
     ],
-    "text_measure": [*_TEXTS, ("words", "*uint32"), ("out", "[int64]")],
+    "text_measure": [*_TEXTS, *parameters("words *uint32, out [int64]")],
     "text_lengths": [
         *_TEXTS,
-        ("length_width", "int64"),
-        ("lengths8", "*uint8"),
-        ("lengths16", "*uint16"),
-        ("lengths32", "*uint32"),
+        *parameters("length_width int64, lengths8 *uint8, lengths16 *uint16, lengths32 *uint32"),
     ],
-    "text_pack": [
-        ("count", "int64"),
-        ("width", "int64"),
-        ("symbols", "*uint8"),
-        ("words", "*uint32"),
-        ("packed", "*uint32"),
-    ],
-    "text_unpack": [
-        ("count", "int64"),
-        ("width", "int64"),
-        ("symbols", "*uint8"),
-        ("packed", "*uint32"),
-        ("words", "*uint32"),
-    ],
+    "text_pack": parameters("count width int64, symbols *uint8, words packed *uint32"),
+    "text_unpack": parameters("count width int64, symbols *uint8, packed words *uint32"),
 }
 
 
-@cache
-def column_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
-    """Return a kernel."""
-    source = SOURCE.read_text(encoding="utf-8")
-    return kernel_file(name, source, SIGNATURES[name], directory, architecture)
+column_kernel = kernels_of(SOURCE, SIGNATURES)
 
 
 def key_slots(characters: Array, starts: Array) -> Array:

@@ -5,11 +5,10 @@ Importing this imports no compiler; a process that finds the machine code on dis
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
-from ..compile.compiler import Architecture, Signature
-from ..compile.kernel_files import KernelFile, kernel_file
+from ..compile.compiler import Signature, parameters
+from ..compile.kernel_files import kernels_of
 
 SOURCE = Path(__file__).with_name("functions_exchange.py")
 COUNT, SCATTER = "exchange_count", "exchange_scatter"
@@ -20,40 +19,23 @@ RANGES = 1 << 15
 # A job's words: the bytes of a value, 0 for a byte that says whether there is one; where values lie; their bitmap, and its first bit
 JOB_WORDS = 4
 
-_RANGES: Signature = [
-    ("rows", "int64"),
-    ("warps", "int64"),
-    ("share", "int64"),
-    ("slots", "int64"),
-    ("to", "*uint8"),
-]
+_RANGES: Signature = parameters("rows warps share slots int64, to *uint8")
 SIGNATURES: dict[str, Signature] = {
     COUNT: [
         *_RANGES,
-        ("numbers", "*uint32"),
-        ("mask", "int64"),
-        ("owners", "*uint8"),
-        ("nullable", "int64"),
-        ("bitmaps", "*int64"),
-        ("memory8", "*uint8"),
-        ("counts", "*int64"),
+        *parameters(
+            "numbers *uint32, mask int64, owners *uint8, nullable int64, bitmaps *int64, "
+            "memory8 *uint8, counts *int64"
+        ),
     ],
     SCATTER: [
         *_RANGES,
-        ("ends", "*int64"),
-        ("columns", "int64"),
-        ("jobs", "*int64"),
-        ("bases", "*int64"),
-        ("memory8", "*uint8"),
-        ("memory16", "*int16"),
-        ("memory32", "*int32"),
-        ("memory64", "*int64"),
+        *parameters(
+            "ends *int64, columns int64, jobs bases *int64, memory8 *uint8, memory16 *int16, "
+            "memory32 *int32, memory64 *int64"
+        ),
     ],
 }
 
 
-@cache
-def exchange_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
-    """Return a kernel."""
-    source = SOURCE.read_text(encoding="utf-8")
-    return kernel_file(name, source, SIGNATURES[name], directory, architecture)
+exchange_kernel = kernels_of(SOURCE, SIGNATURES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ..compile.compiler import Architecture, Signature
+from ..compile.compiler import Architecture, Signature, parameters
 from ..compile.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_groups.py")
@@ -19,31 +19,19 @@ LEAST_SHARE = 256
 TAKEN = 128  # slots that a warp takes at a time
 WORD = 32  # slots of a word of bits
 
-_RANGES: Signature = [
-    ("slots", "int64"),
-    ("warps", "int64"),
-    ("share", "int64"),
-]
+_RANGES: Signature = parameters("slots warps share int64")
 _EXTREMES: Signature = [
-    ("bits", "*int32"),
-    ("measured", "int64"),
+    *parameters("bits *int32, measured int64"),
     *[(f"values{i}", "*int64") for i in range(MEASURED)],
-    ("counts", "*int64"),
-    ("state", "[int64]"),
+    *parameters("counts *int64, state [int64]"),
 ]
 
 
 SIGNATURES: dict[str, Signature] = {
-    COUNT: [*_RANGES, ("flags", "*int64"), ("least", "int64"), *_EXTREMES],
+    COUNT: [*_RANGES, *parameters("flags *int64, least int64"), *_EXTREMES],
     MEASURE: [*_RANGES, *_EXTREMES],
-    PLACES: [("warps", "int64"), ("counts", "*int64"), ("state", "[int64]")],
-    UNPACK: [
-        ("slots", "int64"),
-        ("width", "int64"),
-        ("packed", "*int32"),
-        ("counts", "*int32"),
-        ("lost", "[int64]"),
-    ],
+    PLACES: parameters("warps int64, counts *int64, state [int64]"),
+    UNPACK: parameters("slots width int64, packed counts *int32, lost [int64]"),
 }
 
 

@@ -6,11 +6,10 @@ Importing this imports no compiler; a process that finds the machine code on dis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from ..compile.compiler import Architecture, Signature
-from ..compile.kernel_files import KernelFile, kernel_file
+from ..compile.compiler import Signature, parameters
+from ..compile.kernel_files import kernels_of
 
 SOURCE = Path(__file__).with_name("functions_rows.py")
 NAME = "row_fetch"
@@ -19,34 +18,18 @@ FIRST, LIST = "first_of_slots", "first_rows"
 SLOTS = 2048  # that rows are dealt out to
 WARP = 32
 WORD = 8  # bytes of a word of a job, of a text's place and length, and of a cursor
-SIGNATURE: Signature = [
-    ("rows", "int64"),
-    ("columns", "int64"),
-    ("jobs", "*int64"),
-    ("picking", "int64"),
-    ("picked", "*int32"),
-    ("memory8", "*uint8"),
-    ("memory16", "*int16"),
-    ("memory32", "*int32"),
-    ("memory64", "*int64"),
-    ("result8", "*uint8"),
-    ("result16", "*int16"),
-    ("result32", "*int32"),
-    ("result64", "*int64"),
-    ("cursors", "[int64]"),
-]
-_NUMBERS: Signature = [
-    ("rows", "int64"),
-    ("width", "int64"),
-    ("keys32", "*int32"),
-    ("keys64", "*int64"),
-]
+SIGNATURE: Signature = parameters(
+    "rows columns int64, jobs *int64, picking int64, picked *int32, memory8 *uint8, "
+    "memory16 *int16, memory32 *int32, memory64 *int64, result8 *uint8, result16 *int16, "
+    "result32 *int32, result64 *int64, cursors [int64]"
+)
+_NUMBERS: Signature = parameters("rows width int64, keys32 *int32, keys64 *int64")
 _KEYS: Signature = [*_NUMBERS, ("turned", "int64")]
-_CHOSEN: Signature = [("room", "int64"), ("state", "[int64]"), ("chosen", "*int32")]
+_CHOSEN: Signature = parameters("room int64, state [int64], chosen *int32")
 SIGNATURES: dict[str, Signature] = {
     NAME: SIGNATURE,
     LEAST: [*_KEYS, ("least", "[int64]")],
-    BOUND: [("wanted", "int64"), ("least", "*int64"), ("state", "*int64")],
+    BOUND: parameters("wanted int64, least state *int64"),
     ROWS: [*_KEYS, *_CHOSEN],
     FIRST: [*_NUMBERS, ("first", "[int32]")],
     LIST: [*_NUMBERS, ("first", "*int32"), *_CHOSEN],
@@ -83,8 +66,4 @@ class Job:
         return rows if self.text else -(-rows // WARP)
 
 
-@cache
-def row_kernel(directory: Path, architecture: Architecture, name: str = NAME) -> KernelFile:
-    """Return a kernel."""
-    source = SOURCE.read_text(encoding="utf-8")
-    return kernel_file(name, source, SIGNATURES[name], directory, architecture)
+row_kernel = kernels_of(SOURCE, SIGNATURES)

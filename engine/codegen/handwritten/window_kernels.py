@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ..compile.compiler import Architecture, Signature
+from ..compile.compiler import Architecture, Signature, parameters
 from ..compile.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_windows.py")
@@ -21,47 +21,20 @@ START, PEER_START, NUMBER, RANK, DENSE_RANK = range(5)
 ADDED, LEAST, GREATEST = range(3)
 LAST_HEADS, FIRST_HEADS, FIRST_PEERS, STATES = 0, 3, 4, 5  # places in the state, of a word a range
 
-_RANGES: Signature = [("rows", "int64"), ("warps", "int64"), ("share", "int64")]
-_HEADS: Signature = [("heads", "*uint8"), ("peers", "*uint8")]
-_VALUES: Signature = [
-    ("heads", "*uint8"),
-    ("state", "*int64"),
-    ("how", "int64"),
-    ("none", "int64"),
-    ("values", "*int64"),
-    ("sums", "*int64"),
-]
+_RANGES: Signature = parameters("rows warps share int64")
+_HEADS: Signature = parameters("heads peers *uint8")
+_VALUES: Signature = parameters("heads *uint8, state *int64, how none int64, values sums *int64")
 SIGNATURES: dict[str, Signature] = {
-    CHANGES: [
-        ("rows", "int64"),
-        ("narrow", "int64"),
-        ("below", "int64"),
-        ("keys32", "*int32"),
-        ("keys64", "*int64"),
-        *_HEADS,
-    ],
+    CHANGES: [*parameters("rows narrow below int64, keys32 *int32, keys64 *int64"), *_HEADS],
     HEADS: [*_RANGES, *_HEADS, ("state", "*int64")],
-    STARTS: [*_RANGES, *_HEADS, ("state", "*int64"), ("what", "int64"), ("out", "*int64")],
-    STOPS: [*_RANGES, ("flags", "*uint8"), ("firsts", "*int64"), ("out", "*int64")],
+    STARTS: [*_RANGES, *_HEADS, *parameters("state *int64, what int64, out *int64")],
+    STOPS: [*_RANGES, *parameters("flags *uint8, firsts out *int64")],
     SUMS: [*_RANGES, *_VALUES],
     RUNNING: [*_RANGES, *_VALUES, ("out", "*int64")],
-    SCATTER: [
-        ("rows", "int64"),
-        ("words", "int64"),
-        ("order", "*int32"),
-        ("values", "*int64"),
-        ("out", "*int64"),
-    ],
-    MOVED: [("rows", "int64"), ("away", "int64"), ("bounds", "*int64"), ("out", "*int64")],
-    TAKEN: [
-        ("rows", "int64"),
-        ("nowhere", "int64"),
-        ("order", "*int32"),
-        ("stays", "int64"),
-        ("places", "*int64"),
-        ("out", "*int32"),
-    ],
-    ENDS: [("rows", "int64"), ("stops", "*int64"), ("words", "*int64"), ("out", "*int64")],
+    SCATTER: parameters("rows words int64, order *int32, values out *int64"),
+    MOVED: parameters("rows away int64, bounds out *int64"),
+    TAKEN: parameters("rows nowhere int64, order *int32, stays int64, places *int64, out *int32"),
+    ENDS: parameters("rows int64, stops words out *int64"),
 }
 OF_VALUES = ("none", "values", "sums", "out")
 

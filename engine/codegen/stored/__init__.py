@@ -2,5 +2,5 @@
 
 A file says nothing that is believed without that proof (`private`): a code over all of its bytes with a secret of the user that lies
 elsewhere, or their hash in the list of a folder that others cannot write (`folder`).  Sources lie beside machine code
-for people to read; nothing reads them back.  Imports settings and `storage.private_files` alone.  Start at `folder.py`.
+for people to read; nothing reads them back.  Imports settings and `storage.spill_folders` alone.  Start at `folder.py`.
 """

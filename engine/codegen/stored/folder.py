@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
+from ...storage.spill_folders import NotPrivate, check_folder, make_folder, read_file, write_file
 from ...threads.fork_locks import new_lock
 from .private import Manifest, Secret, sealed, secret_for, unsealed
 

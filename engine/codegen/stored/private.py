@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...settings import state_folder
-from ...storage.private_files import NotPrivate, check_folder, make_folder, read_file, write_file
+from ...storage.spill_folders import NotPrivate, check_folder, make_folder, read_file, write_file
 
 SECRET_BYTES = 32
 NAME = "kernel-secret"

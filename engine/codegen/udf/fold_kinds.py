@@ -11,7 +11,7 @@ from typing import cast
 
 from ...plan.types import DataType
 from ...plan.udf.code_image import CodeImage
-from ...plan.udf.python_aggregate import PythonFold
+from ...plan.udf.python_function import PythonFold
 from ..expressions.arithmetic import WHOLE_I64
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Select, Term, names_in
 from ..program_builder import ProgramBuilder

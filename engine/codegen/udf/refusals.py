@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from ...plan.types import Kind
-from ...plan.udf.python_aggregate import PythonFold
-from ...plan.udf.python_function import PythonCall
+from ...plan.udf.python_function import PythonCall, PythonFold
 from ..compile.compiler import Architecture, NotCompiled
 from .row_kernel import device_row_kernel, fold_kernel, row_kernel
 

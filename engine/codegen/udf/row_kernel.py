@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from ...plan.udf.python_aggregate import PythonFold
-from ...plan.udf.python_function import PythonCall
+from ...plan.udf.python_function import PythonCall, PythonFold
 from ..compile.compiler import Architecture, Signature
 from ..compile.kernel_files import KernelFile, kernel_file
 from ..cpu.host_kernels import HostFunction, written_kernel

@@ -14,8 +14,7 @@ from ...plan.expr import Expr
 from ...plan.types import DataType, Kind
 from ..api_hints import missing
 from .accessors import ListMethods, MomentMethods, StructMethods, TextMethods
-from .aggregate_methods import AggregateMethods
-from .operator_methods import OperatorMethods
+from .operator_methods import AggregateMethods, OperatorMethods
 from .selected import all_but, by_names, by_pattern, by_types, is_pattern
 from .unbound import Call, Operand, Resolve, Unbound, call_name, operand
 from .value_methods import ValueMethods

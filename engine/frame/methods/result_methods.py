@@ -84,14 +84,14 @@ class ResultMethods(RelationalMethods):
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Run and return the rows as dictionaries; of names that repeat the later ones get a number."""
-        from ...plan.distinct_names import distinct_names
+        from ...plan.text.quoted_name import distinct_names
 
         names = distinct_names(self.columns)
         return [dict(zip(names, row, strict=True)) for row in self._all_rows()]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Run and return a list of Python values for each column."""
-        from ...plan.distinct_names import distinct_names
+        from ...plan.text.quoted_name import distinct_names
         from ..python_values import fetched_values
 
         with self._connection.stoppable():
@@ -180,7 +180,7 @@ class ResultMethods(RelationalMethods):
 
     def show(self, rows: int | None = SHOWN_ROWS) -> None:
         """Print the first rows as a table; all with `rows=None`."""
-        from ..display import print_table
+        from ..fitted_table import print_table
 
         print_table(self._preview(rows), self._types, rows)
 

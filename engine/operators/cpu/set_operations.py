@@ -7,8 +7,7 @@ import numpy as np
 from ...plan import physical as p
 from ..context import Context
 from . import table as tables
-from .join.join_keys import join_codes
-from .join.join_pairs import members
+from .join.join_pairs import join_codes, members
 from .memory.ask_memory import ask_order
 from .sort.keys import Ints, group_codes
 from .sort.ordering import stable_order

@@ -41,7 +41,7 @@ def _by_places(keys: Sequence[plc.Column]) -> plc.Column | None:
     """The same by kernels; None while they are being compiled, and where keys have too many places."""
     rows = keys[0].size()
     codes = [
-        machine_code(name, partial(kernels.row_kernel, name=name))
+        machine_code(name, partial(kernels.row_kernel, name))
         for name in (kernels.FIRST, kernels.LIST)
     ]
     found = None

@@ -11,9 +11,20 @@ import numpy as np
 
 from ...errors import InvalidQuery
 from ...plan.window.window_call import WindowCall
-from .frames import Ranges, chosen_places, frame_of, places_before
+from .frames import (
+    Ints,
+    Mask,
+    Ranges,
+    Values,
+    WindowInput,
+    WindowPlaces,
+    argument,
+    chosen_places,
+    frame_of,
+    numbers,
+    places_before,
+)
 from .wavelet import count_below, nth_smallest
-from .window_places import Ints, Mask, Values, WindowInput, WindowPlaces, argument, numbers
 
 Numbered = tuple[Values, Mask | None]  # and where they are not NULL, None for everywhere
 

@@ -6,9 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from ...errors import Span
-from ..commons import replace_nodes, with_commons
-from ..logical import CatalogTable, Logical, Scan
-from ..statistics import TableStatistics
+from ..copies import replace_nodes, with_commons
+from ..logical import CatalogTable, Logical, Scan, TableStatistics
 from ..types import DataType
 
 

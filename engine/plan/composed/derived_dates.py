@@ -11,7 +11,7 @@ from ..casts import local_time
 from ..coercion import implicit
 from ..expr import Call, Cast, Expr, Literal
 from ..literals import literal
-from ..temporal import statement_time
+from ..temporal import zones
 from ..temporal.ticks import PLAIN
 from ..types import BIGINT, DATE, DOUBLE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
@@ -87,7 +87,7 @@ def _era(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _age(args: Sequence[Expr], span: Span | None) -> Expr:
     """Of one moment: until the beginning of today."""
-    today = Literal(datetime.combine(statement_time.today(), time.min), TIMESTAMP)
+    today = Literal(datetime.combine(zones.today(), time.min), TIMESTAMP)
     return infer.call("age", args if len(args) > 1 else [today, *args], span)
 
 
@@ -154,15 +154,15 @@ DERIVED_DATES = {
         3,
         "time_bucket(INTERVAL, TIMESTAMP | TIMESTAMPTZ[, TIMESTAMP | INTERVAL | VARCHAR])",
     ),
-    "current_date": (_moment(statement_time.today), 0, 0, "current_date()"),
-    "today": (_moment(statement_time.today), 0, 0, "today()"),
+    "current_date": (_moment(zones.today), 0, 0, "current_date()"),
+    "today": (_moment(zones.today), 0, 0, "today()"),
     **{
-        name: (_moment(statement_time.now), 0, 0, f"{name}()")
+        name: (_moment(zones.now), 0, 0, f"{name}()")
         for name in ("now", "get_current_timestamp", "transaction_timestamp")
     },
-    "current_localtimestamp": (_moment(statement_time.local_now), 0, 0, "current_localtimestamp()"),
+    "current_localtimestamp": (_moment(zones.local_now), 0, 0, "current_localtimestamp()"),
     "current_localtime": (
-        _moment(lambda: statement_time.local_now().time()),
+        _moment(lambda: zones.local_now().time()),
         0,
         0,
         "current_localtime()",

@@ -35,8 +35,7 @@ from ..logical import (
     free_columns,
 )
 from ..types import BIGINT
-from ..window.window_call import SO_FAR, WindowCall
-from ..window.window_node import Window
+from ..window.window_call import SO_FAR, Window, WindowCall
 
 _TAKES = "An ASOF join takes equalities and one comparison by <, <=, > or >= of the two tables, combined by AND"
 

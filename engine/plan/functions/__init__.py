@@ -13,7 +13,6 @@ from functools import cache
 
 from ...errors import Span, UnknownName, nearest
 from .aggregates import AGGREGATES
-from .bits import BITS_OF_TYPE
 from .combined_aggregates import COMBINED
 from .dates import DATES
 from .json_functions import JSON_FUNCTIONS
@@ -21,9 +20,8 @@ from .listed_aggregates import LISTED, OF_LISTS
 from .lists import LISTS, SERIES, STRUCTS
 from .maps import MAPS
 from .numeric import NUMERIC
-from .operators import OPERATORS
-from .row import FunctionRow, Resolve
-from .signatures import variadic
+from .operators import BITS_OF_TYPE, OPERATORS
+from .row import FunctionRow, Resolve, variadic
 from .strings import STRINGS
 from .value_functions import VALUE_FUNCTIONS
 from .window_functions import WINDOW_FUNCTIONS

@@ -19,8 +19,7 @@ from ..types import (
     decimal,
     list_of,
 )
-from .row import FunctionRow, Resolve
-from .signatures import fixed, of_any, unary
+from .row import FunctionRow, Resolve, fixed, of_any, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
 _COUNT = {"counts": True, "merge": "sum", "fold": "add"}

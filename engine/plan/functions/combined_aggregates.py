@@ -10,8 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from ..types import DOUBLE, HUGEINT, JSON, UINTEGER, DataType, Kind, decimal
-from .row import FunctionRow, Means, Resolve
-from .signatures import Resolved, fixed
+from .row import FunctionRow, Means, Resolve, Resolved, fixed
 
 if TYPE_CHECKING:
     from ..expr import Expr

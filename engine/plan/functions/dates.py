@@ -21,8 +21,7 @@ from ..types import (
     DataType,
     Kind,
 )
-from .row import FunctionRow, Resolve, operator
-from .signatures import Resolved, any_of, fixed, overloads
+from .row import FunctionRow, Resolve, Resolved, any_of, fixed, operator, overloads
 from .value_bounds import calendar_years, units_between, within
 
 UNITS = (

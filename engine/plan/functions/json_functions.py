@@ -15,8 +15,7 @@ from ..types import (
     list_of,
     struct_of,
 )
-from .row import FunctionRow, Resolve
-from .signatures import Resolved, fixed, overloads, repeated
+from .row import FunctionRow, Resolve, Resolved, fixed, overloads, repeated
 
 _ENTRY = struct_of(
     (

@@ -19,8 +19,7 @@ from ..types import (
     map_of,
 )
 from .lists import element_type
-from .row import FunctionRow, Means
-from .signatures import Resolved, of_any
+from .row import FunctionRow, Means, Resolved, of_any
 
 if TYPE_CHECKING:
     from ..expr import Expr

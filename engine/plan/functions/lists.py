@@ -22,8 +22,7 @@ from ..types import (
     list_of,
     tuple_of,
 )
-from .row import FunctionRow, Resolve
-from .signatures import Resolved, fixed, overloads, variadic
+from .row import FunctionRow, Resolve, Resolved, fixed, overloads, variadic
 
 Nulls = Literal["propagate", "all", "own", "never"]
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ..coercion import castable, compared_pair
 from ..types import BOOLEAN, NULL, UBIGINT, DataType, Kind, list_of, map_of
 from .lists import element_type
-from .row import FunctionRow, Resolve
-from .signatures import Resolved
+from .row import FunctionRow, Resolve, Resolved
 
 
 def entry_types(data_type: DataType) -> tuple[DataType, DataType] | None:

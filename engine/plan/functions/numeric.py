@@ -19,8 +19,7 @@ from ..types import (
     DataType,
     Kind,
 )
-from .row import FunctionRow
-from .signatures import Resolved, any_of, fixed, overloads, rounding, unary, whole
+from .row import FunctionRow, Resolved, any_of, fixed, overloads, rounding, unary, whole
 from .value_bounds import absolute, each_end, rounded, within
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..types import BIGINT, BLOB, BOOLEAN, INTEGER, VARCHAR
-from .row import FunctionRow, operator
-from .signatures import fixed, overloads, repeated
+from .row import FunctionRow, fixed, operator, overloads, repeated
 
 _TEXT = fixed(VARCHAR, result=VARCHAR)
 _TEXT_LENGTH = fixed(VARCHAR, result=BIGINT)

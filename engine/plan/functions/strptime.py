@@ -1,4 +1,4 @@
-"""strptime as DuckDB reads it: a format becomes a pattern and, by the order of its specifiers, what the date is made of.
+"""Names of days and months, the formats of strftime and strptime, and strptime as DuckDB reads it: a format becomes a pattern and, by the order of its specifiers, what the date is made of.
 
 A later specifier may take the date over from an earlier one: month and day win over all, weeks and the day of the year over a year,
 a year over ISO weeks.  Some do not go together, which DuckDB tells when it reads a text, not when it reads the format.
@@ -7,14 +7,55 @@ a year over ISO weeks.  Some do not go together, which DuckDB tells when it read
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ...errors import ExecutionError
 from ..calendar import INFINITE_MICROS, MICROS_A_DAY, day_number, first_of_month
 from ..text.number_text import SPACE, NoSuchValue
-from .formats import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
+
+MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+DAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+SHORT_MONTHS = tuple(name[:3] for name in MONTH_NAMES)
+SHORT_DAYS = tuple(name[:3] for name in DAY_NAMES)
+
+UNPADDED = "dmyHIMSj"  # these may have a hyphen before them
+_LETTERS = frozenset("YGfgnUWVuwaAbhBpzZ" + UNPADDED)
+_COMPOSED = {"c": "%Y-%m-%d %H:%M:%S", "x": "%Y-%m-%d", "X": "%H:%M:%S", "T": "%H:%M:%S"}
+
+
+def specifiers(text: str) -> Iterator[tuple[str, str]]:
+    """Yield ("text", characters) and ("spec", letter or -letter); composed specifiers come as their parts."""
+    if not text:
+        raise ExecutionError("The format is empty: write what is to be printed or read.")
+    place = 0
+    while place < len(text):
+        if text[place] != "%":
+            end = text.find("%", place)
+            end = len(text) if end < 0 else end
+            yield "text", text[place:end]
+            place = end
+            continue
+        length = 3 if text[place + 1 : place + 2] == "-" else 2
+        letter = text[place + 1 : place + length]
+        if len(letter) < length - 1:
+            raise ExecutionError(
+                f"The format '{text}' ends in the middle of a specifier: write %% for a percent sign."
+            )
+        if letter == "%":
+            yield "text", "%"
+        elif letter in _COMPOSED:
+            yield from specifiers(_COMPOSED[letter])
+        elif letter in _LETTERS or (letter[0] == "-" and letter[1] in UNPADDED):
+            yield "spec", letter
+        else:
+            raise ExecutionError(f"Unrecognized specifier %{letter} in the format '{text}'.")
+        place += length
+
 
 _WIDTHS = {**dict.fromkeys("dmyHIMSUWV", 2), "j": 3, "Y": 4, "G": 4, "w": 1, "u": 1, "g": 3, "f": 6}
 _RANGES = {

@@ -24,8 +24,7 @@ from ..types import (
     Kind,
     list_of,
 )
-from .row import FunctionRow, Resolve, operator
-from .signatures import Resolved, fixed, overloads, repeated
+from .row import FunctionRow, Resolve, Resolved, fixed, operator, overloads, repeated
 
 _TEXT_OF_TEXT = fixed(VARCHAR, result=VARCHAR)
 _TEXT_OF_BYTES = fixed(BLOB, result=VARCHAR)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Literal as OneOf
 
 from ..types import BIGINT, DOUBLE, DataType
-from .row import FunctionRow, Resolve
-from .signatures import fixed, of_any
+from .row import FunctionRow, Resolve, fixed, of_any
 
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 

@@ -1,16 +1,19 @@
-"""The plan of one text as a model for those of others: a program that makes each node anew that has a slot in it or below, and no other."""
+"""The plan of one text as a model for those of others: a program that makes each node anew that has a slot in it or below, and no other;
+and what is made of a part of a plan, kernels say, as a model for others of its shape, whose constants are arguments.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar, cast
 
 from ...errors import Span
 from ..expr import Column, Expr, Literal, Value
 from ..types import DataType
-from .guards import PlanGuards, SlotLiteral, SlotValue, computed, decided
+from .guards import GuardedValues, PlanGuards, SlotLiteral, SlotValue, computed, decided
 
 T = TypeVar("T")
 Parts = list[object]
@@ -192,3 +195,46 @@ def of_present(model: PlanModel[Expr]) -> Expr:
     """Return the expression of a model with these values."""
     slots = model.slots.items()
     return model.plan({n: s.hint if s.guards.is_filled else s.value for n, s in slots})
+
+
+Part = TypeVar("Part")
+Made = TypeVar("Made")
+KEPT_VARIANTS = 4
+
+
+@dataclass(frozen=True)
+class ShapedPart(Generic[Part]):
+    """A part of the plan of a shape, with slots, and the values that these have in one of its texts."""
+
+    part: Part
+    values: Sequence[Value]
+
+
+class Variants(Generic[Part, Made]):
+    """What was made of a part of a plan, each for the values of its slots for which its guards hold.
+
+    Whoever makes it gets the part with slots of its own, so that what reads a value ties what is made to that (`guards`).
+    """
+
+    def __init__(self, part: Part) -> None:
+        self._part = PlanModel(part)
+        self._known: tuple[tuple[GuardedValues, PlanModel[Made]], ...] = ()
+
+    def clear(self) -> None:
+        self._known = ()
+
+    def find(self, values: Sequence[Value], fits: Callable[[Made], bool]) -> Made | None:
+        """Return what was made, with these values, if it fits in other respects too."""
+        for guards, model in self._known:
+            found = guards.values(values)
+            if found is not None and fits(made := model.plan(found)):
+                return made
+        return None
+
+    def make(self, values: Sequence[Value], make: Callable[[Part], Made]) -> Made:
+        """Have something made of the part with slots, keep it for other values, and return it with these."""
+        guards = PlanGuards(values, is_filled=True)
+        model = PlanModel(make(self._part.plan(guards)))
+        closed = guards.close()
+        self._known = ((closed, model), *self._known[: KEPT_VARIANTS - 1])
+        return model.plan(closed.present)

@@ -1,6 +1,8 @@
-"""Time zones: local time of moments in UTC and back, and the zone of the session whose statement is being planned.
+"""Time zones: local time of moments in UTC and back, the zone of the session whose statement is being planned, and its time.
 
 Python's `zoneinfo` has the rules; here they are a sorted table of the moments at which a zone's offset changes.
+
+Statements have it as a constant, so that filters on it skip files and blocks; a plan made with it is not kept for the next run.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cache
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
 from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
@@ -167,3 +169,70 @@ def parse_timestamptz(text: str, own: str) -> int | None:
     except InvalidQuery:
         return None
     return int(known.utc(np.array([shown], np.int64))[0])
+
+
+clock = partial(datetime.now, UTC)  # the time in UTC
+
+
+@dataclass
+class StatementTime:
+    """What now is for a statement, once it has asked, or since its transaction began."""
+
+    time: datetime | None = None
+    was_asked: bool = False
+
+
+class _Statement(threading.local):
+    moment: StatementTime | None = None
+
+
+_statement = _Statement()
+
+
+def now() -> datetime:
+    """Return the time of the statement that this thread plans, in UTC."""
+    moment = _statement.moment or StatementTime()
+    moment.was_asked = True
+    moment.time = moment.time or clock()
+    return moment.time
+
+
+def local_now() -> datetime:
+    """Return what clocks of the session's zone show now, without a zone."""
+    return _local(now())
+
+
+def today(zone: str | None = None) -> date:
+    """Return the date in a zone, that of the session by default; plans that have it are kept until the next day."""
+    return _local(_known(), zone).date()
+
+
+def quarter_hour() -> int:
+    """Return which quarter of an hour it is since 1970: days begin with one, in any zone, and a look at a zone's clock takes 20 times as long."""
+    moment = _statement.moment
+    known = None if moment is None else moment.time
+    return int((known or clock()).timestamp()) // 900
+
+
+def _known() -> datetime:
+    """Return the time of the statement, if one has asked, or the time."""
+    moment = _statement.moment
+    return (moment.time if moment is not None else None) or clock()
+
+
+def _local(time: datetime, name: str | None = None) -> datetime:
+    micros: Array = np.array([time.replace(tzinfo=None)], "datetime64[us]").astype(np.int64)
+    shown = zone(name or session()).local(micros)
+    local: datetime = shown.astype("datetime64[us]")[0].item()
+    return local
+
+
+@contextmanager
+def of_statement(began: datetime | None) -> Iterator[StatementTime]:
+    """Let `now` be one moment in what this thread plans inside; `began` is when its transaction did."""
+    before = _statement.moment
+    _statement.moment = StatementTime(began)
+    try:
+        yield _statement.moment
+    finally:
+        _statement.moment = before

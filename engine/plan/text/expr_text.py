@@ -29,8 +29,7 @@ from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
 from ..temporal import ticks
 from ..types import Kind
-from ..udf.python_aggregate import PythonFold
-from ..udf.python_function import PythonCall
+from ..udf.python_function import PythonCall, PythonFold
 from ..window.window_call import WHOLE, Over, WindowCall, WindowFrame
 from .uuid_text import uuid_text
 

@@ -29,7 +29,7 @@ from ..logical import (
 )
 from ..node import Node, walk
 from ..partitioning import described
-from ..window.window_node import Window
+from ..window.window_call import Window
 from ..window.window_operator import WindowRows
 from .expr_text import expression, order_text
 

@@ -1,5 +1,8 @@
-"""Names as statements and types write them."""
+"""Names as statements and types write them, and names of columns of which each is another."""
 
+from __future__ import annotations
+
+import itertools
 import re
 
 
@@ -72,3 +75,18 @@ def quoted_field(name: str) -> str:
     """Return the name of a field as types show it."""
     plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS
     return name if plain else quoted_name(name)
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """Return the names with `_1`, `_2` ... behind those that repeat an earlier one but for case, as DuckDB does."""
+    made: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        free = name
+        for i in itertools.count(1):
+            if free.lower() not in taken:
+                break
+            free = f"{name}_{i}"
+        taken.add(free.lower())
+        made.append(free)
+    return made

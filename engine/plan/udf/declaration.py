@@ -1,4 +1,4 @@
-"""Types of a Python function: SQL's names, Python's annotations, Arrow's types."""
+"""Python functions and aggregates as users declare them, and their types: SQL's names, Python's annotations, Arrow's types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..types import (
     map_of,
 )
 from .code_image import mutation
-from .python_function import PythonFunction, Way
+from .python_function import PythonAggregate, PythonFunction, Way
 
 _PYTHON: Mapping[object, DataType] = {
     bool: BOOLEAN,
@@ -248,3 +248,35 @@ def unfit_type(function: PythonFunction) -> str | None:
             return f"has a {data_type}, with which compiled functions do not compute: declare DOUBLE, or write vectorized=True."
         return f"has a {data_type}, which is not compiled: write vectorized=True, and it gets arrays of it."
     return None
+
+
+_STATES = {bool: BOOLEAN, int: BIGINT, float: DOUBLE}
+
+
+def declared_aggregate(
+    name: str,
+    parameters: Sequence[object],
+    result: object,
+    initial: Any,
+    functions: tuple[Callable[..., object], Callable[..., object], Callable[..., object]],
+) -> PythonAggregate:
+    """Return an aggregate; raises `TypeMismatch`, `WrongArguments` and `Unsupported` with the remedy."""
+    check_name(name, "function")
+    if not parameters:
+        raise WrongArguments(f"{name} has no parameters: give the types of its arguments.")
+    state = initial if isinstance(initial, tuple) else (initial,)
+    unfit = next((v for v in state if type(v) not in _STATES), None)
+    if unfit is not None or not state:
+        raise Unsupported(
+            f"The state of {name} is a number or a tuple of numbers and truth values, not {shown(initial)}."
+        )
+    types = tuple(type_of(p, f"A parameter of {name}") for p in parameters)
+    returned = type_of(result, name)
+    made = []
+    for function in functions:
+        if not callable(function):
+            raise WrongArguments(f"step, merge and finish are functions, not {shown(function)}.")
+        made.append(checked(PythonFunction(name, function, types, returned, "compiled")))
+    step, merge, finish = made
+    scalar = not isinstance(initial, tuple)
+    return PythonAggregate(name, types, returned, state, scalar, step, merge, finish)

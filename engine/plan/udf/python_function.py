@@ -1,4 +1,8 @@
-"""A function of the user's in Python, and its call in a plan."""
+"""Functions and aggregates of the user's in Python, and their calls in a plan.
+
+An aggregate is a state, the step that a row makes of it, how states of parts merge, and what the result is.  Its call is an expression over
+lists of its arguments' values, which plans gather for each group; a compiled loop goes over them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,10 @@ from typing import ClassVar
 from typing import Literal as OneOf
 
 from ...errors import Span, TypeMismatch, Unsupported
+from .. import infer
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import implicit
-from ..expr import Expr, Literal, columns_of, conjunction, conjuncts
+from ..expr import Expr, Literal, SortKey, columns_of, conjunction, conjuncts
 from ..node import walk
 from ..types import NULL, DataType, Kind
 from .code_image import CodeImage
@@ -148,3 +153,82 @@ def in_turn(predicate: Expr) -> list[Expr]:
     parts = list(conjuncts(predicate))
     plain = [part for part in parts if not has_python(part)]
     return [*([conjunction(plain)] if plain else []), *filter(has_python, parts)]
+
+
+State = tuple[bool | int | float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PythonAggregate:
+    """An aggregate in Python, its types and functions; `scalar`: its state is a number and no tuple."""
+
+    name: str
+    parameters: tuple[DataType, ...]
+    result: DataType
+    initial: State
+    scalar: bool
+    step: PythonFunction
+    merge: PythonFunction
+    finish: PythonFunction
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    @property
+    def functions(self) -> tuple[PythonFunction, PythonFunction, PythonFunction]:
+        return self.step, self.merge, self.finish
+
+    @property
+    def start(self) -> bool | float | State:
+        """The state before the first row, as Python has it."""
+        return self.initial[0] if self.scalar else self.initial
+
+
+@dataclass(frozen=True)
+class PythonFold(Expr):
+    """The call of an aggregate: `args` are lists of the values of its arguments in each group, NULLs included.
+
+    `images` are the code of step, merge and finish, once the plan is settled.
+    """
+
+    CHILDREN: ClassVar = ("args",)
+    function: PythonAggregate
+    args: tuple[Expr, ...]
+    type: DataType
+    images: tuple[CodeImage, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+def python_fold(
+    aggregate: PythonAggregate,
+    args: Sequence[Expr],
+    span: Span | None = None,
+    *,
+    distinct: bool = False,
+    filter: Expr | None = None,
+    order: tuple[SortKey, ...] = (),
+) -> PythonFold:
+    """Return the call of an aggregate; raises `TypeMismatch`, and `Unsupported` for DISTINCT rows of several arguments."""
+    given = taken_arguments(str(aggregate), aggregate.parameters, args, span)
+    if distinct and len(given) > 1:
+        raise Unsupported(
+            f"DISTINCT is supported in Python aggregates of one argument, and {aggregate.name} has {len(given)}.",
+            span,
+        )
+    lists = tuple(
+        infer.aggregate("list", [a], distinct=distinct, filter=filter, order=order, span=span)
+        for a in given
+    )
+    return PythonFold(aggregate, lists, aggregate.result, span=span)
+
+
+def runs_apart(expr: Expr) -> bool:
+    """Whether an expression calls what no kernel of a pipeline holds: an aggregate over lists, or a function that Python runs, but for one of a text.
+
+    Of that a kernel looks values up, where the column has a dictionary.
+    """
+    calls = (part for part in walk(expr) if isinstance(part, PythonFold | PythonCall))
+    return any(
+        isinstance(call, PythonFold) or (call.image is None and not reads_one_text(call))
+        for call in calls
+    )

@@ -1,6 +1,6 @@
-"""Calls of functions over windows, and their frames.
+"""Calls of functions over windows, their frames, and the logical node of window functions.
 
-`Over` is what binding makes of a call with OVER; before a plan is complete each one becomes a column of a `window_node.Window`.
+`Over` is what binding makes of a call with OVER; before a plan is complete each one becomes a column of a `Window`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from typing import ClassVar
 from typing import Literal as OneOf
 
 from ...errors import Span
-from ..expr import AggregateCall, Expr, SortKey
+from ..expr import AggregateCall, Column, Expr, SortKey
 from ..functions import AGGREGATE, WINDOW
+from ..logical import Logical
+from ..node import Once
 from ..types import DataType
 
 Unit = OneOf["rows", "range", "groups"]
@@ -93,3 +95,19 @@ class Over(Expr):
     @property
     def type(self) -> DataType:  # type: ignore[override]
         return self.call.type
+
+
+@dataclass(frozen=True)
+class Window(Logical):
+    """The rows of its input with a column for each call; all calls have the same partition and order."""
+
+    CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("partition", "order", "calls")
+    input: Logical
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
+    calls: tuple[tuple[Column, WindowCall], ...]
+
+    @Once
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.input.columns, *(c for c, _ in self.calls))

@@ -16,8 +16,7 @@ from ..functions import WINDOW
 from ..logical import Logical
 from ..node import walk
 from ..types import BIGINT
-from .window_call import WHOLE, Over, Side, WindowCall, WindowFrame
-from .window_node import Window
+from .window_call import WHOLE, Over, Side, Window, WindowCall, WindowFrame
 
 _ORDERED_SIDES: tuple[Side, ...] = get_args(Side)
 

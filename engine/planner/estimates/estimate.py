@@ -32,7 +32,7 @@ from ...plan.logical import (
 )
 from ...plan.shapes.plan_model import decided_over
 from ...plan.types import Kind
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
 from .relation_estimate import RelationEstimate, bounds_of, cast_estimate, scan_relation

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from ...plan.all_values import between, is_whole
 from ...plan.expr import Call, Cast, Column, Expr, Literal
 from ...plan.functions.value_bounds import DAY, Between
-from ...plan.logical import Scan
+from ...plan.logical import ColumnStatistics, Scan
 from ...plan.physical import MemoryScan, ParquetScan
-from ...plan.statistics import ColumnStatistics
 from ...plan.types import DataType, Kind
 from .selectivity import ColumnEstimate, Columns, Lazily, number
 

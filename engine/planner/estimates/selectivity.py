@@ -163,16 +163,8 @@ def narrowed(columns: Columns, predicate: Expr) -> Columns:
             case InList(operand=ColumnRef(column=column), values=values) if column in columns:
                 known = found.get(column) or columns[column]
                 few = min(known.distinct, float(len(values)))
-                found[column] = replace(_among(known, values), distinct=few, null_share=0.0)
+                found[column] = replace(known, distinct=few, null_share=0.0)
     return united(columns, found) if found else columns
-
-
-def _among(known: ColumnEstimate, values: Iterable[Literal]) -> ColumnEstimate:
-    """Return the estimate of a column between the values of a list, where these are numbers."""
-    places = [at for value in values if (at := number(value.hint)) is not None]
-    if not places or known.low is None or known.high is None:
-        return known
-    return replace(known, low=max(known.low, min(places)), high=min(known.high, max(places)))
 
 
 Range = tuple[float | None, float | None]

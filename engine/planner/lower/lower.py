@@ -49,7 +49,7 @@ from ...plan.physical import (
     ValuesScan,
 )
 from ...plan.shapes.plan_model import decided_over
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..expressions.simplification import as_equality
 from ..rewrite import is_passed
 from .lower_window import lower_window, most_rank

@@ -26,8 +26,7 @@ from ...plan.physical import (
     Order,
     Physical,
 )
-from ...plan.window.window_call import WindowCall
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window, WindowCall
 from ...plan.window.window_operator import WindowRows
 from ..estimates.estimate import expected, group_count
 from .lowering import Computed, Lowering, Needed

@@ -31,13 +31,11 @@ from ...plan.pipeline_steps import leaf_of, spine, steps_of
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import Observer, Rule, apply_rules, unobserved
-from .aggregate_unions import aggregate_unions
+from .aggregate_unions import aggregate_unions, halves
 from .arrange_probes import arrange_probes
-from .full_joins import halves
 from .group_keys import is_held, numbers_floats
 from .pipeline_shape import Body, has_joins, is_link, leaves, outside, untested, with_used
 from .reduce_builds import reduce_builds
-from .store_key_sides import store_key_sides
 from .two_phase_aggregation import aggregate_in_two_phases
 
 # Rows below which the CPU's operators finish before a kernel has been looked up; compiling one takes half a second.  At 60,000
@@ -169,7 +167,6 @@ def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
     below = body.chain(chain)
     made = node.with_children([below]) if aggregates else below
     made = apply_rules(made, CHAIN_RULES, body, observer=fusion.observer)
-    made = store_key_sides(made, body) or made
     sink = _first_phase(made) if aggregates else made
     below = sink.children[0] if aggregates else sink
     if not fusion.ends(sink, below, body):

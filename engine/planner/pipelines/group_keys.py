@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...plan.all_values import is_whole, never_raises
 from ...plan.device_costs import costs_of
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.join_kinds import JoinKind
-from ...plan.node import walk_once
 from ...plan.partial import in_parts
 from ...plan.physical import ComputeColumns, HashAggregate, HashJoin, ParquetScan, Physical
 from ...plan.pipeline_steps import leaf_of, spine
@@ -36,40 +35,17 @@ def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, has
         return True
     if any(has_no_numbers(chain, key) for key in node.keys):
         return False
+    known = estimates.relation(chain)
     counted = (a for _, call in node.aggregates if call.distinct for a in call.args)
     arguments = [a.column for a in counted if isinstance(a, ColumnRef)]
-    numbers = group_numbers(dict.fromkeys((*node.keys, *arguments)), chain, estimates)
-    if arguments:  # whose combinations with the keys are no keys of a hash table
-        return numbers <= costs_of(node.device).group_limit
-    return numbers <= (HASHED_GROUPS if hashed else most_direct(node))
-
-
-def group_numbers(columns: Iterable[Column], chain: Physical, estimates: ChainEstimates) -> float:
-    """Return how many numbers the combinations of some columns' values have: what a filter leaves of a column does not move its bounds."""
-    sources = {column: leaf for leaf in leaves(chain) for column in leaf.columns}
-    renamed = {
-        column: expr.column
-        for part in walk_once(chain)
-        if isinstance(part, ComputeColumns)
-        for column, expr in part.items
-        if isinstance(expr, ColumnRef) and expr.column != column
-    }
-
-    def numbers(column: Column) -> float:
-        origin = column
-        while origin not in sources and origin in renamed:
-            origin = renamed[origin]
-        known = estimates.relation(sources.get(origin, chain))
-        return domain(expected_column(known, origin if origin in sources else column))
-
-    return math.prod(map(numbers, columns))
-
-
-def most_direct(node: HashAggregate) -> float:
-    """Return how many groups of an aggregate are addressed directly."""
+    columns = dict.fromkeys((*node.keys, *arguments))
+    numbers = math.prod(domain(expected_column(known, column)) for column in columns)
     costs = costs_of(node.device)
-    rows = table_rows(leaf_of(node.input)) / costs.rows_a_group
-    return max(costs.group_limit, min(rows, costs.most_groups))
+    rows = table_rows(leaf_of(chain)) / costs.rows_a_group
+    direct = max(costs.group_limit, min(rows, costs.most_groups))
+    if arguments:  # whose combinations with the keys are no keys of a hash table
+        return numbers <= costs.group_limit
+    return numbers <= (HASHED_GROUPS if hashed else direct)
 
 
 def numbers_floats(node: HashAggregate, chain: Physical, estimates: ChainEstimates) -> bool:

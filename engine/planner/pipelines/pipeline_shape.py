@@ -39,7 +39,7 @@ from ...plan.physical import (
     ValuesScan,
 )
 from ...plan.types import BOOLEAN, INTEGER, Kind
-from ...plan.udf.python_aggregate import runs_apart
+from ...plan.udf.python_function import runs_apart
 from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import pass_on
 
@@ -84,8 +84,8 @@ class Body:
         return made
 
     def store(self, chain: Physical) -> Stored:
-        """Return what `chain` made, or an operator that reads nothing stored, as rows that are stored before."""
-        return self._store(self._origins.get(id(chain), (chain, chain))[1])
+        """Return what `chain` made as rows that are stored before."""
+        return self._store(self._origins[id(chain)][1])
 
     def _chain(self, node: Physical, root: bool) -> Physical:
         shared = not root and self.readers.get(id(node), 1) > 1

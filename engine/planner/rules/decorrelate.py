@@ -23,7 +23,7 @@ from ...plan.logical import (
     free_columns,
 )
 from ...plan.node import walk
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..check import made_by
 from ..rewrite import has_subquery, narrow, pass_on, swapped
 from ..subqueries.subquery_joins import Attachment, filter_by, unnested

@@ -10,8 +10,7 @@ from ...plan.expr import Column, ColumnRef, Expr, columns_of
 from ...plan.logical import Aggregate, Logical, Project
 from ...plan.node import transform_up, walk
 from ...plan.types import DataType, Kind
-from ...plan.udf.python_aggregate import PythonFold
-from ...plan.udf.python_function import PythonCall
+from ...plan.udf.python_function import PythonCall, PythonFold
 from ..rewrite import has_subquery, pass_on, replace_columns
 
 

@@ -22,7 +22,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.node import transform_up
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..plan_properties import at_most_one_row, unique_keys
 from ..rewrite import pass_on
 

@@ -21,7 +21,7 @@ from ...plan.logical import (
     Unnest,
     Values,
 )
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import exactly_one_row, unique_keys
 from ..rewrite import narrow

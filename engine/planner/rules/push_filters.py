@@ -30,7 +30,7 @@ from ...plan.logical import (
     Sort,
     Unnest,
 )
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..expressions.nullness import rejects_nulls
 from ..expressions.simplification import implied, implied_across, implied_of, simplified
 from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same

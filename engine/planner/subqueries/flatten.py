@@ -34,7 +34,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.types import BIGINT, BOOLEAN
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..expressions.simplification import simplified
 from ..plan_properties import at_most_one_row
 from ..rewrite import narrow, pass_on, replace_columns, swapped

@@ -41,7 +41,7 @@ from ...plan.logical import (
 )
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, Kind
-from ...plan.window.window_node import Window
+from ...plan.window.window_call import Window
 from ..plan_properties import at_most_one_row, exactly_one_row, unique_keys
 from ..rewrite import has_subquery, narrow, pass_on
 from .flatten import flatten, marked, not_false

@@ -33,7 +33,7 @@ from ..columns.encodings import (
     codes_of,
     values_of,
 )
-from ..private_files import open_file
+from ..spill_folders import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

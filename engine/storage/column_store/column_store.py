@@ -29,8 +29,7 @@ from ...errors import AccessDenied
 from ...threads.fork_locks import new_lock
 from ..columns.encode import encode, with_order
 from ..columns.encodings import EncodedColumn
-from ..private_files import NotPrivate, check_folder, make_folder
-from ..spill_folders import PREFIX
+from ..spill_folders import PREFIX, NotPrivate, check_folder, make_folder
 from ..tables.parquet import ParquetTable
 from .column_file import MAGIC, UNFINISHED, Damaged, StoredColumn, read_column, write_column
 from .column_parts import ColumnParts

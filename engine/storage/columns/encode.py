@@ -86,13 +86,6 @@ def encode_numbers(values: Array, mask: Array | None, data_type: DataType) -> En
     return _column(data_type, encoding, codes, mask, ends)
 
 
-def with_ends(held: EncodedColumn) -> EncodedColumn:
-    """Return a column of 64-bit numbers, none of them NULL, between its least and its greatest."""
-    if held.encoding != REGISTER or held.nulls or not held.rows:
-        return held
-    return replace(held, low=int(held.codes.min()), high=int(held.codes.max()))
-
-
 def registers_of(array: pa.Array, data_type: DataType, mask: Array | None) -> Array | None:
     """Return the register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:

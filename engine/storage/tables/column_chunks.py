@@ -1,7 +1,8 @@
-"""What footers say of one column in each row group, read in one pass and kept as lists: files may have thousands of them."""
+"""Where the rows of some row groups lie among all, and what footers say of one column in each row group, read in one pass and kept as lists: files may have thousands of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from ...plan.expr import Value
+    from ...plan.physical import RowGroups
+    from .parquet import ParquetTable
+
 
 MAX_CODE_BITS = 12  # above, the dictionary itself is too large a part of the column to guess from
 # A dictionary page with small codes behind it: few values.  What overflowed its dictionary takes more bytes a value.
@@ -213,3 +217,18 @@ def _is_nanoseconds(place: pq.ColumnChunkMetaData) -> bool:
     """Nanoseconds lose digits when they become a TIMESTAMP, so that their bounds would not hold."""
     logical = place.logical_type
     return getattr(logical, "type", "") == "TIMESTAMP" and "nano" in str(logical)
+
+
+def row_ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
+    """Yield first and last row (exclusive) of each run of neighbours among the selected row groups."""
+    wanted = {(part.file, group) for part in selection for group in part.groups}
+    start = position = 0
+    for file, groups in enumerate(table.group_rows):
+        for group, rows in enumerate(groups):
+            if (file, group) not in wanted:
+                if start < position:
+                    yield start, position
+                start = position + rows
+            position += rows
+    if start < position:
+        yield start, position

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, Value, conjuncts
 from ...plan.functions import COMPARISONS, MIRRORED
-from ...plan.statistics import ColumnStatistics
+from ...plan.logical import ColumnStatistics
 from ...plan.types import DataType, Kind
 
 

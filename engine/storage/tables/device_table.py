@@ -13,8 +13,8 @@ import pylibcudf as plc
 
 from ...errors import TypeMismatch
 from ...plan import types as t
-from ...plan.distinct_names import distinct_names
-from ...plan.statistics import TableStatistics
+from ...plan.logical import TableStatistics
+from ...plan.text.quoted_name import distinct_names
 from ..columns.device_value_checks import check_device_text
 from .memory_table import MemoryTable
 

@@ -1,9 +1,12 @@
-"""Tables in memory: registered Arrow data, and what CREATE TABLE and INSERT make."""
+"""Tables in memory: registered Arrow data, and what CREATE TABLE and INSERT make.
+
+Others live on the workers of a cluster, or tell of this moment, such as `fuseline_columns()`.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...plan.changes.table_rules import NO_RULES, TableRules
-from ...plan.distinct_names import distinct_names
-from ...plan.statistics import ColumnStatistics, TableStatistics
+from ...plan.changes.catalog_objects import NO_RULES, TableRules
+from ...plan.logical import ColumnStatistics, TableStatistics
+from ...plan.text.quoted_name import distinct_names
 from ...plan.types import BIGINT, DataType, Kind, to_arrow
 from ..columns.value_checks import check_decimals, check_timestamps, check_utf8
 from .column_statistics import Bounds, LazyColumns, merge, trusted
@@ -149,3 +152,69 @@ def _extremes(values: pa.Array, data_type: DataType) -> tuple[Any, Any]:
         return trusted(found["min"].as_py(), data_type), trusted(found["max"].as_py(), data_type)
     except (pa.ArrowNotImplementedError, ValueError, OverflowError):
         return None, None  # a type without order, a date outside of Python's years
+
+
+class ShardedTable(MemoryTable):
+    """At the client `data` has the columns and no row, `rows` counts those of all; a worker's `data` and `rows` are its share.
+
+    Who gets it sent has none of the rows.
+    """
+
+    is_sharded = True
+
+    def __init__(self, name: str, data: pa.Table, types: Sequence[DataType], rows: int = 0) -> None:
+        super().__init__(name, data, types)
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[type[MemoryTable], tuple[object, ...]]:
+        return ShardedTable, (
+            self.name,
+            self.data,
+            [t for _, t in self.all_fields],
+            self.data.num_rows,
+        )
+
+    @property
+    def num_rows(self) -> int:
+        return self.rows
+
+    def share(self, rows: pa.Table) -> ShardedTable:
+        """Return the table with a worker's rows."""
+        own = rows.rename_columns(self.data.column_names)
+        return ShardedTable(self.name, own, [t for _, t in self.all_fields], own.num_rows)
+
+    def statistics(self) -> TableStatistics:
+        return TableStatistics(self.rows)
+
+
+WORKERS = pa.schema(
+    {
+        "worker": pa.int64(),
+        "address": pa.string(),
+        "host": pa.string(),
+        "process_id": pa.int64(),
+        "device": pa.string(),
+        "device_name": pa.string(),
+        "threads": pa.int64(),
+        "memory": pa.int64(),
+        "free_memory": pa.int64(),
+        "cached_bytes": pa.int64(),
+        "cache_limit": pa.int64(),
+        "runs_query": pa.bool_(),
+    }
+)  # what `fuseline_workers()` tells of a cluster
+
+
+class LiveTable(MemoryTable):
+    """What `make` gives at one moment; each run of a query reads it anew, and none of its columns is cached."""
+
+    def __init__(self, name: str, make: Callable[[], pa.Table]) -> None:
+        super().__init__(name, make())
+        self._make = make
+        self.identity = None
+
+    def is_current(self) -> bool:
+        return False
+
+    def reopened(self) -> LiveTable:
+        return LiveTable(self.name, self._make)

@@ -11,8 +11,8 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from ...errors import FileError
+from ...plan.logical import ColumnStatistics, TableStatistics
 from ...plan.physical import RowGroups
-from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import DataType, Kind
 from ..columns.cache import PartOf
 from ..file_identity import FileIdentity, SourceIdentity
@@ -20,14 +20,6 @@ from ..remote.remote_files import RemoteFile
 from .access import Access, AccessRules
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import Bounds, LazyColumns, column_positions, excluded
-from .file_columns import (
-    ROW_NUMBER,
-    FileColumn,
-    chunks_of_row_numbers,
-    chunks_that_differ,
-    columns_by_name,
-    with_made_columns,
-)
 from .files import (
     are_current,
     are_paths_of,
@@ -35,11 +27,22 @@ from .files import (
     check_unchanged,
     find_files,
 )
-from .footers import is_settled, read_footers
+from .footers import comes_again, is_settled, read_footers
 from .hive import FileConstant
 from .other_types import type_in_file
-from .repeated_text import comes_again
-from .schemas import check_options, check_same, constants_of, exposed_names, schemas_of
+from .schemas import (
+    ROW_NUMBER,
+    FileColumn,
+    check_options,
+    check_same,
+    chunks_of_row_numbers,
+    chunks_that_differ,
+    columns_by_name,
+    constants_of,
+    exposed_names,
+    schemas_of,
+    with_made_columns,
+)
 from .sizes import ColumnSizes
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from fuseline.plan.logical import Project, Values
 from fuseline.plan.node import transform_up, walk
 from fuseline.plan.shapes.guards import SlotLiteral
 from fuseline.plan.types import BIGINT
-from fuseline.plan.udf.python_aggregate import PythonFold
-from fuseline.plan.udf.python_function import PythonCall
+from fuseline.plan.udf.python_function import PythonCall, PythonFold
 from fuseline.plan.window.window_call import Over, WindowCall
 
 from ..scope import Scope

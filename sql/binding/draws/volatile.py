@@ -24,13 +24,13 @@ from fuseline.plan.composed.sampling import (
 )
 from fuseline.plan.expr import AggregateCall, Call, Expr, Literal
 from fuseline.plan.logical import Logical, free_columns
-from fuseline.plan.temporal import statement_time
+from fuseline.plan.temporal import zones
 from fuseline.plan.types import BIGINT, NULL, UUID
 from fuseline.plan.window.window_call import Over
 from fuseline.plan.window.windowed import WindowRewriter
 from fuseline.sql.parsing.pieces import span_of
 
-from ...parsing.drawn_calls import RandomUuid, TimedUuid
+from ...parsing.known_calls import RandomUuid, TimedUuid
 from ...parsing.unread import use
 from ..constants.known_values import known_value
 from ..scope import Scope
@@ -59,7 +59,7 @@ def _bind_random_uuid(node: exp.Expr, scope: Scope) -> Expr:
 
 def _bind_timed_uuid(node: exp.Expr, scope: Scope) -> Expr:
     """uuidv7(): a UUID that begins with the time of the statement."""
-    millis = Literal(int(statement_time.now().timestamp() * 1000), BIGINT)
+    millis = Literal(int(zones.now().timestamp() * 1000), BIGINT)
     args = (*_row_and_seed(node, scope, "uuidv7()"), millis)
     return Call("uuid_of_time", args, UUID, span_of(node))
 

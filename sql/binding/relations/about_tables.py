@@ -1,4 +1,4 @@
-"""SUMMARIZE, DESCRIBE and SHOW as queries: rows about the columns of a table or query."""
+"""SUMMARIZE, DESCRIBE and SHOW as queries, and version() and current_setting() as constants of one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from fuseline.errors import Unsupported, ViewText
-from fuseline.plan.changes.table_rules import DESCRIPTION, NO_RULES, described, rules_of
-from fuseline.plan.distinct_names import distinct_names
-from fuseline.plan.expr import Column, ColumnRef, new_column
+from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, ViewText, nearest
+from fuseline.plan import infer
+from fuseline.plan.changes.catalog_objects import DESCRIPTION, NO_RULES, described, rules_of
+from fuseline.plan.coercion import parse_type
+from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.logical import Logical, Project, Scan
-from fuseline.plan.text.quoted_name import quoted_name
-from fuseline.plan.types import VARCHAR, Kind
+from fuseline.plan.text.quoted_name import distinct_names, quoted_name
+from fuseline.plan.types import NULL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import Piece, span_of
 
 from ...parsing.unread import use, use_all
+from ..constants.known_values import known
 from ..named_queries import BoundQuery
 from ..scope import Cte, Scope
 
@@ -132,3 +134,50 @@ def bind_text(name: str, text: str, scope: Scope, ctes: Mapping[str, Cte] | None
     session = dataclasses.replace(scope.session, text=text, stored=view)
     inner = Scope(session, ctes=ctes or {})
     return inner.bind_query(session.parse(Piece(text, 0, len(text))))
+
+
+def version(node: exp.Expr, scope: Scope) -> Expr:
+    """Return the version of Fuseline."""
+    (row,) = _rows("select library_version from pragma_version()", scope)
+    return Literal(row["library_version"], VARCHAR, span_of(node))
+
+
+def current_setting(node: exp.Expr, place: Span | None, scope: Scope) -> Expr:
+    """Return the value of a setting in the type that it has; the plan is not kept."""
+    (written, *more) = node.expressions or [None]
+    asked = None if written is None or more else known(scope.bind(written), scope)
+    if not isinstance(asked, Literal) or not isinstance(asked.value, str):
+        raise InvalidQuery(
+            "current_setting() takes the name of a setting as a constant text.", place
+        )
+    rows = {
+        row["name"]: row
+        for row in _rows("select name, value, input_type from duckdb_settings()", scope)
+    }
+    scope.session.passing.append("current_setting()")
+    found = rows.get(asked.value.lower())
+    if found is None:
+        names = [str(name) for name in rows]
+        hint = nearest(asked.value, names) or f" The settings are {', '.join(names)}."
+        raise UnknownName(
+            f'There is no setting "{asked.value}".{hint}', span_of(node.expressions[0])
+        )
+    if found["value"] is None:
+        return Literal(None, NULL, place)
+    return infer.cast(Literal(found["value"], VARCHAR, place), parse_type(str(found["input_type"])))
+
+
+def setting_shown(name: str, scope: Scope) -> Logical | None:
+    """Return the row of SHOW setting, None for the name of no setting."""
+    known = _rows("select name from duckdb_settings()", scope)
+    if name.lower() not in {row["name"] for row in known}:
+        return None
+    text = f"select current_setting('{name.lower()}') as \"{name}\""
+    return bind_text("show", text, scope)
+
+
+def _rows(text: str, scope: Scope) -> list[dict[str, str | None]]:
+    """Return the rows of a query of ours, which are texts."""
+    plan = bind_text("told", text, scope)
+    rows: list[dict[str, str | None]] = scope.session.catalog.rows(plan).to_pylist()
+    return rows

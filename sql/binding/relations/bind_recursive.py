@@ -8,13 +8,12 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
-from fuseline.plan.changes.stand_in import StandIn
+from fuseline.plan.changes.stand_in import Recursion, StandIn
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import Logical, Project, Scan, free_columns
 from fuseline.plan.types import INTEGER, DataType, Kind
 from fuseline.sql.parsing.pieces import span_of
 
-from ....plan.changes.stand_in import Recursion
 from ...parsing.unread import use
 from ..named_queries import RECURRING, BoundQuery
 from ..scope import Cte, Scope

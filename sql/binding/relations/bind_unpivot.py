@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, TypeMismatch
-from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.expr import Expr
 from fuseline.plan.logical import Logical
+from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.plan.types import VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 

@@ -12,7 +12,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import AccessDenied, InvalidQuery
-from fuseline.storage import private_files
+from fuseline.storage import spill_folders
 from fuseline.storage.column_store import column_file
 from fuseline.storage.tables import parquet
 
@@ -136,7 +136,7 @@ def test_a_folder_that_is_open_to_others_is_refused(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store.mkdir(0o700)
     user = os.geteuid()
-    monkeypatch.setattr(private_files.os, "geteuid", lambda: user + 1)
+    monkeypatch.setattr(spill_folders.os, "geteuid", lambda: user + 1)
     with pytest.raises(AccessDenied, match="belongs to another user"):
         fuseline.connect("cpu", column_store=store)
 

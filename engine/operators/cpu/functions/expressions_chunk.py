@@ -33,8 +33,7 @@ from ....plan.expr import (
 )
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
-from ....plan.udf.python_aggregate import PythonFold
-from ....plan.udf.python_function import PythonCall, has_python
+from ....plan.udf.python_function import PythonCall, PythonFold, has_python
 from .. import table as tables
 from ..table import Table
 from . import (
@@ -53,9 +52,9 @@ from .json import JSON_KERNELS
 from .kernels_casts import cast
 from .kernels_infinities import beside_infinities
 from .nested import NESTED_KERNELS
-from .nested.list_aggregates import aggregated
+from .nested.list_counts import aggregated
 from .nested.over_elements import mapped, reduced
-from .udf.group_folds import folded
+from .udf.compiled_calls import folded
 from .udf.python_calls import called
 from .values import VALUE_KERNELS
 from .values.attempts import attempted

@@ -22,17 +22,17 @@ from ....plan.types import (
     Kind,
     list_of,
 )
-from . import kernels_decimals as decimals
+from . import kernels_wide as decimals
 from . import kernels_wide as wide
 from .json.json_columns import cast_json, transform
 from .json.json_texts import makers
 from .kernels_arithmetic import bounds
-from .kernels_decimals import doubles
+from .kernels_formats import parsed
 from .kernels_numeric import half_away
-from .kernels_parse import parsed
 from .kernels_print import printed
+from .kernels_wide import doubles
 from .nested import nested_casts
-from .values import byte_strings, enums, uuids
+from .values import attempts, byte_strings, uuids
 from .values.bit_strings import cast_bits
 from .vectors import WIDE, Array, Kernel, Mask, Vector, dtype_of, first_row, null_constant
 
@@ -52,7 +52,7 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
     if vector.is_constant:
         return cast(_as_row(vector), target, safe).first()
     if source.is_enum:
-        return cast(Vector(VARCHAR, enums.texts_of(vector)), target, safe)
+        return cast(Vector(VARCHAR, attempts.texts_of(vector)), target, safe)
     if JSON in (source, target):
         return cast_json(vector, target, safe, cast)
     if BIT in (source, target):
@@ -102,7 +102,7 @@ def _uuids(vector: Vector, target: DataType, safe: bool) -> Vector:
 
 
 def _read(texts: pa.Array, target: DataType) -> Converted:
-    return enums.of_texts(texts, target) if target.is_enum else parsed(texts, target)
+    return attempts.of_texts(texts, target) if target.is_enum else parsed(texts, target)
 
 
 def _checked(vector: Vector, found: pa.Array, target: DataType, safe: bool) -> Vector:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.calendar import INFINITE_MICROS, MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call
-from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
+from ....plan.functions.strptime import DAY_NAMES, MONTH_NAMES
 from ....plan.temporal import zones
 from ....plan.temporal.zones import Zone, parse_timestamptz
 from ....plan.text.interval_reading import MONTHS

@@ -1,8 +1,13 @@
-"""strftime and strptime, with DuckDB's specifiers."""
+"""strftime and strptime, with DuckDB's specifiers, and text as values, by DuckDB's rules.
+
+The usual spellings are read for the whole column at once; the others (exponents, underscores, other separators) one by
+one, each different string once.  A parser returns the values and where a string is no value of the type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,21 +16,32 @@ import pyarrow.compute as pc
 from ....errors import ConversionError, ExecutionError
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
-from ....plan.functions.formats import (
+from ....plan.functions.strptime import (
     DAY_NAMES,
     MONTH_NAMES,
     SHORT_DAYS,
     SHORT_MONTHS,
+    layout,
+    moment,
     specifiers,
 )
-from ....plan.functions.strptime import layout, moment
-from ....plan.text.number_text import NoSuchValue
-from ....plan.types import TIMESTAMP
+from ....plan.literals import parse_ticks
+from ....plan.text.interval_reading import parse_interval
+from ....plan.text.number_text import (
+    NoSuchValue,
+    parse_boolean,
+    parse_date,
+    parse_double,
+    parse_number,
+    parse_timestamp,
+)
+from ....plan.types import TIMESTAMP, DataType, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar
 from .kernels_print import chosen, joined, padded
 from .kernels_texts import over_text
-from .vectors import Array, Kernel, Mask, Vector
+from .kernels_wide import widen
+from .vectors import WIDE, Array, Kernel, Mask, Vector, dtype_of, wide_limbs
 
 _SECOND = 1_000_000
 
@@ -148,3 +164,164 @@ KERNELS: dict[str, Kernel] = {
     "strptime": over_text(strptime),
     "try_strptime": over_text(try_strptime),
 }
+
+
+Parsed = tuple[Array, Mask]
+_PLAIN_INTEGER = r"\A-?\d{1,18}\z"
+_PLAIN_DOUBLE = r"\A-?\d+(\.\d+)?([eE][+-]?\d{1,3})?\z"
+_PLAIN_DATE = r"\A\d{4}-\d{2}-\d{2}\z"
+_PLAIN_TIMESTAMP = r"\A\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}\z"
+
+
+def parsed(text: pa.Array, target: DataType) -> Parsed:
+    """Return the values of strings, and where a string (not NULL) has none."""
+    match target.kind:
+        case Kind.BOOLEAN:
+            return _by_value(text, target, parse_boolean)
+        case Kind.FLOAT | Kind.DOUBLE:
+            return _mixed(text, target, _PLAIN_DOUBLE, _doubles, lambda s: parse_double(s, target))
+        case Kind.DECIMAL:
+            return _mixed(
+                text,
+                target,
+                _plain_decimal(target.scale),
+                _decimals,
+                lambda s: parse_number(s, target),
+            )
+        case Kind.DATE:
+            return _mixed(text, target, _PLAIN_DATE, _dates, parse_date)
+        case Kind.TIMESTAMP:
+            return _mixed(text, target, _PLAIN_TIMESTAMP, _timestamps, parse_timestamp)
+        case _ if target.is_ticks:
+            return _by_value(text, target, lambda s: _ticks(s, target))
+        case Kind.INTERVAL:
+            return _by_value(text, target, _interval_row)
+    return _mixed(text, target, _PLAIN_INTEGER, _integers, lambda s: parse_number(s, target))
+
+
+def _plain_decimal(scale: int) -> str:
+    """Decimals of at most 18 digits that need no rounding."""
+    if scale >= 18:
+        return r"[^\x00-\x{10FFFF}]"  # none is plain
+    fraction = rf"(\.\d{{1,{scale}}})?" if scale else ""
+    return rf"\A-?\d{{1,{18 - scale}}}{fraction}\z"
+
+
+def _ticks(text: str, target: DataType) -> int | None:
+    try:
+        return parse_ticks(text, target)
+    except NoSuchValue:
+        return None
+
+
+def _interval_row(text: str) -> tuple[int, int, int] | None:
+    try:
+        value = parse_interval(text)
+    except (NoSuchValue, ArithmeticError):
+        return None
+    return value.months, value.days, value.micros
+
+
+def _mixed(
+    text: pa.Array,
+    target: DataType,
+    plain: str,
+    values: Callable[[pa.Array, DataType], Parsed],
+    one: Callable[[str], Any],
+) -> Parsed:
+    matches = pc.fill_null(pc.match_substring_regex(text, plain), False)
+    usual = tables.to_numpy(matches)
+    if usual.all():
+        return values(text, target)
+    out = np.zeros(len(text), dtype_of(target))
+    wrong = np.zeros(len(text), bool)
+    if usual.any():
+        out[usual], wrong[usual] = values(text.filter(matches), target)
+    rest = ~usual
+    out[rest], wrong[rest] = _by_value(text.filter(pc.invert(matches)), target, one)
+    return out, wrong
+
+
+def _by_value(text: pa.Array, target: DataType, one: Callable[[str], Any]) -> Parsed:
+    """Parse each different string once; None marks a failure."""
+    encoded = pc.dictionary_encode(text)
+    results = [one(s) for s in encoded.dictionary.to_pylist()]
+    failed = np.array([r is None for r in results] + [False])
+    values = np.zeros(len(results) + 1, dtype_of(target))
+    for place, result in enumerate(results):
+        if result is not None:
+            values[place] = wide_limbs(result) if values.dtype == WIDE else result
+    codes = tables.to_numpy(encoded.indices)
+    valid = tables.validity(encoded.indices)
+    codes = codes if valid is None else np.where(valid, codes, len(results))
+    return values[codes], failed[codes]
+
+
+def _integers(text: pa.Array, target: DataType) -> Parsed:
+    values = tables.to_numpy(text.cast(pa.int64()))
+    low, high = target.integer_range
+    wrong = (values < low) | (values > min(high, 2**63 - 1))
+    return values.astype(dtype_of(target)), wrong
+
+
+def _doubles(text: pa.Array, target: DataType) -> Parsed:
+    values = tables.to_numpy(text.cast(tables.physical_type(target)))
+    return values, np.zeros(len(values), bool)
+
+
+def _decimals(text: pa.Array, target: DataType) -> Parsed:
+    """Plain decimals of at most 18 digits: cut at the point, fill up with zeros."""
+    parts = pc.split_pattern(text, ".", max_splits=1)
+    offsets = np.asarray(parts.offsets).astype(np.int64)
+    whole = parts.values.take(pa.array(offsets[:-1]))
+    if target.scale:
+        has = np.diff(offsets) == 2
+        fraction = tables.take_array(parts.values, np.where(has, offsets[1:] - 1, -1))
+        fraction = pc.utf8_rpad(pc.fill_null(fraction, ""), target.scale, "0")
+        whole = pc.binary_join_element_wise(whole, fraction, pa.scalar("", whole.type))
+    unscaled = tables.to_numpy(whole.cast(pa.int64()))
+    wrong = np.abs(unscaled) > min(target.integer_range[1], 2**63 - 1)
+    if target.is_wide_decimal:
+        return widen(unscaled), wrong
+    return unscaled, wrong
+
+
+def _letters(text: pa.Array, width: int) -> Array:
+    """The bytes of strings that all have `width` of them, one row each."""
+    start = (
+        int(np.frombuffer(text.buffers()[1], _offset_type(text))[text.offset]) if len(text) else 0
+    )
+    flat = np.frombuffer(text.buffers()[2], np.uint8, len(text) * width, start)
+    return flat.reshape(-1, width)
+
+
+def _offset_type(text: pa.Array) -> pa.DataType:
+    return np.int64 if pa.types.is_large_string(text.type) else np.int32
+
+
+def _number(letters: Array, start: int, stop: int) -> Array:
+    value: Array = np.zeros(len(letters), np.int64)
+    for place in range(start, stop):
+        value = value * 10 + (letters[:, place] - np.uint8(48))
+    return value
+
+
+def _dates(text: pa.Array, target: DataType) -> Parsed:
+    return _days(_letters(text, 10))
+
+
+def _days(letters: Array) -> Parsed:
+    year, month, day = _number(letters, 0, 4), _number(letters, 5, 7), _number(letters, 8, 10)
+    wrong = (month < 1) | (month > 12) | (day < 1) | (day > calendar.month_days(year, month))
+    days = calendar.days_from_civil(year, np.clip(month, 1, 12), day)
+    return days.astype(np.int32), wrong
+
+
+def _timestamps(text: pa.Array, target: DataType) -> Parsed:
+    letters = _letters(text, 19)
+    days, wrong = _days(letters)
+    hour, minute, second = (_number(letters, i, i + 2) for i in (11, 14, 17))
+    wrong = wrong | (hour > 24) | (minute > 59) | (second > 59)
+    wrong = wrong | ((hour == 24) & ((minute > 0) | (second > 0)))
+    seconds = (hour * 60 + minute) * 60 + second
+    return days.astype(np.int64) * MICROS_A_DAY + seconds * 1_000_000, wrong

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ....codegen.compile.compiler import Signature
+from ....codegen.compile.compiler import Signature, parameters
 from ....plan.patterns import Literals
 from ..handwritten_kernels import HandwrittenKernels
 from .vectors import Array
@@ -25,15 +25,11 @@ NAME = "search"
 
 def _signature(wide: bool) -> Signature:
     return [
-        ("text", "[uint8]"),
+        *parameters("text [uint8]"),
         ("offsets", "[int64]" if wide else "[int32]"),
-        ("out", "[uint8]"),
-        ("pattern", "[uint8]"),
-        ("keep", "[uint8]"),
-        ("bounds", "[int64]"),
+        *parameters("out pattern keep [uint8], bounds [int64]"),
         *((name, "int64") for name in ("size", "suffix", "wanted")),
-        ("seen", "[uint8]"),
-        ("mask", "[uint8]"),
+        *parameters("seen mask [uint8]"),
     ]
 
 

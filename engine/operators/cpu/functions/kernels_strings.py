@@ -16,7 +16,7 @@ from .. import table as tables
 from ..string_bytes import is_ascii
 from .kernels_logic import aligned
 from .kernels_texts import over_text
-from .values.grapheme_parts import graphemes
+from .values.distances import graphemes
 from .vectors import Array, Kernel, Vector, both_valid, from_text, null_constant
 
 MAX_CODE_POINT = 0x10FFFF

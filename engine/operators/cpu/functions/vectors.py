@@ -1,4 +1,4 @@
-"""Values of an expression over the rows of one chunk, as kernels see them.
+"""Values of an expression over the rows of one chunk, as kernels see them, and functions of Arrow arrays as kernels.
 
 A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR, BLOB, UUID,
 LIST and STRUCT are Arrow arrays that hold their own validity.  A value that is the same in all rows is kept as one: numpy data without
@@ -208,3 +208,22 @@ def first_row(bad: Array) -> int:
 def at(data: Array, row: int) -> Any:
     """The Python value in `row`, of a constant too."""
     return data.item() if data.ndim == 0 else data[row].item()
+
+
+ArrayFunction: TypeAlias = Callable[[Call, list[pa.Array]], pa.Array]
+
+
+def over_arrays(function: ArrayFunction) -> Kernel:
+    """Make a kernel of a function over arrays of one length, in physical form, which gives another."""
+
+    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
+        varying = [v for v in args if not v.is_constant]
+        count = len(varying[0].data) if varying else 1
+        if call.type.kind is Kind.NULL:  # of NULL, as a list of any type
+            made = pa.nulls(count)
+        else:
+            made = function(call, [v.to_arrow(count) for v in args])
+        vector = Vector.from_arrow(made, call.type)
+        return vector if varying else vector.first()
+
+    return kernel

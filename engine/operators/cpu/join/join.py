@@ -17,12 +17,12 @@ from ..functions.expressions import selection
 from ..memory.ask_memory import ask_index, ask_pairs
 from ..memory.chunks import each_chunk
 from ..table import Indices, Mask, Table, from_numpy, gather, validity
-from .join_keys import join_codes
 from .join_pairs import (
     Pairs,
     build_index,
     concat_pairs,
     cross_blocks,
+    join_codes,
     match,
     members,
     unique_matches,

@@ -1,19 +1,181 @@
-"""Pairs of matching rows: from key codes to row numbers of both sides."""
+"""Join keys as integers, and pairs of matching rows: from key codes to row numbers of both sides.
+
+A key becomes a digit in the range of the build side's values; the digits of several keys are packed into one code.  A value
+that the build side cannot have, NULL mostly among them, makes its row's code `size`, which matches nothing.  Where ranges
+are too wide, the codes are renumbered by hashing those of the build side.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from ....storage.columns.encodings import Array
 from ...context import Context
 from ..memory.chunks import each_chunk
-from ..sort.keys import Ints
+from ..sort.keys import (
+    PACKED_LIMIT,
+    Ints,
+    dictionary_image,
+    image_values,
+    is_ranked,
+    is_string,
+    slots,
+    value_ranks,
+    wide_decimal_values,
+)
+from ..sort.number_rows import number_distinct
 from ..sort.ordering import stable_order
-from ..table import Indices, Mask
-from .join_keys import Codes
+from ..sort.text_order import places
+from ..table import Indices, Mask, concat_arrays, decode, to_numpy, validity
+
+
+@dataclass(frozen=True)
+class Digit:
+    """One key of one side: values low..low+base-1 are the digits 0..base-1, and NULL is `base` where NULLs match."""
+
+    values: Array
+    valid: Mask | None
+    low: int
+    base: int
+    null_equal: bool
+
+    @property
+    def size(self) -> int:
+        return self.base + 1 if self.null_equal else self.base
+
+    def read(self, start: int, stop: int) -> tuple[Ints, Mask]:
+        """Return the digits of some rows and which rows have none."""
+        digits = self.values[start:stop].astype(np.int64, copy=False) - self.low
+        # Differences wrap around, so that as unsigned numbers all values outside of the range are too large.
+        missing = digits.view(np.uint64) >= self.base
+        if self.valid is not None:
+            null = ~self.valid[start:stop]
+            if self.null_equal:
+                digits[null] = self.base
+                missing &= ~null
+            else:
+                missing |= null
+        return digits, missing
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The codes 0..size-1 of one side's rows; rows without one get the code `size`."""
+
+    digits: tuple[Digit, ...]
+    size: int
+    rows: int
+
+    def read(self, start: int, stop: int) -> Ints:
+        codes, missing = self.digits[0].read(start, stop)
+        for digit in self.digits[1:]:
+            more, more_missing = digit.read(start, stop)
+            codes *= digit.size
+            codes += more
+            missing |= more_missing
+        codes[missing] = self.size
+        return codes
+
+    def all(self) -> Ints:
+        return self.read(0, self.rows)
+
+
+def join_codes(
+    build: Sequence[pa.Array], probe: Sequence[pa.Array], null_equal: Sequence[bool]
+) -> tuple[Codes, Codes]:
+    """Return the codes of both sides, in one numbering."""
+    sides = _Sides((), (), 1)
+    for build_key, probe_key, nulls in zip(build, probe, null_equal, strict=True):
+        for ours, theirs in _digits(build_key, probe_key, nulls):
+            sides = _with_digit(sides, ours, theirs)
+    rows = len(build[0]), len(probe[0])
+    if sides.size > slots(sum(rows)):
+        sides = _renumbered(sides)
+    return Codes(sides.build, sides.size, rows[0]), Codes(sides.probe, sides.size, rows[1])
+
+
+@dataclass(frozen=True)
+class _Sides:
+    build: tuple[Digit, ...]
+    probe: tuple[Digit, ...]
+    size: int
+
+
+def _with_digit(sides: _Sides, build: Digit, probe: Digit) -> _Sides:
+    last = _Sides((build,), (probe,), build.size)
+    if sides.size * last.size > PACKED_LIMIT and sides.build:
+        sides = _renumbered(sides)
+    if sides.size * last.size > PACKED_LIMIT:
+        last = _renumbered(last)
+    return _Sides(sides.build + last.build, sides.probe + last.probe, sides.size * last.size)
+
+
+def _renumbered(sides: _Sides) -> _Sides:
+    """Number the codes that the build side has without gaps."""
+    rows = len(sides.build[0].values), len(sides.probe[0].values)
+    build = Codes(sides.build, sides.size, rows[0]).all()
+    probe = Codes(sides.probe, sides.size, rows[1]).all()
+    valid = build < sides.size
+    build, probe, base = number_distinct(build, valid, probe)
+    ours = Digit(build, valid, 0, base, null_equal=False)
+    return _Sides((ours,), (Digit(probe, None, 0, base, null_equal=False),), base)
+
+
+def _digits(build: pa.Array, probe: pa.Array, null_equal: bool) -> list[tuple[Digit, Digit]]:
+    build_valid, probe_valid = validity(build), validity(probe)
+    nulls = null_equal and not (build_valid is None and probe_valid is None)
+    if isinstance(build, pa.NullArray) or isinstance(probe, pa.NullArray):
+        ours, theirs = [np.zeros(len(build), np.int64)], [np.zeros(len(probe), np.int64)]
+    elif is_ranked(build.type):
+        ranks = value_ranks(concat_arrays([build, probe]))
+        ours, theirs = [ranks[: len(build)]], [ranks[len(build) :]]
+    elif is_string(build):
+        return [_string_digits(build, probe, nulls)]
+    else:
+        ours, theirs = image_values(build), image_values(probe)
+        if len(ours) != len(theirs):  # decimals of which one side alone fits 64 bits
+            ours, theirs = wide_decimal_values(build), wide_decimal_values(probe)
+    return [
+        _integer_digits(a, build_valid, b, probe_valid, nulls)
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+
+
+def _integer_digits(
+    build: Ints, build_valid: Mask | None, probe: Ints, probe_valid: Mask | None, nulls: bool
+) -> tuple[Digit, Digit]:
+    seen = build if build_valid is None else build[build_valid]
+    low, high = (int(seen.min()), int(seen.max())) if len(seen) else (0, 0)
+    base = high - low + 1
+    if base > PACKED_LIMIT:
+        build, probe, base = number_distinct(build, build_valid, probe)
+        low = 0
+    return Digit(build, build_valid, low, base, nulls), Digit(probe, probe_valid, low, base, nulls)
+
+
+def _string_digits(build: pa.Array, probe: pa.Array, nulls: bool) -> tuple[Digit, Digit]:
+    image, values = dictionary_image(build)
+    if isinstance(probe, pa.DictionaryArray) and len(probe.dictionary) > 2 * len(probe):
+        probe = decode(probe)
+    valid = validity(probe)
+    coded = isinstance(probe, pa.DictionaryArray)
+    entries = probe.dictionary if coded else probe
+    numbers = places(entries, values)
+    if coded:
+        # One more entry, for the codes of NULLs in an empty dictionary.
+        numbers = np.append(numbers, -1)
+        codes = to_numpy(probe)
+        numbers = numbers[codes if valid is None else np.where(valid, codes, -1)]
+    base = max(len(values), 1)
+    return (
+        Digit(image.values, image.valid, 0, base, nulls),
+        Digit(numbers, valid, 0, base, nulls),
+    )
+
 
 PAIRS_A_BLOCK = 1 << 20  # candidate pairs that are expanded at a time
 

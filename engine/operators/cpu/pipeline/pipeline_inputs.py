@@ -19,7 +19,7 @@ from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import at_present
 from ....plan.types import Kind
 from ....storage.columns.cache import CacheKey, TableScan, kernel_key
-from ....storage.columns.encode import encode, with_ends
+from ....storage.columns.encode import encode
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
 from ...widened_rows import serve_column, serve_rows, widened, widened_count
@@ -174,8 +174,7 @@ class Leaves:
 
     def _described(self, leaf: p.Physical, column: Column, encoded: EncodedColumn) -> Input:
         found = input_of(column, encoded)
-        is_wider = isinstance(leaf, p.Stored) and (self._widens or leaf.bounded)
-        return widened(found) if is_wider else found
+        return widened(found) if self._widens and isinstance(leaf, p.Stored) else found
 
     def derived(self, leaf: p.Physical, expr: Expr) -> Input:
         made = self._derived.get((id(leaf), expr)) or new_column("derived", expr.type)
@@ -196,7 +195,6 @@ class Leaves:
         if held is None:
             if isinstance(leaf, p.Stored):
                 held = stored_column(self._inputs[leaf.number], column, self._context)
-                held = with_ends(held) if leaf.bounded else held
             else:
                 held = self._scan(leaf)[column]
             self.columns[id(leaf), column.id] = held

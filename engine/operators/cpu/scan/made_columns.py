@@ -9,8 +9,8 @@ from ....plan.casts import cast
 from ....plan.expr import ColumnRef, new_column
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, to_arrow
-from ....storage.tables.file_columns import ROW_NUMBER
 from ....storage.tables.parquet import ParquetTable
+from ....storage.tables.schemas import ROW_NUMBER
 from ..functions.expressions import evaluate
 from ..table import Table, to_physical
 

@@ -29,10 +29,10 @@ from ....storage.columns.value_checks import (
     check_timestamps,
     check_utf8,
 )
+from ....storage.tables.column_chunks import row_ranges
 from ....storage.tables.footers import decoding, unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
-from ....storage.tables.row_ranges import row_ranges
 from ...column_tiers import keep, lift, read_from_files
 from ...context import Context
 from ..memory.ask_memory import ask_columns

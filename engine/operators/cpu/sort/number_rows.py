@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow.compute as pc
 
+from ....codegen.compile.compiler import parameters
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
 from ..memory.chunks import CHUNK_ROWS, each, each_chunk
@@ -32,29 +33,20 @@ FEW_SAMPLE, FEW_SHARE = (
     8,
 )  # values that are looked at, and rows of each at least in these for values to be few
 
-_ROWS = [("words", "[int64]"), ("width", "int64"), ("start", "int64"), ("stop", "int64")]
+_ROWS = parameters("words [int64], width start stop int64")
 KERNELS = HandwrittenKernels(
     "functions_numbers_cpu.py",
     {
-        "count_parts": [*_ROWS, ("bits", "int64"), ("parts", "[uint16]"), ("counts", "[int64]")],
-        "place_rows": [*_ROWS, ("parts", "[uint16]"), ("places", "[int64]"), ("out", "[int64]")],
+        "count_parts": [*_ROWS, *parameters("bits int64, parts [uint16], counts [int64]")],
+        "place_rows": [*_ROWS, *parameters("parts [uint16], places out [int64]")],
         "number_rows": [
             *_ROWS,
-            ("known", "int64"),
-            ("slots", "[int32]"),
-            ("keys", "[int64]"),
-            ("numbers", "[int32]"),
+            *parameters("known int64, slots [int32], keys [int64], numbers [int32]"),
         ],
-        "fetch_numbers": [
-            ("parts", "[uint16]"),
-            ("start", "int64"),
-            ("stop", "int64"),
-            ("places", "[int64]"),
-            ("starts", "[int64]"),
-            ("found", "[int32]"),
-            ("numbers", "[int64]"),
-            ("firsts", "[int64]"),
-        ],
+        "fetch_numbers": parameters(
+            "parts [uint16], start stop int64, places starts [int64], found [int32], "
+            "numbers firsts [int64]"
+        ),
     },
 )
 

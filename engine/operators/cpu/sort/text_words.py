@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....codegen.compile.compiler import Signature
+from ....codegen.compile.compiler import Signature, parameters
 from ....settings import usable_cores
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
@@ -33,19 +33,17 @@ NOTHING = np.zeros(0, np.int64)
 
 def _kernels(wide: bool) -> HandwrittenKernels:
     texts: Signature = [("text", "[uint8]"), ("offsets", "[int64]" if wide else "[int32]")]
-    span: Signature = [("start", "int64"), ("stop", "int64"), ("flip", "int64")]
+    span: Signature = parameters("start stop flip int64")
     return HandwrittenKernels(
         "functions_texts_cpu.py",
         {
             "last_texts": [
                 *texts,
-                ("codes", "[int64]"),
-                ("valid", "[uint8]"),
+                *parameters("codes [int64], valid [uint8]"),
                 *span,
-                ("words", "[uint64]"),
-                ("best", "[int64]"),
+                *parameters("words [uint64], best [int64]"),
             ],
-            "not_after": [*texts, ("bound", "[uint8]"), *span, ("out", "[uint8]")],
+            "not_after": [*texts, *parameters("bound [uint8]"), *span, *parameters("out [uint8]")],
         },
     )
 

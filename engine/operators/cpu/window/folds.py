@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from .... import stopping
-from ...windows.frames import Ranges
-from ...windows.window_moments import State
-from ...windows.window_places import Values
+from ...windows.frames import Ranges, Values
+from ...windows.wavelet import State
 from ..sort.keys import Ints
 from ..table import Mask
 

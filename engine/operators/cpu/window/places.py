@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
-from ...windows.window_places import InnerOrder, Values, WindowPlaces
+from ...windows.frames import InnerOrder, Values, WindowPlaces
 from ..memory.chunks import each_chunk
 from ..sort.keys import Ints, group_codes, ordered_images
 from ..sort.ordering import MOST_PACKED, sorted_with_rows

@@ -17,10 +17,8 @@ import pylibcudf as plc
 from ....plan.exchange import Exchange
 from ....plan.types import BIGINT
 from ...context import Context, Peers
-from ...exchange.cut_sorted_rows import sort_columns
 from ...exchange.exchange_placed import route_of
-from ...exchange.exchange_rows import ends_of_parts
-from ...exchange.heavy_keys import heavy_parts
+from ...exchange.exchange_rows import ends_of_parts, heavy_parts, sort_columns
 from ...spilling import PARTS
 from .. import table as tables
 from ..columns import INT32, INT64, binary, cast, scalar, select, sequence

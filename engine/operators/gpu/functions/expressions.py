@@ -26,8 +26,7 @@ from ....plan.expr import (
 )
 from ....plan.functions import STRICT
 from ....plan.types import Kind
-from ....plan.udf.python_aggregate import PythonFold
-from ....plan.udf.python_function import PythonCall, has_python
+from ....plan.udf.python_function import PythonCall, PythonFold, has_python
 from ..columns import BOOL, both, constant, negate, reinterpret, select, true_mask, where_true
 from ..columns import cast as to_type
 from ..dictionaries import Coded, Held, recoded
@@ -44,7 +43,6 @@ from . import (
 )
 from .compiled_functions import looped, python_refusal
 from .kernels_casts import cast, cast_refusal
-from .kernels_host import recomputed
 from .kernels_logic import in_list
 from .values import (
     Constant,
@@ -57,6 +55,7 @@ from .values import (
     literal,
     null,
     operand,
+    recomputed,
 )
 
 __all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]

@@ -31,10 +31,9 @@ from ..columns import (
 from ..table import device_type
 from .kernels_arithmetic import bounds, proven
 from .kernels_dates import floored
-from .kernels_host import settled
-from .kernels_parse import parsed
+from .kernels_formats import parsed
 from .kernels_print import between, printed
-from .values import Constant, RowScope, binary, integer_type, integers
+from .values import Constant, RowScope, binary, integer_type, integers, settled
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator

@@ -11,7 +11,7 @@ import pylibcudf as plc
 from ....errors import OutOfRange
 from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call, Interval, Literal
-from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
+from ....plan.functions.strptime import DAY_NAMES, MONTH_NAMES
 from ....plan.types import Kind
 from ...integer_bounds import INT64_RANGE, inside
 from ..columns import (
@@ -30,9 +30,18 @@ from ..columns import (
 )
 from ..table import device_type
 from .kernels_arithmetic import extremes
-from .kernels_host import recomputed, settled
 from .kernels_print import between, in_days, in_four_digit_years
-from .values import Constant, Kernel, RowScope, Value, as_column, binary, integers
+from .values import (
+    Constant,
+    Kernel,
+    RowScope,
+    Value,
+    as_column,
+    binary,
+    integers,
+    recomputed,
+    settled,
+)
 
 Op = plc.binaryop.BinaryOperator
 Component = plc.datetime.DatetimeComponent

@@ -26,10 +26,9 @@ from ... import text_limits
 from ..columns import BOOL, TEXT, constant, null_column, scalar, select, sequence
 from ..table import count_true, device_type
 from . import regular_expressions
-from .kernels_host import settled
 from .kernels_like import matches
 from .letters import in_case
-from .values import Constant, RowScope, Value, as_column, binary, operand
+from .values import Constant, RowScope, Value, as_column, binary, operand, settled
 
 Op = plc.binaryop.BinaryOperator
 _ESCAPE = "\\"

@@ -1,4 +1,4 @@
-"""Values as text, as DuckDB writes them; dates with a year of less or more than four digits by `kernels_host`."""
+"""Values as text, as DuckDB writes them; dates with a year of less or more than four digits by the host."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from ..columns import (
     where_true,
 )
 from .kernels_arithmetic import extremes
-from .kernels_host import settled
-from .values import RowScope
+from .values import RowScope, settled
 
 Op = plc.binaryop.BinaryOperator
 

@@ -21,7 +21,6 @@ from ..columns import (
     true_mask,
 )
 from .kernels_arithmetic import extremes
-from .kernels_host import settled
 from .kernels_patterns import filled, literal_refusal, text_argument
 from .letters import in_case
 from .values import (
@@ -34,6 +33,7 @@ from .values import (
     is_null_constant,
     null,
     operand,
+    settled,
 )
 
 Op = plc.binaryop.BinaryOperator

@@ -13,8 +13,7 @@ from ....plan.temporal import zones
 from ....plan.types import Kind
 from ..columns import BOOL, INT32, INT64, cast, reinterpret
 from ..table import device_type
-from .kernels_host import settled
-from .values import Constant, Kernel, RowScope, Value, as_column, binary, integers, null
+from .values import Constant, Kernel, RowScope, Value, as_column, binary, integers, null, settled
 
 Op = plc.binaryop.BinaryOperator
 SURE_MICROS = 1 << 62  # within which a number is a moment

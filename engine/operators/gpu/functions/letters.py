@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
@@ -32,7 +34,7 @@ def _of_ascii(column: plc.Column, upper: bool) -> plc.Column | None:
     offsets = column.child(0)
     if column.offset() or offsets.offset() or offsets.size() != rows + 1:
         return None
-    code = machine_code(kernels.NAME, kernels.letter_kernel)
+    code = machine_code(kernels.NAME, partial(kernels.letter_kernel, kernels.NAME))
     if code is None:
         return None
     size, start = int(data.size), int(data.ptr)

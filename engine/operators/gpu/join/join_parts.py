@@ -34,7 +34,7 @@ from ..columns import (
     width_of,
 )
 from ..dictionaries import Coded, Held
-from ..memory import pinned
+from ..memory import link
 from ..memory.device import is_out_of_memory
 from ..table import Table, check_rows, device_type
 
@@ -71,7 +71,7 @@ def parted(
             if done is not None:
                 yield done
     finally:
-        pinned.wait()  # before the memory of what is being copied belongs to someone else
+        link.wait()  # before the memory of what is being copied belongs to someone else
 
 
 def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> SpilledPiece:
@@ -81,7 +81,7 @@ def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> 
     try:
         return _Moving(tables.plc_table(table, columns), bounds).landed(columns)
     finally:
-        pinned.wait()
+        link.wait()
 
 
 def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table:
@@ -144,7 +144,7 @@ class _Lying:
     column: plc.Column
     places: list[slice]
 
-    def landed(self, landing: pinned.PinnedLanding) -> pa.Array:
+    def landed(self, landing: link.PinnedLanding) -> pa.Array:
         buffers: list[pa.Buffer | None] = [*landing.buffers(self.places)]
         if not self.column.null_count():
             buffers.insert(0, None)
@@ -156,7 +156,7 @@ class _Moving:
     """Rows on their way to the host; the device's memory is kept meanwhile."""
 
     def __init__(self, rows: plc.Table, bounds: Sequence[int]) -> None:
-        self._bounds, self._landing = bounds, pinned.PinnedLanding()
+        self._bounds, self._landing = bounds, link.PinnedLanding()
         # Bits count from the beginning of a buffer
         whole = [c.copy() if c.offset() else c for c in rows.columns()]
         self._columns = [_Lying(column, _places(column, self._landing)) for column in whole]
@@ -164,7 +164,7 @@ class _Moving:
 
     def landed(self, columns: Sequence[Column]) -> SpilledPiece:
         """Wait, and let go of the device's memory."""
-        pinned.wait()
+        link.wait()
         arrays = [column.landed(self._landing) for column in self._columns]
         self._columns.clear()
         batch = pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns])
@@ -190,7 +190,7 @@ def _cut(
         return None
 
 
-def _places(column: plc.Column, landing: pinned.PinnedLanding) -> list[slice]:
+def _places(column: plc.Column, landing: link.PinnedLanding) -> list[slice]:
     """Have a column's buffers copied, in Arrow's order."""
     rows, kind, places = column.size(), column.type().id(), []
     if column.null_count():

@@ -29,7 +29,7 @@ from .buffers import exchanged, stream_handle
 from .host_table import HostColumns
 from .host_table import Lying as HostColumn
 from .host_values import Lying, address_of, host_values, lying_of
-from .pinned import ALIGNMENT
+from .link import ALIGNMENT
 from .texts import Texts
 from .upload import uploaded
 
@@ -348,4 +348,4 @@ def _padded(size: int) -> int:
 
 
 def _code(name: str = kernels.NAME) -> bytes | None:
-    return machine_code(name, partial(kernels.row_kernel, name=name))
+    return machine_code(name, partial(kernels.row_kernel, name))

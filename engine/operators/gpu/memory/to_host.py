@@ -26,7 +26,7 @@ from . import fetch_rows
 from .buffers import LANDING_BYTES, landed
 from .host_table import HostColumns
 from .host_values import INT32, Lying, address_of, bitmap_of, host_values, lying_of
-from .pinned import ALIGNMENT
+from .link import ALIGNMENT
 from .upload import row_numbers, uploaded
 
 MOST_ROWS = fetch_rows.MOST_ROWS

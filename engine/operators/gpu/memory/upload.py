@@ -19,7 +19,7 @@ from ..dictionaries import Held
 from ..table import Table, device_type, to_device
 from .buffers import FROM_HOST, check, stream_handle
 from .host_table import Arrays, HostColumns
-from .pinned import ALIGNMENT
+from .link import ALIGNMENT
 
 
 class Staging:

@@ -37,15 +37,13 @@ from ...context import Context, Feedback, Origin, latest
 from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
 from . import launch
-from .buckets import with_buckets
 from .finish import wanted_of
 from .late_arguments import Constants, RowsOf, constants_of, late_constants, part
 from .launch import Given, Launch, Launches
-from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
 from .picking import picking, short_arrays
 from .pipeline_inputs import KnownInputs, Relations
-from .ready_pipeline import Ready, ResultMemory
-from .regions import BufferSpan, Region, Regions
+from .ready_pipeline import ComingOut, Ready, ResultMemory, coming_out_of, in_their_order, remark_of
+from .regions import BufferSpan, Region, Regions, with_buckets
 from .unpack_counters import short_results, unpacking, with_packed_counts
 
 GROUP_LIMIT = costs_of("gpu").group_limit  # whose accumulators travel to the host

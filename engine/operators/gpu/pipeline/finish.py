@@ -42,9 +42,9 @@ from ..memory.buffers import Memory
 from ..table import Table, device_type, to_device
 from .exact_terms import evaluated, fits, magnitudes
 from .gather import late_columns
-from .ordered_groups import Listed
 from .picking import PickedGroups, Picks
 from .pipeline_inputs import Relations
+from .ready_pipeline import Listed
 from .stored import keys_of
 
 Op = plc.binaryop.BinaryOperator

@@ -14,7 +14,7 @@ from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.typed_values import Parameter, TableParameter
 from ....storage.columns.encodings import Array, EncodedColumn
-from ..memory.pinned import ALIGNMENT
+from ..memory.link import ALIGNMENT
 from .driver_calls import Argument, Late
 
 Constants = Mapping[Late, Argument]

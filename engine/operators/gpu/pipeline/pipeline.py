@@ -22,14 +22,12 @@ from ..memory.host_table import HostColumns, note
 from ..memory.upload import on_host
 from ..rows import filter_rows
 from ..table import Table, check_rows, only
-from .buckets import far_off
 from .compiled_pipeline import CompiledPipeline, generated, laid_out
 from .finish import Finisher
 from .gather import late_columns
-from .ordered_groups import ComingOut
 from .pipeline_inputs import Relations
-from .ready_pipeline import Ready
-from .regions import BufferSpan
+from .ready_pipeline import ComingOut, Ready
+from .regions import BufferSpan, far_off
 
 GROWTH = 4
 MOST_FOLDED = 1 << 31  # values of a sum in two parts

@@ -1,19 +1,23 @@
-"""Where the arrays of a pipeline's kernels lie: in three buffers a run, two of which share an allocation.
+"""Where the arrays of a pipeline's kernels lie: in three buffers a run, two of which share an allocation;
+and as many buckets of hashed indexes as an earlier run put rows in.
 
 What is small goes to the host in one copy after the last kernel: states of indexes, accumulators of few groups, counters.  Indexes
 are let go of after the run.  Large results stay: accumulators of many groups, lists of rows.
+
+Any number of buckets gives the right answer, so that kernels are neither made anew nor run again for another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from ....codegen.indexes.layers import Buffer
+from ....codegen.indexes.choose import CACHED_SLOTS, buckets
+from ....codegen.indexes.layers import Buckets, Buffer, Index
 
 ALIGNMENT = 256
 
@@ -136,3 +140,33 @@ class Regions:
                 length = (span.start - before.start) // span.width + span.length
                 span = BufferSpan(span.region, before.start, length, span.width)
         self.fills.append((span, word))
+
+
+FAR = 4  # times too many, or too few
+
+
+def with_buckets(indexes: Sequence[Index], built: Mapping[int, int]) -> tuple[Index, ...]:
+    """Return indexes with buckets for so many rows, by the numbers of those of which that is known."""
+    return tuple(
+        replace(i, slots=buckets(built[i.number])) if i.form is Buckets and i.number in built else i
+        for i in indexes
+    )
+
+
+def far_off(
+    indexes: Sequence[Index], rows: Sequence[int], built: Mapping[int, int]
+) -> dict[int, int]:
+    """Return for how many rows large hashed indexes should rather have buckets, by number, given how many they hold now.
+
+    Runs with other parameters hold other rows; what has once been found is not gone below.
+    """
+    found = {}
+    for index, count in zip(indexes, rows, strict=True):
+        if index.form is not Buckets:
+            continue
+        most = max(count, built.get(index.number, 0))
+        wanted = buckets(most)
+        large = max(index.slots, wanted) > CACHED_SLOTS
+        if large and (index.slots >= FAR * wanted or wanted >= FAR * index.slots):
+            found[index.number] = most
+    return found

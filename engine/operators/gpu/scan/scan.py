@@ -27,11 +27,11 @@ from ....storage.columns.device_value_checks import check_device_text, check_dev
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.columns.piece_caches import PassingCache, PieceCache
 from ....storage.columns.value_checks import is_int96_in
+from ....storage.tables.column_chunks import row_ranges
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
-from ....storage.tables.row_ranges import row_ranges
 from ...column_tiers import read_from_files
 from ...context import Context
 from ...cpu.scan.scan import read_part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import pylibcudf as plc
@@ -132,7 +133,7 @@ def numbered(
         size *= digits[-1].size
         if size >= limit or low == LOWEST or high == HIGHEST:
             return None
-    code = machine_code(kernels.DIGIT, kernels.digit_kernel)
+    code = machine_code(kernels.DIGIT, partial(kernels.sort_kernel, kernels.DIGIT))
     if code is not None:
         return PackedKeys(_by_kernel(digits, code, size < NARROW), tuple(digits))
     found = digits[0].numbers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
@@ -321,7 +322,7 @@ def _where(mask: plc.Column, *columns: plc.Column) -> list[plc.Column]:
 
 def leads(column: plc.Column) -> plc.Column | None:
     """Return numbers in the order of strings without NULL, equal for those whose first 8 bytes are; None while the kernel is compiled."""
-    code = machine_code(kernels.LEAD, kernels.lead_kernel)
+    code = machine_code(kernels.LEAD, partial(kernels.sort_kernel, kernels.LEAD))
     if code is None or not column.size():
         return None
     rows, offsets, data = column.size(), column.child(0), column.data()

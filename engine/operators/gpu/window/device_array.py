@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
-from ...windows.window_places import Values
+from ...windows.frames import Values
 from ..aggregate.groups import pick
 from ..columns import (
     BOOL,

@@ -16,9 +16,8 @@ from .... import stopping
 from ....codegen.handwritten import window_kernels as kernels
 from ....plan.expr import Column
 from ....plan.window.window_call import WindowCall
-from ...windows.frames import Ranges, frame_of, places_before
-from ...windows.window_moments import State
-from ...windows.window_places import Ints
+from ...windows.frames import Ints, Ranges, frame_of, places_before
+from ...windows.wavelet import State
 from ..aggregate.aggregate_values import ordered_places
 from ..aggregate.groups import INCLUDE, Groups, Question, pick
 from ..columns import (

@@ -16,7 +16,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....codegen.handwritten import window_kernels as kernels
 from ....codegen.handwritten.group_kernels import ranges
 from ....codegen.handwritten.row_kernels import WARP, WORD
-from ...windows.window_places import Ints
+from ...windows.frames import Ints
 from ..columns import BOOL, FLOAT64, INT32, INT64, cast, same_type, width_of
 from ..pipeline import launch
 from ..pipeline.fixed_kernels import machine_code

@@ -12,8 +12,7 @@ import pylibcudf as plc
 from ....codegen.handwritten import window_kernels as kernels
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
-from ...windows.frames import FIRST
-from ...windows.window_places import InnerOrder, Ints, Mask, WindowPlaces
+from ...windows.frames import FIRST, InnerOrder, Ints, Mask, WindowPlaces
 from ..aggregate.groups import pick, pick_held
 from ..columns import (
     BOOL,

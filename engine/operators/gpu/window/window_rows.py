@@ -1,27 +1,165 @@
-"""Window functions over rows that are sorted once; results go back to where the rows came from."""
+"""Window functions over rows that are sorted once; results go back to where the rows came from.
+
+Aggregates over frames are folds of ranges where the function allows, else over the rows of each frame one after the other.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+import pylibcudf as plc
+from pylibcudf.interop import ColumnMetadata
+
+from .... import stopping
 from ....errors import Located
-from ....plan.expr import ColumnRef
+from ....plan import physical as p
+from ....plan.expr import Column, ColumnRef, columns_of, new_column
+from ....plan.functions import AGGREGATE
 from ....plan.pipeline_steps import columns_read
-from ....plan.types import Kind
+from ....plan.types import INTEGER, Kind
 from ....plan.window.window_call import WindowCall
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
-from ...windows.window_places import argument, rank_to_cut_at
+from ...windows.frames import Ranges, argument, rank_to_cut_at
+from ...windows.wavelet import added, finished, moments_of_rows
 from ...windows.window_positions import NUMBERED, numbered, picked, shifted
 from .. import table as tables
-from ..columns import empty, select, where_true
-from ..dictionaries import Held, plain
+from ..aggregate.aggregate import AGGREGATES, arguments, coded_argument, hash_aggregate
+from ..aggregate.groups import GroupedArgument, pick_held
+from ..columns import (
+    FLOAT64,
+    INT32,
+    INT64,
+    as_key,
+    cast,
+    constant,
+    empty,
+    select,
+    sequence,
+    where_true,
+    without_nulls,
+)
+from ..dictionaries import Coded, Held, plain
+from ..distinct_rows import first_of_each
 from ..few_rows import run_on_host
+from ..join.join_pairs import UNMATCHED, in_a_pair
 from ..late_materialization import together
 from ..memory.device import on_device
 from ..sort.sort import led
-from ..table import Table, device_type
-from .device_array import column_of
-from .frame_aggregates import aggregate_frames
-from .places import DeviceRows, MarkedPlaces, places_of
+from ..table import Table, concat_held, device_type
+from .device_array import as_array, as_rows, column_of
+from .folds import FrameGroups, folded
+from .places import DeviceRows, MarkedPlaces, pick_held_or_null, places_of
+
+MOST_PAIRS = 1 << 26  # of a frame and a row of it that are looked at together
+
+
+def aggregate_frames(call: WindowCall, rows: DeviceRows, context: Context) -> Held:
+    """Return an aggregate over the frame of each row, in the order of the input's rows."""
+    places, table = rows.places, rows.table
+    columns: dict[int, Held] = {c.id: places.at_places(table.columns[c.id]) for c in _read(call)}
+    groups = FrameGroups(call, rows, columns)
+    row = AGGREGATE[call.function]
+    distinct = call.distinct and bool(call.args) and not row.idempotent
+    if distinct and groups.is_running:
+        args, distinct = _first_of_equal(call, groups), False
+    else:
+        args = arguments(call.aggregate, groups)
+    if distinct or call.order or row.keeps_values:
+        return places.at_rows(_one_by_one(call, columns, groups.ranges, context))
+    if row.moments:
+        return places.at_rows(_moments(call, args, groups))
+    coded = None if call.distinct else coded_argument(call.aggregate, groups)
+    if coded is not None:
+        args = [coded[0]]
+    answer = AGGREGATES[call.function](call.aggregate, args, groups)
+    groups.run()
+    found = answer()
+    return places.at_rows(found if coded is None else Coded(found, coded[1].keys))
+
+
+def _read(call: WindowCall) -> set[Column]:
+    """The columns that the aggregate reads, without those of the frame."""
+    return set(columns_of(call.aggregate))
+
+
+def _first_of_equal(call: WindowCall, groups: FrameGroups) -> list[GroupedArgument]:
+    """Return arguments NULL but in the first rows with their values in each partition.
+
+    That is all which DISTINCT leaves of frames that begin with the partition.
+    """
+    args = arguments(call.aggregate, groups)
+    partition = column_of(groups.places.partition_numbers)
+    first = first_of_each(plc.Table([partition, *(as_key(a.column) for a in args)]))
+    keep = in_a_pair(first, groups.rows)
+    return [GroupedArgument(("first", a.key), where_true(a.column, keep)) for a in args]
+
+
+def _moments(call: WindowCall, args: list[GroupedArgument], groups: FrameGroups) -> plc.Column:
+    columns = [cast(a.column, FLOAT64) for a in args]
+    known = as_array(plc.unary.is_valid(columns[0]))
+    for column in columns[1:]:
+        known = known & as_array(plc.unary.is_valid(column))
+    state = moments_of_rows([as_array(without_nulls(c, 0.0)) for c in columns], known)
+    nothing = as_array(constant(0.0, FLOAT64, groups.count))
+    values, there = finished(
+        call.function, folded(state, added, groups.ranges, (nothing,) * len(state))
+    )
+    return where_true(column_of(values), column_of(there))
+
+
+# Over the rows of each frame
+
+
+def _one_by_one(
+    call: WindowCall, columns: dict[int, Held], ranges: Ranges, context: Context
+) -> Held:
+    """Aggregate the rows of each frame, those of several frames together."""
+    summed = plc.Table([column_of(np.cumsum(ranges.sizes))])
+    ends = summed.to_arrow([ColumnMetadata("end")]).column(0).to_numpy()
+    found: list[Held] = []
+    start = 0
+    while start < len(ranges):
+        stopping.check()
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + MOST_PAIRS, "right")))
+        found.append(_grouped(call, columns, ranges.at(slice(start, stop)), context))
+        start = stop
+    return found[0] if len(found) == 1 else concat_held(found)
+
+
+def _grouped(call: WindowCall, columns: dict[int, Held], frames: Ranges, context: Context) -> Held:
+    count = len(frames)
+    frame, made = new_column("frame", INTEGER), new_column("made", call.type)
+    codes, members = _pairs(frames)
+    read = sorted(_read(call), key=lambda c: c.id)
+    table = Table(
+        {frame.id: codes, **{c.id: pick_held(columns[c.id], members) for c in read}}, codes.size()
+    )
+    source = p.ValuesScan((frame, *read), ())
+    node = p.HashAggregate(source, (frame,), ((made, call.aggregate),))
+    result = hash_aggregate(node, (table,), context)
+    rows = plc.Table([constant(UNMATCHED, INT32, count)])
+    if result.num_rows:
+        numbers = plc.Table([sequence(result.num_rows)])
+        rows = plc.copying.scatter(numbers, result[frame], rows)
+    answer = pick_held_or_null(result.columns[made.id], rows.columns()[0])
+    return without_nulls(plain(answer), 0) if AGGREGATE[call.function].counts else answer
+
+
+def _pairs(frames: Ranges) -> tuple[plc.Column, plc.Column]:
+    """Return for each row of each frame the frame's number and the row's place; those of a frame come in their order."""
+    numbers = sequence(len(frames))
+    codes, members = [], []
+    for begin, end in frames.parts:
+        sizes = end - begin
+        total = int(sizes.sum())
+        first = begin - (np.cumsum(sizes) - sizes)
+        repeated = plc.filling.repeat(plc.Table([numbers, column_of(first)]), as_rows(sizes))
+        code, start = repeated.columns()
+        codes.append(code)
+        members.append(as_rows(as_array(start) + as_array(sequence(total, data_type=INT64))))
+    return concat_held(codes), concat_held(members)
+
 
 READS_A_WRITE = 2  # at random, in the same time
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from ..values.each_value import of_values
 from ..vectors import Kernel
-from . import json_changes, json_entries, json_parts, json_texts
+from . import json_changes, json_parts, json_texts
 
 JSON_KERNELS: dict[str, Kernel] = {
     **{
         name: of_values(function)
-        for module in (json_changes, json_entries, json_parts)
+        for module in (json_changes, json_parts, json_parts)
         for name, function in module.FUNCTIONS.items()
     },
     **{name: of_values(function, 0) for name, function in json_changes.MERGES.items()},

@@ -32,8 +32,7 @@ from .....plan.types import (
 )
 from ... import table as tables
 from ...nested_arrays import Ints, Mask, list_array, struct_array
-from ..nested.over_arrays import over_arrays
-from ..vectors import Kernel, Vector
+from ..vectors import Kernel, Vector, over_arrays
 from .json_texts import CastVector, json_texts, of_each
 
 _FRACTION = re.compile(r"\.|^[^xX]*[eE]")  # of a text that is no integer

@@ -14,8 +14,7 @@ from .....plan.json.documents import float_text, read, string_text, text_of
 from .....plan.types import JSON, VARCHAR, DataType, Kind
 from ... import table as tables
 from ...nested_arrays import Lists, fields_of, list_array
-from ..nested.over_arrays import over_arrays
-from ..vectors import Kernel, Vector
+from ..vectors import Kernel, Vector, over_arrays
 
 CastVector = Callable[
     [Vector, DataType, bool], Vector

@@ -1,7 +1,8 @@
-"""How often values are in lists: maps of counts, of each value or by bins, the most frequent values, and a value by its rank."""
+"""Aggregates of the elements of lists, and how often values are in them: maps of counts, of each value or by bins, the most frequent values, and a value by its rank."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -9,13 +10,26 @@ import pyarrow as pa
 
 from .....errors import ExecutionError, OutOfRange
 from .....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
-from .....plan.expr import Call
+from .....plan.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Expr,
+    ListAggregate,
+    Literal,
+    new_column,
+)
+from .....plan.node import transform_up
 from .....plan.types import INTEGER, INTEGER_BITS, DataType, Kind
 from ... import table as tables
+from ...aggregate.aggregate import aggregate_groups
+from ...aggregate.groups import Groups
 from ...nested_arrays import Ints, Lists, list_array, struct_array
 from ...sort.sort import SortColumn, sorted_order
+from ...table import Table
+from ..vectors import Vector, null_constant, over_arrays
 from .list_parts import codes_of, integers, picked
-from .over_arrays import over_arrays
 
 
 def _known(array: pa.Array) -> Lists:
@@ -187,3 +201,44 @@ KERNELS = {
         "quantile_of_list": _quantile,
     }.items()
 }
+
+
+Evaluate = Callable[[Expr, Table], pa.Array]
+
+
+def aggregated(expr: ListAggregate, operand: Vector, evaluate: Evaluate) -> Vector:
+    """Return the aggregate of each list, NULL of one that is NULL."""
+    if operand.is_null:
+        return null_constant(expr.type)
+    lists = Lists.of(operand.to_arrow(operand.length))
+    count = len(lists.lengths)
+    elements = Table({expr.element.id: lists.elements}, len(lists.elements))
+    groups = Groups(lists.rows, count, elements.num_rows)
+    results: dict[int, pa.Array] = {}
+
+    def in_column(node: Expr) -> Expr | None:
+        """Compute an aggregate of all lists, and stand for it by a column."""
+        if not isinstance(node, AggregateCall):
+            return None
+        arrays = dict(elements.arrays)
+        args = []
+        for arg in node.args:
+            if not isinstance(arg, Literal):
+                column: Column = new_column("argument", arg.type)
+                arrays[column.id] = evaluate(arg, elements)
+                arg = ColumnRef(column)  # noqa: PLW2901 - an argument as aggregates have it
+            args.append(arg)
+        made = new_column("aggregate", node.type)
+        call = dataclasses.replace(node, args=tuple(args))
+        results[made.id] = aggregate_groups(call, Table(arrays, elements.num_rows), groups)
+        return ColumnRef(made)
+
+    body = transform_up(expr.body, in_column)
+    found = tables.take_array(evaluate(body, Table(results, count)), _valid_places(lists))
+    vector = Vector.from_arrow(tables.decode(found), expr.type)
+    return vector.first() if operand.is_constant else vector
+
+
+def _valid_places(lists: Lists) -> tables.Indices:
+    places = np.arange(len(lists.lengths))
+    return places if lists.valid is None else np.where(lists.valid, places, -1)

@@ -13,8 +13,8 @@ from .....errors import ExecutionError
 from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, list_array
+from ..vectors import ArrayFunction, over_arrays
 from .list_parts import both, picked
-from .over_arrays import ArrayFunction, over_arrays
 
 Doubles = npt.NDArray[np.float64]
 

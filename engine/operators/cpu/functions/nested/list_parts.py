@@ -13,7 +13,7 @@ from .....plan.types import BOOLEAN
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, Mask, list_array, struct_array
 from ...sort.keys import group_codes
-from .over_arrays import over_arrays
+from ..vectors import over_arrays
 
 
 def integers(array: pa.Array) -> tuple[Ints, Mask]:

@@ -16,7 +16,7 @@ from .....plan.patterns import with_options
 from ... import table as tables
 from ...nested_arrays import Lists, list_array
 from ..kernels_patterns import guarded
-from .over_arrays import ArrayFunction, over_arrays
+from ..vectors import ArrayFunction, over_arrays
 
 
 def _split(call: Call, args: list[pa.Array]) -> pa.Array:

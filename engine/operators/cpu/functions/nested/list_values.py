@@ -12,8 +12,8 @@ from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, Mask, list_array
 from ...sort.sort import SortColumn, sorted_order
+from ..vectors import over_arrays
 from .list_parts import both, codes_of, found, integers, picked
-from .over_arrays import over_arrays
 
 
 def _position(call: Call, args: list[pa.Array]) -> pa.Array:

@@ -9,8 +9,8 @@ from .....errors import ExecutionError
 from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, Mask, fields_of, list_array, struct_array
+from ..vectors import ArrayFunction, over_arrays
 from .list_parts import both, codes_of, found, picked
-from .over_arrays import ArrayFunction, over_arrays
 
 
 def _map(call: Call, args: list[pa.Array]) -> pa.Array:

@@ -7,8 +7,7 @@ import pyarrow as pa
 from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import fields_of, struct_array
-from ..vectors import Kernel, Vector
-from .over_arrays import over_arrays
+from ..vectors import Kernel, Vector, over_arrays
 
 
 def _pack(call: Call, args: list[pa.Array]) -> pa.Array:

@@ -13,25 +13,20 @@ from . import (
     decimal_quotients,
     digests,
     distances,
-    draws,
-    enums,
     formatting,
-    globs,
-    grapheme_parts,
     hashes,
     number_texts,
     path_parts,
     time_buckets,
     uuids,
-    whole_values,
 )
 from .each_value import of_values
 
 VALUE_KERNELS: dict[str, Kernel] = {
     **bit_strings.KERNELS,
     **decimal_quotients.KERNELS,
-    **draws.KERNELS,
-    **enums.KERNELS,
+    **hashes.KERNELS,
+    **attempts.KERNELS,
     **hashes.KERNELS,
     **attempts.KERNELS,
     **number_texts.KERNELS,
@@ -46,12 +41,12 @@ VALUE_KERNELS: dict[str, Kernel] = {
             digests,
             distances,
             formatting,
-            globs,
-            grapheme_parts,
+            distances,
+            distances,
             time_buckets,
             number_texts,
             uuids,
-            whole_values,
+            decimal_quotients,
         )
         for name, function in module.FUNCTIONS.items()
     },

@@ -1,16 +1,19 @@
-"""error(), which raises in a row, and TRY(), which finds the rows whose values raise by halves."""
+"""error(), which raises in a row, and TRY(), which finds the rows whose values raise by halves; and values of an ENUM as texts and numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .....errors import DataError, ExecutionError
 from .....plan.expr import Call, Expr, Try
+from .....plan.types import DataType
 from ... import table as tables
 from ...table import Table
-from ..vectors import Kernel, Vector, null_constant
+from ..vectors import Array, Kernel, Mask, Vector, dtype_of, null_constant
 from .each_value import python_value, python_values
 
 Evaluate = Callable[[Expr, Table], pa.Array]
@@ -50,4 +53,28 @@ def _error(call: Call, args: tuple[Vector, ...]) -> Vector:
     return null_constant(call.type)
 
 
-KERNELS: dict[str, Kernel] = {"error": _error}
+def texts_of(vector: Vector) -> pa.Array:
+    """Return the texts of a vector of one dimension."""
+    labels = pa.array(vector.type.names, pa.string())
+    return labels.take(tables.from_numpy(vector.data, vector.valid))
+
+
+def of_texts(texts: pa.Array, target: DataType) -> tuple[Array, Mask]:
+    """Return the codes of texts, and where one is no value of the type."""
+    found = pc.index_in(texts, pa.array(target.names, texts.type))
+    wrong = np.asarray(found.is_null())
+    return np.asarray(pc.fill_null(found, 0)).astype(dtype_of(target)), wrong
+
+
+def _same(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """The integers that values are, and the values that integers are."""
+    (value,) = args
+    return Vector(call.type, value.data, value.valid)
+
+
+KERNELS: dict[str, Kernel] = {
+    "error": _error,
+    "enum_code": _same,
+    "ticks": _same,
+    "time_of_ticks": _same,
+}

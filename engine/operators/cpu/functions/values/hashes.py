@@ -1,4 +1,4 @@
-"""hash(): the number that DuckDB gives a value, which samples and buckets of pipelines in SQL are made by.
+"""random(), which hashes the number of a row and a seed; and hash(): the number that DuckDB gives a value, which samples and buckets of pipelines in SQL are made by.
 
 Numbers are mixed by two rounds of multiplication and shifts, texts are folded word by word, and values of several parts combine theirs.
 """
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from .....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.types import UBIGINT, DataType, Kind
-from ..vectors import Kernel, Vector
+from ..vectors import Array, Kernel, Vector, both_valid
 
 _Hashes = npt.NDArray[np.uint64]
 
@@ -200,4 +200,40 @@ def _folded(
     return found
 
 
-KERNELS: dict[str, Kernel] = {"hash": _hash}
+_P1, _P2, _P3, _P4, _P5 = (
+    np.uint64(prime)
+    for prime in (
+        0x9E3779B185EBCA87,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x27D4EB2F165667C5,
+    )
+)
+
+
+def hashed(numbers: Array, seed: Array) -> Array:
+    """Return XXH64 of 8 bytes each (Collet, https://xxhash.com)."""
+    with np.errstate(over="ignore"):
+        mixed = _rotated(numbers.astype(np.uint64) * _P2, 31) * _P1
+        state = (seed.astype(np.uint64) + _P5 + np.uint64(8)) ^ mixed
+        state = _rotated(state, 27) * _P1 + _P4
+        state = (state ^ (state >> np.uint64(33))) * _P2
+        state = (state ^ (state >> np.uint64(29))) * _P3
+        return state ^ (state >> np.uint64(32))
+
+
+def _rotated(values: Array, bits: int) -> Array:
+    return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))
+
+
+def random(call: Call, args: tuple[Vector, ...]) -> Vector:
+    number, seed = args
+    bits = hashed(np.asarray(number.data), np.asarray(seed.data)) >> np.uint64(11)
+    return Vector(call.type, bits.astype(np.float64) * 2.0**-53, both_valid(*args))
+
+
+KERNELS: dict[str, Kernel] = {
+    "hash": _hash,
+    "random": random,
+}

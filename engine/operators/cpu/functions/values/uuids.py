@@ -10,8 +10,8 @@ from .....errors import ExecutionError
 from .....plan.expr import Call
 from .....plan.text.uuid_text import UUID_BYTES, UUID_LETTERS, uuid_letters
 from ..vectors import Array, Kernel, Vector, both_valid
-from .draws import hashed
 from .each_value import ValueFunction
+from .hashes import hashed
 
 _ARROW = pa.binary(UUID_BYTES)
 _MILLIS = 1 << 48  # that a UUID of version 7 begins with

@@ -8,7 +8,7 @@ import pytest
 
 from fuseline.codegen.indexes.choose import CACHED_SLOTS
 from fuseline.codegen.indexes.layers import Buckets, Direct, Index, Layer
-from fuseline.operators.gpu.pipeline.buckets import far_off, with_buckets
+from fuseline.operators.gpu.pipeline.regions import far_off, with_buckets
 from tests.codegen.bodies import Tables, grouped, join, made, where
 
 LARGE = 4 * CACHED_SLOTS

@@ -21,7 +21,7 @@ from fuseline.plan.physical import (
     Pipeline,
 )
 from fuseline.planner.pipelines import aggregate_unions, fuse
-from fuseline.planner.pipelines.full_joins import halves
+from fuseline.planner.pipelines.aggregate_unions import halves
 from fuseline.planner.pipelines.pipeline_shape import exchanged
 from tests.compare import assert_same_as_duckdb, connected
 

@@ -26,10 +26,10 @@ KILO = 1 << 10
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from fuseline.operators.gpu.memory import pinned
+    from fuseline.operators.gpu.memory import link
 
-    made = pinned.Pool()
-    monkeypatch.setattr(pinned, "POOL", made)
+    made = link.Pool()
+    monkeypatch.setattr(link, "POOL", made)
     yield made
     gc.collect()
     made.clear()
@@ -71,7 +71,7 @@ def test_no_more_blocks_are_kept_than_agreed(pool: Any, limits: SetLimits) -> No
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 16) + 1, 5 << 20, (256 << 20) + 12345])
 def test_sizes_of_blocks_are_few_and_near(size: int) -> None:
-    from fuseline.operators.gpu.memory.pinned import rounded
+    from fuseline.operators.gpu.memory.link import rounded
 
     assert size <= rounded(size) <= max(size + (1 << 16), size * 9 // 8)
     assert rounded(rounded(size)) == rounded(size)
@@ -88,7 +88,7 @@ def test_where_the_system_refuses_memory_is_of_the_usual_kind(
     kept = len(pool.free)
     del lease
     assert len(pool.free) == kept
-    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.np.empty", no_memory)
+    monkeypatch.setattr("fuseline.operators.gpu.memory.link.np.empty", no_memory)
     with pytest.raises(ExecutionError, match=r"no memory for 1,024,000 bytes.*SET spill_memory"):
         pool.take(1000 * KILO)
 
