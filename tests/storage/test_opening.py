@@ -31,6 +31,7 @@ OTHERS = {
     "engine/storage/column_store/": "columns in the folder column_store, of files that the door has judged",
     "engine/storage/spill_folders.py": "kernels in cache_dir, columns in column_store, and folders below spill_dir",
     "engine/file_tables/converted_table.py": "files in those folders",
+    "engine/distributed/sent_functions.py": "packages that are installed, to tell whose functions these are",
     "engine/writing/": "new files, where the rules of the door let one be made",
     "engine/operators/spill_area.py": "files in those folders",
     "engine/codegen/": "kernels in cache_dir, and sources of the package",
