@@ -95,7 +95,7 @@ def test_rows_are_listed_where_a_table_would_be_as_large(
     limits(
         hash_groups__SLOTS=64, LISTING_SLOTS=128, hash_groups__GROWTH=2, hash_groups__LISTED=1 << 12
     )
-    limits(hash_groups__KEPT=kept, FEW_GROUPS=few, ROWS_A_RANGE=4096)
+    limits(hash_groups__KEPT=kept, hash_groups__FEW_GROUPS=few, ROWS_A_RANGE=4096)
     limits(DENSE=100)
     rows = 12_000
     random = np.random.default_rng(11)
@@ -150,7 +150,7 @@ def test_memory_of_lists_that_were_put_together_is_given_back(limits: SetLimits)
 @pytest.mark.parametrize("few", [10, 1 << 15])
 def test_tables_of_dense_groups_are_put_together(few: int, limits: SetLimits) -> None:
     """They were cut into parts or not: a part's numbers have slots of their own, all numbers have not."""
-    limits(DENSE=100, ROWS_A_RANGE=1024, FEW_GROUPS=few)
+    limits(DENSE=100, ROWS_A_RANGE=1024, hash_groups__FEW_GROUPS=few)
     keys = np.random.default_rng(9).integers(0, 400_000, 5000)
     assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 5000)})
 

@@ -60,7 +60,7 @@ def test_a_buffer_keeps_its_block(pool: Any) -> None:
 
 
 def test_no_more_blocks_are_kept_than_agreed(pool: Any, limits: SetLimits) -> None:
-    limits(pinned__KEPT_BYTES=300 * KILO)
+    limits(link__KEPT_BYTES=300 * KILO)
     leases = [pool.take(128 * KILO) for _ in range(3)]
     last = leases[-1].block
     while leases:

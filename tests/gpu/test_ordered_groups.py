@@ -41,7 +41,7 @@ def of_any_size(limits: SetLimits) -> None:
         compiled_pipeline__GROUP_LIMIT=4,
         TABLE_BYTES=0,
         PRIVATE_BYTES=0,
-        ordered_groups__LEAST_ROWS=1,
+        ready_pipeline__LEAST_ROWS=1,
         LEAST_ROOM=4,
     )
 

@@ -289,7 +289,8 @@ def as_in_registers(columns: HostColumns) -> HostColumns:
         if column.type == VARCHAR:
             values = array.unique().drop_null().sort()
             codes = np.array(
-                [1 << 40 if i is None else i for i in pc.index_in(array, values).to_pylist()]
+                [1 << 40 if i is None else i for i in pc.index_in(array, values).to_pylist()],
+                np.int64,
             )
             found[column] = Registers(codes, valid, VARCHAR, values)
         elif column.type in (BIGINT, DATE):
@@ -314,6 +315,19 @@ def test_tables_one_below_the_other(lies: tuple[bool, bool], most: int, limits: 
     assert [arrays[column] for column in made] == wanted
     kept = [isinstance(found[column], Registers) for column in made]
     assert kept == [True, most > 0, True, True, False, True]
+
+
+def test_texts_of_a_part_may_be_none_at_all() -> None:
+    """As of a source without rows, or with NULLs alone, whose codes name nothing."""
+    column = new_column("c", VARCHAR)
+    arrays = [pa.array(values, pa.string()) for values in (["b", "a"], [], [None], ["c", None])]
+    parts = [as_in_registers(HostColumns([(column, array)], not_moved)) for array in arrays]
+    for some in ((0, 1, 2, 3), (1, 2, 3), (2, 1, 0), (1, 2)):
+        held = [parts[number] for number in some]
+        ((_, found),) = concatenated(held, [[column]] * len(some), [column])
+        assert isinstance(found, Registers)
+        wanted = [value for number in some for value in arrays[number].to_pylist()]
+        assert HostColumns([(column, found)], not_moved).arrays[column].to_pylist() == wanted
 
 
 def test_types_that_have_no_registers_or_values_of_their_own_stay_arrays() -> None:

@@ -223,8 +223,8 @@ def _one_below_the_other(parts: Sequence[Registers | None], column: Column) -> R
             return None
         merged = sorted({text for part in texts for text in part})  # by code point, as by bytes
         places = {text: place for place, text in enumerate(merged)}
-        codes = [np.array([places[text] for text in part], np.int64) for part in texts]
-        # What lies under a NULL is anything
+        # What lies under a NULL is anything, also where there is no text
+        codes = [np.array([places[text] for text in part] or [0], np.int64) for part in texts]
         values = [c.take(v, mode="clip") for c, v in zip(codes, values, strict=True)]
         strings = pa.array(merged, pa.string())
     if any(part.valid is not None for part in held):
