@@ -268,7 +268,8 @@ class ParquetTable:
     @cached_property
     def named_files(self) -> tuple[FileIdentity, ...] | None:
         """The files whose looks alone say whether it is current, under the rules that it was opened by; None where there is more to find out."""
-        return self.files if self.settled and self._are_named else None
+        looks_at_files = type(self).has_its_files is ParquetTable.has_its_files
+        return self.files if looks_at_files and self.settled and self._are_named else None
 
     def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
         """Raise `FileError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
