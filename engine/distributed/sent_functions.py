@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from threading import RLock
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -20,11 +19,12 @@ import cloudpickle
 
 from ..errors import Unsupported
 from ..plan.udf.python_function import PythonFunction
+from ..threads.fork_locks import new_reentrant_lock
 
 # By name, wherever they lie: what workers have in any case, and what unpickles there
 _KNOWN = {__name__.partition(".")[0], "cloudpickle"}
 _LIBRARY = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
-_lock = RLock()  # which modules go by value is noted for the whole process
+_lock = new_reentrant_lock()  # which modules go by value is noted for the whole process
 
 
 class FunctionPickler(cloudpickle.Pickler):

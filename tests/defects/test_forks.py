@@ -99,7 +99,7 @@ def test_locks_that_another_thread_holds_are_free_in_a_forked_process(tmp_path: 
 OWN = {
     "codegen/compile/compile_pool.py", "distributed/clusters.py", "distributed/crew.py", "distributed/meetings.py", "distributed/orders.py",
     "operators/cpu/aggregate/selected_places.py", "operators/cpu/pipeline/pipeline.py", "operators/cpu/scan/remote_parts.py", "progress/run_progress.py",
-    "reading.py", "server/calls.py", "server/turns.py", "stopping.py", "storage/columns/encodings.py", "threads/fork_locks.py",
+    "reading.py", "server/calls.py", "server/turns.py", "stopping.py", "threads/fork_locks.py",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import fuseline
 from fuseline import planner
 from fuseline.codegen.compile import compile_pool
-from fuseline.database import durable_files
+from fuseline.database import commit_log
 from fuseline.writing.copy_to import _NewOutput
 
 def said(*_, **__):
@@ -60,8 +60,8 @@ PHASES = {
     "copying": (MEMORY, "never", "held(_NewOutput, '_write')\nconnection.sql(f\"copy r to '{folder}/old.csv'\")"),
     "partitions": (MEMORY, "never", "held(_NewOutput, '_write', 3)\nconnection.sql(f\"copy (select k % 5 as p, v from r) to '{folder}/parts' (partition_by p)\")"),
     "exporting": ("db", "never", "connection.execute('create table a as from r')\nheld(_NewOutput, '_write')\nconnection.sql(f\"export database '{folder}/all'\")"),
-    "committing": ("db", "never", "connection.execute('create table a as select 7 as x')\nheld(durable_files.os, 'fsync')\nconnection.execute('insert into a select v from r')"),
-    "checkpoint": ("db", "never", "connection.execute('create table a as select 7 as x')\nheld(durable_files.os, 'fsync')\nconnection.execute('checkpoint')"),
+    "committing": ("db", "never", "connection.execute('create table a as select 7 as x')\nheld(commit_log.os, 'fsync')\nconnection.execute('insert into a select v from r')"),
+    "checkpoint": ("db", "never", "connection.execute('create table a as select 7 as x')\nheld(commit_log.os, 'fsync')\nconnection.execute('checkpoint')"),
 }  # fmt: skip
 BY_DAY = ("spilling", "copying", "committing")
 
