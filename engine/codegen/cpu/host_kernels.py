@@ -16,7 +16,7 @@ from ... import stopping
 from ...settings import usable_cores
 from ...storage.recent import Recent
 from ...threads.fork_locks import new_lock
-from ...threads.together import together
+from ...threads.together import shared_threads
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
 from ..compile.native import NativeKernel
@@ -368,7 +368,9 @@ def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
 
 
 def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
-    return together(stopping.carried(work), ranges, usable_cores())
+    # This thread waits: TPC-H's Q03 took a sixth more time where it took ranges too
+    each = map if len(ranges) == 1 else shared_threads("fuseline-kernel", usable_cores()).map
+    return [*each(stopping.carried(work), ranges)]
 
 
 def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:
