@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import OutOfRange
-from ...plan.arrow.flat_arrays import flat_array, picked
+from ...plan.arrow.take_rows import take_rows
 from ...plan.types import DataType, Kind, to_arrow
 from ...storage.columns.encodings import Array
 from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term
@@ -292,8 +292,10 @@ def arrow_array(
     if dictionary is not None:
         codes = values.astype(np.int64)
         if mask is not None:
-            return picked(dictionary, pa.array(codes, mask=mask))
-        return picked(dictionary, flat_array(INT64, len(codes), [None, pa.py_buffer(codes)], 0))
+            return take_rows(dictionary, pa.array(codes, mask=mask))
+        return take_rows(
+            dictionary, pa.Array.from_buffers(INT64, len(codes), [None, pa.py_buffer(codes)], 0)
+        )
     if data_type.kind is Kind.BOOLEAN:
         return pa.array(values != 0, mask=mask)
     arrow = to_arrow(data_type.codes if data_type.is_enum else data_type)
@@ -304,7 +306,7 @@ def arrow_array(
     else:
         data = values.astype(arrow.to_pandas_dtype())
     bitmap = None if mask is None else pa.py_buffer(np.packbits(~mask, bitorder="little"))
-    return flat_array(arrow, len(values), [bitmap, pa.py_buffer(data)])
+    return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(data)])
 
 
 def _limbs(values: Array) -> Array:

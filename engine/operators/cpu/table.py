@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import OutOfRange
-from ...plan.arrow.flat_arrays import flat_array
 from ...plan.expr import Column
 from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
@@ -200,7 +199,7 @@ def from_numpy(
     if valid is not None:
         nulls = len(valid) - int(np.count_nonzero(valid))
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
-    return flat_array(arrow, len(values), [bitmap, data], nulls)
+    return pa.Array.from_buffers(arrow, len(values), [bitmap, data], nulls)
 
 
 def to_numpy(array: pa.Array) -> Array:

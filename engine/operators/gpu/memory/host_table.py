@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ....codegen.groups.results import Registers
 from ....plan import physical as p
-from ....plan.arrow.flat_arrays import picked
+from ....plan.arrow.take_rows import take_rows
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
@@ -179,7 +179,7 @@ def _rows(held: Lying, rows: Rows) -> Lying:
         return held.take(rows)
     if isinstance(rows, slice):
         return held.slice(rows.start, rows.stop - rows.start)
-    return picked(held, pa.array(rows))
+    return take_rows(held, pa.array(rows))
 
 
 def _numbered(array: pa.Array, valid: Array | None, data_type: DataType) -> Registers:

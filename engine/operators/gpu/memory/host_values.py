@@ -10,7 +10,6 @@ import pylibcudf as plc
 
 from ....codegen.groups.results import Registers
 from ....codegen.handwritten.row_kernels import Job
-from ....plan.arrow.flat_arrays import flat_array
 from ....plan.node import Once
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
@@ -84,7 +83,9 @@ def host_values(
     if data_type.kind is Kind.NULL:
         return pa.nulls(rows)
     if kind == DECIMAL128:
-        return flat_array(arrow_type(data_type), rows, [bitmap_of(valid), pa.py_buffer(data)])
+        return pa.Array.from_buffers(
+            arrow_type(data_type), rows, [bitmap_of(valid), pa.py_buffer(data)]
+        )
     numbers = data.view(NUMBERS[kind])
     if lying.encoding is not None:
         numbers = lying.encoding.registers(numbers)

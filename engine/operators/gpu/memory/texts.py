@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ....plan.arrow.flat_arrays import flat_array, picked
+from ....plan.arrow.take_rows import take_rows
 from ....storage.columns.encodings import Array
 
 
@@ -43,6 +43,6 @@ class Texts:
         offsets[2:-1:2] = self.starts + self.lengths
         offsets[-1] = len(self.characters)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.characters)]
-        between = flat_array(pa.string(), 2 * count + 1, buffers)
+        between = pa.Array.from_buffers(pa.string(), 2 * count + 1, buffers)
         mask = None if self.valid is None else ~self.valid
-        return picked(between, pa.array(np.arange(1, 2 * count + 1, 2), mask=mask))
+        return take_rows(between, pa.array(np.arange(1, 2 * count + 1, 2), mask=mask))

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....codegen.groups.results import Registers
-from ....plan.arrow.flat_arrays import flat_array
 from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encodings import Array
@@ -143,7 +142,7 @@ class _CopiedPart:
             return host_values(self.column.type, self.lying, column.size(), data, valid)
         buffers = [pa.py_buffer(memory[self.ends]), pa.py_buffer(memory[self.data])]
         arrow = arrow_type(self.column.type)
-        return flat_array(arrow, column.size(), [bitmap_of(valid), *buffers])
+        return pa.Array.from_buffers(arrow, column.size(), [bitmap_of(valid), *buffers])
 
     def _valid(self, memory: Array) -> Array | None:
         if self.bits is None:
