@@ -36,10 +36,11 @@ ROUNDING = 1.1  # how much larger the largest share may be for it
 GROUPS_A_WORKER = 4  # from so many on, row groups stay whole where rows are cut
 
 WHOLE_PART = 128  # of the column cache of the worker that has least, which is half of its memory, for a column that all read whole
-# Where tables are to be cut, those of small columns are not that have so few of the rows of the query's largest one: a worker reads
-# such a column sooner than workers meet
-SMALL_COLUMN = 1 << 24
-SMALL_SHARE = 1 / 8
+# Where tables are to be cut, those are not that have so few of the rows of the query's largest one: a GPU reads 1 GB of columns in 0.4 ms,
+# and what came from another worker would cost a pipeline and a meeting, 2 to 4 ms (four H200s, TPC-H SF100: 22 exchanges less)
+SMALL_SHARE = 1 / 5
+# What is gathered, or sent to all, whatever else it costs: one GPU merges so many bytes sooner than workers meet once more
+FEW_BYTES = 1 << 26
 
 _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyDictionary()
 
@@ -68,8 +69,8 @@ class Placement:
         few, alone = settings.replicate_below, settings.one_worker_below
         few = room // WHOLE_PART if few is None else few
         if settings.placement == "sharded":
-            small = min(few, SMALL_COLUMN)
-            return cls(small, 0, unclustered, few_below=few, whole_share=SMALL_SHARE)
+            least = min(few, FEW_BYTES)
+            return cls(few, 0, unclustered, few_below=least, whole_share=SMALL_SHARE)
         if settings.placement == "replicated":
             return cls(inf, 0, unclustered, few_below=few)
         return cls(few, few if alone is None else alone, unclustered, few_below=few)
