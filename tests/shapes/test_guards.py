@@ -157,3 +157,19 @@ def test_a_question_over_an_expression_is_asked_of_it_with_other_values() -> Non
     held = guards.close()
     assert held.values([3]) == [3]
     assert held.values([4]) is None
+
+
+def test_what_was_asked_of_the_same_values_is_not_asked_again() -> None:
+    """Values that are equal but of another form are others: -0.0 prints as itself."""
+    asked = []
+
+    def shown(expr: object) -> str:
+        asked.append(repr(expr))
+        return type(expr).__name__
+
+    guards, (slot,) = slots(0.0)
+    decided_over(shown, Call("lt", (ColumnRef(new_column("x", DOUBLE)), slot), BOOLEAN))
+    held = guards.close()
+    for value in (0.0, -0.0, 0.0, 1.0, -0.0):
+        assert held.values([value]) == [value]
+    assert len(asked) == 3

@@ -17,7 +17,7 @@ from ..expr import Literal, Value
 from ..types import DataType
 
 T = TypeVar("T")
-_SEVERAL_FORMS = (float, Decimal)  # 0.0 and -0.0 are equal, and so are 1.0 and 1.00
+SEVERAL_FORMS = (float, Decimal)  # 0.0 and -0.0 are equal, and so are 1.0 and 1.00
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class GuardedValues:
 def _is_same(a: Value, b: Value) -> bool:
     if type(a) is not type(b) or a != b:
         return False
-    return not isinstance(a, _SEVERAL_FORMS) or repr(a) == repr(b)
+    return not isinstance(a, SEVERAL_FORMS) or repr(a) == repr(b)
 
 
 class PlanGuards:

@@ -7,13 +7,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Generic, TypeVar, cast
 
 from ...errors import Span
 from ..expr import Column, Expr, Literal, Value
 from ..types import DataType
-from .guards import GuardedValues, PlanGuards, SlotLiteral, SlotValue, computed, decided
+from .guards import (
+    SEVERAL_FORMS,
+    GuardedValues,
+    PlanGuards,
+    SlotLiteral,
+    SlotValue,
+    computed,
+    decided,
+)
 
 T = TypeVar("T")
 Parts = list[object]
@@ -21,6 +29,7 @@ Values = (
     Sequence[Value] | Mapping[int, Value] | PlanGuards
 )  # by the number of a slot, or slots of these
 Make = Callable[[Parts, Values], object]
+KEPT_ANSWERS = 8  # to a question about values
 _PLAIN = frozenset([str, int, float, bool, type(None), Column, DataType, Span])
 _ROOT = __name__.partition(".plan.")[0]
 _ROOMS = (f"{_ROOT}.plan.", f"{_ROOT}.codegen.", f"{_ROOT}.operators.")
@@ -176,13 +185,21 @@ def computed_over(ask: Callable[[Expr], object], expr: Expr, data_type: DataType
 
 
 class _AskAgain(Generic[T]):
-    """A function of an expression as one of the values of its slots."""
+    """A function of an expression as one of the values of its slots.
+
+    Its last answers are kept: a text often has but one other constant, and tables over dictionaries take 0.3 ms each.
+    """
 
     def __init__(self, ask: Callable[[Expr], T], expr: Expr) -> None:
         self._ask, self._model = ask, PlanModel(expr)
         self.slots = tuple(self._model.slots.values())
+        self._known = lru_cache(KEPT_ANSWERS, typed=True)(self._answer)
 
     def __call__(self, *values: Value) -> T:
+        forms = tuple(repr(value) for value in values if type(value) in SEVERAL_FORMS)
+        return self._known(forms, *values)
+
+    def _answer(self, _: tuple[str, ...], *values: Value) -> T:
         return self._ask(self._model.plan(dict(zip(self._model.slots, values, strict=True))))
 
 
