@@ -107,6 +107,14 @@ def test_tables_of_json(setup: list[str], query: str) -> None:
     assert_same_as_duckdb(query, setup=setup)
 
 
+@pytest.mark.parametrize("value", [
+    "0.5::decimal(1,1)", "0.00000000000000000001::decimal(20,20)", "-1e-38::decimal(38,38)", "1.50::decimal(5,2)", "1e20", "'nan'::double",
+    "[1, 2]", "{'a': 'x'}", "[0.5::decimal(1,1)]", """json '{"a" : 1}'""", """json '"x"'""", "date '2020-01-01'", "true", """'x"y'""",
+])  # fmt: skip
+def test_a_value_is_json_and_a_key_is_text(value: str) -> None:
+    assert_same_as_duckdb(f"select to_json(map {{{value}: {value}}}), to_json([{value}])")
+
+
 def test_parameters_are_json() -> None:
     assert_same_as_duckdb("select ?::json, ? -> 'a'", params=['{"a": 1}', '{"a":[1]}'])
     assert_same_as_duckdb("select json_extract(?, ?)", params=['{"a":1}', "$.a"])

@@ -80,17 +80,16 @@ def _of_scalars(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
     if (kind.is_whole and not kind.is_enum) or kind.kind is Kind.BOOLEAN:
         return texts
     if kind.is_decimal:
-        short = kind.precision <= _DIGITS_OF_DOUBLE
-        return of_each(texts, lambda text: float_text(float(text))) if short else texts
+        if kind.precision <= _DIGITS_OF_DOUBLE:
+            return of_each(texts, lambda text: float_text(float(text)))
+        return pc.replace_substring_regex(texts, r"^(-?)\.", r"\10.")
     return of_each(texts, string_text)
 
 
 def _key_texts(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
-    """Return the keys of maps as JSON's, which are text."""
-    texts = json_texts(array, kind, cast)
-    if kind.kind is Kind.VARCHAR and kind != JSON:
-        return texts
-    return of_each(texts, lambda text: text if text.startswith('"') else string_text(text))
+    """Return the keys of maps, which JSON has as text: as SQL writes values of their type."""
+    texts = cast(Vector.from_arrow(array, kind), VARCHAR, False).to_arrow(len(array))
+    return of_each(texts, string_text)
 
 
 def of_each(array: pa.Array, function: Callable[..., str | None]) -> pa.Array:
