@@ -32,6 +32,10 @@ TABLES = [
         "select bitstring_agg(i, 1, 9), bitstring_agg(i, 0, 8) filter (i % 2 = 0) from t",
         "select b, bitstring_agg(i, 1, 8) from t group by b",
         "select i, bitstring_agg(i, 1, 8) over (order by i) from t",
+        "select bit_and(b), bit_or(b), bit_xor(b), bit_xor(distinct b) from t where length(b) = 3",
+        "select length(b), bit_and(b), bit_or(b) filter (i > 1), bit_xor(b) from t group by length(b)",
+        "select i, bit_or(b) over (order by i), list_bit_xor([b, b, '111'::bit]) from t where length(b) = 3",
+        "select bit_and(b) from t where false",
         "select b'101' as x, X'' as y, x'AB12' as z, typeof(B'1'), typeof(X'00')",
     ],
 )
@@ -62,6 +66,7 @@ def test_casts_of_bits(query: str) -> None:
         ("select b'12'", "it has 0 and 1 alone"),
         ("select x'A'", "two hexadecimal digits for each byte"),
         ("select '101'::bit & '01'::bit", "bits of one length, not 3 and 2"),
+        ("select bit_and(x) from (values ('1'::bit), ('10')) t(x)", "bits of one length"),
         ("select '101'::bit << -1", "cannot be shifted by -1"),
         ("select get_bit('01'::bit, 2)", "the places go from 0 to 1"),
         ("select set_bit('01'::bit, 0, 2)", "A bit is 0 or 1, and not 2"),

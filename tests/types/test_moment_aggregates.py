@@ -73,6 +73,8 @@ INTERVALS = """
         "select g, avg(x)::varchar as a, avg(distinct x)::varchar as b, mean(x) filter (g > 3) as c from spans group by g",
         "select avg(x) as a, typeof(avg(x)) as t, (select avg(x) from spans where g > 9) as none from spans",
         "select g, avg(x) over (partition by g) as a from spans where g < 2",
+        "select g, median(x)::varchar as a, median(x) filter (g > 9) as b, list_median(list(x))::varchar as c from (select i % 3 as g, to_months(i) + to_seconds(i % 7) as x from range(12) t(i)) group by g",
+        "select i, median(x) over (order by x rows 3 preceding)::varchar as a from (select i, to_months(i) + to_seconds(i % 7) as x from range(9) t(i))",
         "select avg(b - a) as d from (values (timestamp '2024-01-01', timestamp '2024-01-03 10:00'), (timestamp '2024-01-01', timestamp '2024-01-02'), (null, null)) t(a, b)",
     ],
 )

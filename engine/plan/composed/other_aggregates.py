@@ -19,6 +19,7 @@ from ..literals import literal
 from ..temporal.ticks import PLAIN
 from ..types import (
     BIGINT,
+    BIT,
     DATE,
     DOUBLE,
     INTEGER,
@@ -64,6 +65,8 @@ def by_others(
         return _best(make, name, args, again, clauses)
     if name in _CHECKS:
         _CHECKS[name](args[1:])
+    if name.startswith("bit_") and len(args) == 1 and args[0].type == BIT:
+        return make.call(f"{name}_of_list", [again("list", args)], clauses.span)
     return of_moments(make, name, args, again, clauses.span)
 
 

@@ -22,6 +22,7 @@ from ..types import (
 from .row import FunctionRow, Resolve, fixed, of_any, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
+_CONTINUOUS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL)
 _COUNT = {"counts": True, "merge": "sum", "fold": "add"}
 _MOMENTS = {"moments": True, "fold": "add"}
 Resolved = tuple[tuple[DataType, ...], DataType] | None
@@ -60,15 +61,13 @@ def _between(types: Sequence[DataType]) -> Resolved:
         argument = DOUBLE
     elif argument.kind is Kind.DATE:
         argument = TIMESTAMP
-    known = argument.is_numeric or argument.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME)
+    known = argument.is_numeric or argument.kind in _CONTINUOUS
     return ((argument,), argument) if known else None
 
 
 def _median(types: Sequence[DataType]) -> Resolved:
-    """Of anything else the lower one of the two in the middle, of INTERVAL none."""
-    if len(types) != 1 or types[0].kind is Kind.INTERVAL:
-        return None
-    return _between(types) or ((types[0],), types[0])
+    """Of what has no values between two the lower one of the two in the middle."""
+    return _between(types) or (((types[0],), types[0]) if len(types) == 1 else None)
 
 
 def _quantile_cont(types: Sequence[DataType]) -> Resolved:
@@ -151,14 +150,14 @@ AGGREGATES = (
     _row(
         "median",
         _median,
-        "median(any but INTERVAL)",
+        "median(any)",
         means=lambda of, x: of(f"quantile_{'cont' if _between((x.type,)) else 'disc'}", x, 0.5),
     ),
     # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
     _row(
         "quantile_cont",
         _quantile_cont,
-        "quantile_cont(number | TIMESTAMP, fraction)",
+        "quantile_cont(number | TIMESTAMP | INTERVAL, fraction)",
         keeps_values=True,
     ),
     # (x of any type, fraction Literal DOUBLE) -> a value that occurs: the ceil(n * fraction)-th, the first for 0.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..types import BIGINT, BIT, BOOLEAN, INTEGER, NULL, VARCHAR, DataType
+from ..types import BIGINT, BIT, BOOLEAN, INTEGER, NULL, VARCHAR, DataType, list_of
 from .row import (
     FunctionRow,
     Resolved,
@@ -195,6 +195,10 @@ BITS_OF_TYPE = (
         "bitstring",
         overloads(fixed(VARCHAR, INTEGER, result=BIT), fixed(BIT, INTEGER, result=BIT)),
         "bitstring(BIT | VARCHAR, INTEGER)",
+    ),
+    *(
+        operator(f"bit_{name}_of_list", fixed(list_of(BIT), result=BIT), f"bit_{name}(BIT)")
+        for name in ("and", "or", "xor")
     ),
     operator("bits_of_members", _members, "bitstring_agg(integer, min, max)"),
 )

@@ -13,6 +13,7 @@ from ....errors import OutOfRange
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DOUBLE
 from ....storage.columns.encodings import Array
+from ..functions import interval_records
 from ..nested_arrays import list_array
 from ..sort.keys import group_codes
 from ..table import (
@@ -21,6 +22,7 @@ from ..table import (
     decode,
     from_numpy,
     physical_type,
+    spans_of,
     take_array,
     to_numpy,
     validity,
@@ -120,6 +122,9 @@ def between(low: pa.Array, high: pa.Array, weight: Array) -> pa.Array:
         return low
     if pa.types.is_floating(low.type):
         return _between_floats(low, high, weight)
+    if pa.types.is_interval(low.type):
+        mixed = interval_records.between(spans_of(low), spans_of(high), weight)
+        return from_numpy(mixed, validity(low), low.type)
     if pa.types.is_decimal(low.type):
         return _between_wide_decimals(low, high, weight)
     return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(low.type))

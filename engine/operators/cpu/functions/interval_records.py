@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import OutOfRange
+from ....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 
 SPAN = np.dtype([("months", "<i4"), ("days", "<i4"), ("micros", "<i8")])
 _MOST_MICROS = (2**63 - 1) // 1000  # of Arrow's nanoseconds
@@ -35,3 +36,22 @@ def to_arrow(data: Spans, valid: npt.NDArray[np.bool_] | None) -> Spans:
     made = data.copy()
     made["micros"] = np.where(wrong, 0, data["micros"]) * 1000
     return made
+
+
+def between(low: Spans, high: Spans, weight: npt.NDArray[np.float64]) -> Spans:
+    """Return intervals so far on the way from `low` to `high`: the lower one, or days and microseconds, as DuckDB rounds them."""
+    start = _all_micros(np.where(weight == 0, np.zeros_like(low), low))
+    step = (_all_micros(np.where(weight == 0, np.zeros_like(high), high)) - start) * weight
+    total = start + np.floor(step + 0.5).astype(np.int64)
+    made = np.zeros_like(low)
+    made["days"] = np.sign(total) * (abs(total) // MICROS_A_DAY)
+    made["micros"] = np.fmod(total, MICROS_A_DAY)
+    return np.where(weight == 0, low, made)
+
+
+def _all_micros(data: Spans) -> npt.NDArray[np.int64]:
+    """Return the microseconds of intervals, of days of 24 hours; raises `OutOfRange` beyond 64 bits."""
+    days = data["months"].astype(np.int64) * DAYS_A_MONTH + data["days"]
+    if (abs(days * float(MICROS_A_DAY) + data["micros"]) >= 2.0**63).any():
+        raise OutOfRange("Between intervals of more than 292,000 years there is no median.")
+    return days * MICROS_A_DAY + data["micros"]

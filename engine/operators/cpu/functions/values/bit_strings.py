@@ -6,6 +6,7 @@ import operator
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import reduce
 
 import pyarrow as pa
 
@@ -192,4 +193,20 @@ def _bits_of_members(call: Call, args: tuple[Vector, ...]) -> Vector:
     return made.first() if all(v.is_constant for v in args) else made
 
 
-KERNELS: dict[str, Kernel] = {"bits_of_members": _bits_of_members}
+def _bits_of_list(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """Return what all known bits of each list have together; NULL of none."""
+    combine = FUNCTIONS[call.function.replace("bit_", "bits_").removesuffix("_of_list")]
+    (lists,) = args
+    known = (
+        [b for b in bits or () if b is not None]
+        for bits in lists.to_arrow(lists.length).to_pylist()
+    )
+    found = [reduce(combine, bits) if bits else None for bits in known]
+    made = Vector(call.type, pa.array(found, pa.string()))
+    return made.first() if lists.is_constant else made
+
+
+KERNELS: dict[str, Kernel] = {
+    "bits_of_members": _bits_of_members,
+    **{f"bit_{name}_of_list": _bits_of_list for name in ("and", "or", "xor")},
+}
