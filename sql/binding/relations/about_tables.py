@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -11,16 +10,16 @@ from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, ViewTe
 from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import DESCRIPTION, NO_RULES, described, rules_of
 from fuseline.plan.coercion import parse_type
-from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
-from fuseline.plan.logical import Logical, Project, Scan
-from fuseline.plan.text.quoted_name import distinct_names, quoted_name
-from fuseline.plan.types import NULL, VARCHAR, Kind
+from fuseline.plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.literals import literal
+from fuseline.plan.logical import Aggregate, Logical, Project, Scan, Unnest
+from fuseline.plan.node import transform_up
+from fuseline.plan.types import DOUBLE, NULL, VARCHAR, Kind, decimal, list_of
 from fuseline.sql.parsing.pieces import Piece, span_of
 
 from ...parsing.unread import use, use_all
 from ..constants.known_values import known
-from ..named_queries import BoundQuery
-from ..scope import Cte, Scope
+from ..scope import Scope
 
 SHOWN = {
     "tables": "select table_name as name from information_schema.tables "
@@ -34,7 +33,8 @@ SHOWN = {
     "variables": "select name, value, type from duckdb_variables() order by name",
 }
 _TIMES = (Kind.TIME, Kind.TIMESTAMPTZ)
-_SHARES = ("0.25", "0.50", "0.75")
+_SHARES = tuple(Literal(share, DOUBLE) for share in (0.25, 0.5, 0.75))
+_NUMBERS = ("approx_unique", "count", "null_percentage")  # what SUMMARIZE does not tell as text
 
 
 def bind_about(node: exp.Expr, scope: Scope) -> Logical:
@@ -52,52 +52,56 @@ def bind_about(node: exp.Expr, scope: Scope) -> Logical:
 
 
 def summarized(node: exp.Summarize, scope: Scope) -> Logical:
-    """Bind SUMMARIZE: one row for each column of a table or query, each of aggregates of that column."""
+    """Bind SUMMARIZE: aggregates of all columns of a table or query, in one pass, then a row for each column."""
     use(node)
-    query = _whole(node.this)
-    plan = scope.bind_query(query)
+    plan = scope.bind_query(_whole(node.this))
     if not plan.columns:
         raise Unsupported("SUMMARIZE takes a table or query with columns.", span_of(node.this))
-    names = [c.name for c in plan.columns]
-    plan = _named_apart(plan)
-    name = exp.TableAlias(this=exp.to_identifier("summarized"))
-    entry = exp.CTE(this=exp.Select(), alias=name)
-    cte = Cte("summarized", entry.this, (), scope, BoundQuery(plan))
-    rows = [_summary(i, names[i], column) for i, column in enumerate(plan.columns)]
-    text = f"select * exclude (number) from ({' union all '.join(rows)}) order by number"
-    return bind_text("summarize", text, scope, {"summarized": cte})
+    calls: dict[AggregateCall, Column] = {}
+
+    def lifted(expr: Expr) -> Expr | None:
+        if not isinstance(expr, AggregateCall):
+            return None
+        return ColumnRef(calls.setdefault(expr, new_column(expr.function, expr.type)))
+
+    rows = [{n: transform_up(e, lifted) for n, e in _summary(c).items()} for c in plan.columns]
+    lists, made = [], []
+    for name, first in rows[0].items():
+        kind = list_of(first.type)
+        values = Call("list_value", tuple(row[name] for row in rows), kind)
+        lists.append((new_column(name, kind), values))
+        made.append((new_column(name, first.type), ColumnRef(lists[-1][0])))
+    aggregates = tuple((column, call) for call, column in calls.items())
+    unnested = Unnest(Project(Aggregate(plan, (), aggregates), tuple(lists)), tuple(made))
+    return Project(unnested, tuple((c, ColumnRef(c)) for c, _ in made))
 
 
-def _named_apart(plan: Logical) -> Logical:
-    """Return a plan whose columns have names of their own, as a subquery's have."""
-    names = distinct_names([c.name for c in plan.columns])
-    if names == [c.name for c in plan.columns]:
-        return plan
-    made = (new_column(n, c.type) for n, c in zip(names, plan.columns, strict=True))
-    return Project(plan, tuple(zip(made, map(ColumnRef, plan.columns), strict=True)))
-
-
-def _summary(number: int, shown: str, column: Column) -> str:
-    name, kind = quoted_name(column.name), column.type.kind
-    mean = deviation = "null"
-    quantile = "null"
+def _summary(column: Column) -> dict[str, Expr]:
+    """Return what SUMMARIZE tells of a column, by the names of its own columns."""
+    value, kind, of, call = ColumnRef(column), column.type.kind, infer.aggregate, infer.call
+    mean: Expr = Literal(None, VARCHAR)
+    deviation, shares = mean, [mean] * len(_SHARES)
     if column.type.is_numeric:
-        mean, deviation = f"avg({name})", f"stddev({name})"
-        quantile = f"approx_quantile({name}, {{}})"
+        mean, deviation = of("avg", [value]), of("stddev", [value])
+        shares = [of("approx_quantile", [value, share]) for share in _SHARES]
     elif column.type.is_temporal or kind in _TIMES:
-        moment = f"date '1970-01-01' + {name}" if kind is Kind.TIME else f"{name}::timestamp"
-        back = f"::{column.type}" if kind in _TIMES else ""
-        mean = f"make_timestamp(avg(epoch_us({moment}))::bigint){back}"
-        quantile = f"quantile_disc({name}, {{}})"
-    quantiles = [f"{quantile.format(share)}::varchar as q{share[2:]}" for share in _SHARES]
-    return f"""select {number} as number, {_text(shown)} as column_name, {_text(str(column.type))} as column_type,
-        min({name})::varchar as min, max({name})::varchar as max, approx_count_distinct({name}) as approx_unique,
-        {mean}::varchar as avg, {deviation}::varchar as std, {", ".join(quantiles)}, count(*) as count,
-        (100 - count({name}) * 100 / nullif(count(*), 0))::decimal(9, 2) as null_percentage from summarized"""
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+        mean = of("avg", [value])
+        shares = [of("quantile_disc", [value, share]) for share in _SHARES]
+    rows, known = of("count", []), of("count", [value])
+    share = call("div", [call("mul", [known, literal(100)]), rows])
+    nulls = infer.case([call("gt", [rows, literal(0)])], [call("sub", [literal(100), share])], None)
+    told = {
+        "min": of("min", [value]),
+        "max": of("max", [value]),
+        "approx_unique": of("approx_count_distinct", [value]),
+        "avg": mean,
+        "std": deviation,
+        **dict(zip(("q25", "q50", "q75"), shares, strict=True)),
+        "count": rows,
+        "null_percentage": infer.cast(nulls, decimal(9, 2)),
+    }
+    texts = {n: e if n in _NUMBERS else infer.cast(e, VARCHAR) for n, e in told.items()}
+    return {"column_name": literal(column.name), "column_type": literal(str(column.type)), **texts}
 
 
 def _whole(target: exp.Expr) -> exp.Expr:
@@ -128,11 +132,11 @@ def _described(target: exp.Expr, scope: Scope) -> Logical:
     return Scan(table, made, DESCRIPTION)
 
 
-def bind_text(name: str, text: str, scope: Scope, ctes: Mapping[str, Cte] | None = None) -> Logical:
-    """Bind a query of ours, which may name `ctes`; errors show it under a name."""
+def bind_text(name: str, text: str, scope: Scope) -> Logical:
+    """Bind a query of ours; errors show it under a name."""
     view = ViewText(name, text)
     session = dataclasses.replace(scope.session, text=text, stored=view)
-    inner = Scope(session, ctes=ctes or {})
+    inner = Scope(session)
     return inner.bind_query(session.parse(Piece(text, 0, len(text))))
 
 
