@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
+from functools import partial
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stopping
 from ..errors import ExecutionError, TypeMismatch
-from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, clock_text, date_text, timestamp_text
+from ..plan.calendar import (
+    INFINITE_DAY,
+    INFINITE_MICROS,
+    MICROS_A_DAY,
+    clock_text,
+    date_text,
+    timestamp_text,
+)
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import HUGEINT, NULL, DataType, Kind, list_of
 
@@ -34,42 +43,61 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         # Of which Python has no more
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    if "fixed_size_list" in str(column.type):  # at any depth
-        return [_with_dicts(value, column.type) for value in column.to_pylist()]
-    try:
-        return list(column.to_pylist(maps_as_pydicts="lossy"))
-    except TypeError:  # keys of maps that are lists, structs or maps, which no dict has
-        return [_with_dicts(value, column.type) for value in column.to_pylist()]
-    except (OverflowError, ValueError):
-        if not _is_moment(column.type):
-            raise
+    if pa.types.is_nested(column.type):
+        return _nested_values(column.combine_chunks()) if len(column) else []
+    last = pa.scalar(MICROS_A_DAY, pa.int64()).cast(pa.time64("us"))  # 24:00:00, Arrow's 00:00:00
+    if column.type != last.type or column.index(last).as_py() < 0:
+        try:
+            return list(column.to_pylist())
+        except (OverflowError, ValueError):
+            if not _is_moment(column.type):
+                raise
     values: list[Any] = []
     for value in column:
         try:
-            values.append(value.as_py())
+            values.append(_beyond(value) if value == last else value.as_py())
         except (OverflowError, ValueError):
             values.append(_beyond(value))
     return values
 
 
-def _with_dicts(value: object, arrow: pa.DataType) -> object:
-    """Return a value whose maps are lists of pairs with dicts for them, of keys and values where keys are nested, and with tuples for arrays: as DuckDB's client."""
+def _nested_values(array: pa.Array) -> list[Any]:
+    """Return structs and maps as dicts, arrays as tuples, as DuckDB's client; a map with nested keys has its `key`s and `value`s.
+
+    Arrow gives structs in time that grows with the square of their fields, and has no dates beyond those of Python.
+    """
     import pyarrow as pa
 
-    if value is None or not pa.types.is_nested(arrow):
-        return value
-    if pa.types.is_struct(arrow):
-        assert isinstance(value, dict)
-        return {field.name: _with_dicts(value[field.name], field.type) for field in arrow}
-    assert isinstance(value, list)
-    if pa.types.is_map(arrow):
-        keys = [_with_dicts(key, arrow.key_type) for key, _ in value]
-        items = [_with_dicts(item, arrow.item_type) for _, item in value]
-        if pa.types.is_nested(arrow.key_type):
-            return {"key": keys, "value": items}
-        return dict(zip(keys, items, strict=True))
-    found = [_with_dicts(element, arrow.value_type) for element in value]
-    return tuple(found) if pa.types.is_fixed_size_list(arrow) else found
+    kind, known = array.type, array.is_valid().to_pylist()
+
+    def inside(part: pa.Array) -> list[Any]:
+        return python_values(pa.chunked_array([part]))
+
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        fields = zip(*map(inside, array.flatten()), strict=True)
+        rows = fields if names else repeat((), len(array))
+        return [
+            dict(zip(names, row, strict=True)) if ok else None
+            for row, ok in zip(rows, known, strict=True)
+        ]
+    if pa.types.is_map(kind):
+        keys = pa.field("key", kind.key_type, nullable=False)
+        array = array.cast(pa.list_(pa.struct([keys, kind.item_field.with_name("value")])))
+    values = iter(inside(array.flatten()))
+    lists = [list(islice(values, n or 0)) for n in array.value_lengths().to_pylist()]
+    made: Callable[[list[Any]], Any] = list
+    if pa.types.is_map(kind):
+        made = partial(_as_dict, pa.types.is_nested(kind.key_type))
+    elif pa.types.is_fixed_size_list(kind):
+        made = tuple
+    return [made(each) if ok else None for each, ok in zip(lists, known, strict=True)]
+
+
+def _as_dict(has_nested_keys: bool, pairs: list[dict[str, Any]]) -> dict[Any, Any]:
+    if has_nested_keys:  # which no dict has
+        return {name: [pair[name] for pair in pairs] for name in ("key", "value")}
+    return {pair["key"]: pair["value"] for pair in pairs}
 
 
 def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
