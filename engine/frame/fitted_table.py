@@ -16,10 +16,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ..plan.calendar import interval_text
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DataType
 from .cursor import ROWS_AT_A_TIME
-from .python_values import Row, has_values_beyond, interval_text, python_values, shown_values
+from .python_values import Row, has_values_beyond, python_values, shown_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

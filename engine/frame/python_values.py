@@ -19,6 +19,7 @@ from ..plan.calendar import (
     MICROS_A_DAY,
     clock_text,
     date_text,
+    interval_text,
     timestamp_text,
 )
 from ..plan.text.quoted_name import distinct_names
@@ -171,20 +172,6 @@ def _as_timedelta(interval: tuple[int, int, int]) -> timedelta | str:
         return timedelta(30 * months + days, microseconds=nanoseconds // 1000)
     except OverflowError:
         return interval_text(*interval)
-
-
-def interval_text(months: int, days: int, nanoseconds: int) -> str:
-    """Return an interval as DuckDB writes it: 1 year 2 months 3 days 04:05:06.5."""
-    years, months = int(months / 12), months - 12 * int(months / 12)
-    named = ((years, "year"), (months, "month"), (days, "day"))
-    parts = [f"{n} {unit}{'' if n in (1, -1) else 's'}" for n, unit in named if n]
-    if nanoseconds or not parts:
-        seconds, micros = divmod(abs(nanoseconds) // 1000, 1_000_000)
-        fraction = f".{micros:06d}".rstrip("0") if micros else ""
-        sign = "-" if nanoseconds < 0 else ""
-        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        parts.append(f"{sign}{clock}{fraction}")
-    return " ".join(parts)
 
 
 def _is_moment(arrow: pa.DataType) -> bool:

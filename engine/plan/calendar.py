@@ -88,3 +88,17 @@ def clock_text(count: int, second: int = 1_000_000) -> str:
     seconds, rest = divmod(count, second)
     fraction = f".{rest:0{len(str(second)) - 1}d}".rstrip("0") if rest else ""
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
+
+
+def interval_text(months: int, days: int, nanoseconds: int) -> str:
+    """Return an interval as DuckDB writes it: 1 year 2 months 3 days 04:05:06.5."""
+    years, months = int(months / 12), months - 12 * int(months / 12)
+    named = ((years, "year"), (months, "month"), (days, "day"))
+    parts = [f"{n} {unit}{'' if n in (1, -1) else 's'}" for n, unit in named if n]
+    if nanoseconds or not parts:
+        seconds, micros = divmod(abs(nanoseconds) // 1000, 1_000_000)
+        fraction = f".{micros:06d}".rstrip("0") if micros else ""
+        sign = "-" if nanoseconds < 0 else ""
+        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        parts.append(f"{sign}{clock}{fraction}")
+    return " ".join(parts)

@@ -50,6 +50,7 @@ class GroupKeys:
     keys: list[Expr] = field(default_factory=list)
     sets: Sets | None = None
     is_all: bool = False
+    _places: dict[Expr, int] = field(default_factory=dict)
 
     @property
     def is_nothing(self) -> bool:
@@ -57,9 +58,10 @@ class GroupKeys:
 
     def position(self, key: Expr) -> int:
         """Return the place of a key, which is added when it is new."""
-        if key not in self.keys:
+        place = self._places.setdefault(key, len(self.keys))
+        if place == len(self.keys):
             self.keys.append(key)
-        return self.keys.index(key)
+        return place
 
 
 def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scope) -> GroupKeys:

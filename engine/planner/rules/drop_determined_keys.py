@@ -35,11 +35,10 @@ def _drop(node: Logical, read: set[Column]) -> Logical | None:
     kept = {column: replace_columns(expr, below) for column, expr in node.keys}
     dropped: list[tuple[Column, Expr]] = []
     for column, expr in reversed(list(kept.items())):
-        others = {e: c for c, e in kept.items() if c is not column}
         if expr == ColumnRef(column) or not (column in read or never_raises(expr)):
             continue
         if len(kept) > 1 and _is_a_function(expr):
-            found = _over(expr, others)
+            found = _over(expr, {e: c for c, e in kept.items() if c is not column})
             if found is not None:
                 dropped.append((column, found))
                 del kept[column]
