@@ -126,7 +126,7 @@ class _Text:
             )
 
     def malformed(self, error: Exception) -> FileError:
-        line, what = self.lines(), str(error)
+        line, what = self.lines(), _said(error)
         if isinstance(error, json.JSONDecodeError):
             line += self.text.count("\n", self.at, error.pos)
             what = error.msg
@@ -203,7 +203,7 @@ def _lines(text: _Text, lenient: bool) -> Iterator[Record]:
         except (ValueError, RecursionError) as error:
             if not lenient:
                 raise FileError(
-                    f'The file "{text.path}" is no JSON at line {line}: {error}.'
+                    f'The file "{text.path}" is no JSON at line {line}: {_said(error)}.'
                 ) from error
             value = MALFORMED
         yield line, value
@@ -225,3 +225,7 @@ def _chunks(path: str, identity: FileIdentity, options: Options) -> Iterator[Ite
 
     with text_stream(identity, options) as stream:
         yield (chunk for chunk in read() if chunk)
+
+
+def _said(error: Exception) -> str:
+    return "values lie too deep in others" if isinstance(error, RecursionError) else str(error)

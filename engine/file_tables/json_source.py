@@ -21,7 +21,15 @@ from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options
 from .file_source import FormatSource, PathColumn, path_columns
 from .json_records import MALFORMED, Record, records
-from .json_types import LEAST_APPEARANCE, MOST_FIELDS, Guessing, Shape, is_map, type_of_shape
+from .json_types import (
+    LEAST_APPEARANCE,
+    MOST_FIELDS,
+    MOST_LEVELS,
+    Guessing,
+    Shape,
+    is_map,
+    type_of_shape,
+)
 from .json_values import BadRecord, BadValue, ValueReader
 from .text_types import NOT_KEPT, Conversion
 
@@ -173,14 +181,13 @@ def _columns(shape: Shape, path: str, options: Options) -> tuple[JsonColumn, ...
     guessing = _guessing(options)
     depth = options.get("maximum_depth", -1)
     assert isinstance(depth, int)
-    most = None if depth < 0 else depth
+    most = min(depth, MOST_LEVELS) if depth >= 0 else MOST_LEVELS
     if not is_record or most == 0 or is_map(shape, guessing):
         kind = type_of_shape(shape, guessing, most) if shape.count else JSON
         return (JsonColumn(VALUE_COLUMN, kind, None),)
     names = distinct_names(list(shape.fields))
-    below = None if most is None else most - 1
     return tuple(
-        JsonColumn(name, type_of_shape(part, guessing, below), key)
+        JsonColumn(name, type_of_shape(part, guessing, most - 1), key)
         for name, (key, part) in zip(names, shape.fields.items(), strict=True)
     )
 

@@ -29,6 +29,7 @@ from ..plan.types import (
 )
 from .text_types import CLOCK, Conversion, fits
 
+MOST_LEVELS = 45  # of types within each other: rows are kept as Parquet, which has 48 of lists
 MOST_FIELDS = 200  # of an object whose values are of one type: with more it is a MAP
 LEAST_APPEARANCE = 0.1  # of a field, on average; with less an object is a MAP
 _LONG_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
@@ -120,11 +121,11 @@ def _size(value: int) -> str:
     return "positive" if value <= _LARGEST else "large" if value <= _UNSIGNED else "double"
 
 
-def type_of_shape(shape: Shape, guessing: Guessing, depth: int | None) -> DataType:
+def type_of_shape(shape: Shape, guessing: Guessing, depth: int) -> DataType:
     """Return the type of values, of the kind OTHER where it is one that queries do not have; below `depth` values are JSON."""
     if depth == 0:
         return JSON
-    kinds, below = shape.kinds, None if depth is None else depth - 1
+    kinds, below = shape.kinds, depth - 1
     if not kinds:
         return DataType(Kind.NULL)
     if kinds == {"boolean"}:
@@ -144,7 +145,7 @@ def type_of_shape(shape: Shape, guessing: Guessing, depth: int | None) -> DataTy
     return _type_of_objects(shape, guessing, below) if kinds == {"object"} else JSON
 
 
-def _type_of_objects(shape: Shape, guessing: Guessing, depth: int | None) -> DataType:
+def _type_of_objects(shape: Shape, guessing: Guessing, depth: int) -> DataType:
     if is_map(shape, guessing):
         values = Shape()
         for part in shape.fields.values():

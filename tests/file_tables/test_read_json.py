@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 import fuseline
+from fuseline.errors import FuselineError
 from tests.compare import connected
 
 from .json_cases import CASES
@@ -115,3 +116,15 @@ def test_paths_functions_and_copy_read(connection):
     assert connection.sql("from t").fetchall() == reference.sql("from t").fetchall()
     assert connection.read_json("2.json", "u", columns={"a": "BIGINT"}).fetchall() == [(3,)]
     assert fuseline.read_json(Path("1.ndjson")).fetchall() == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(("before", "behind"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_values_deep_in_others(before, behind, connection):
+    """Types are as deep as Parquet has them, and what lies deeper is JSON."""
+    for levels, deepest in ((10, "BIGINT"), (49, "JSON"), (127, "JSON")):
+        write(f'{{"x": {before * levels}1{behind * levels}}}', "f.json")
+        ((kind, _),) = connection.execute("select typeof(x), x from 'f.json'").fetchall()
+        assert deepest in kind
+    write(f'{{"x": {before * 100_000}1{behind * 100_000}}}', "f.json")
+    with pytest.raises(FuselineError, match="no JSON at line 1: values lie too deep in others"):
+        connection.execute("from 'f.json'").fetchall()

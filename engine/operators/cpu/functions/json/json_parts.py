@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from ..... import stopping
 from .....errors import ExecutionError, InvalidQuery
 from .....plan.functions.json_functions import SEVERAL
 from .....plan.json.documents import (
@@ -170,6 +171,7 @@ def _rows(found: object, place: int, path: str, within: bool) -> Iterator[Entry]
     waiting: list[tuple[str | None, bool, object, int | None, str, str, int]]
     waiting = [(None, False, found, None, path, path, 0)]
     while waiting:
+        stopping.check()  # each value is written with all inside
         key, is_named, value, parent, full, around, depth = waiting.pop()
         place += is_named
         if within or depth == 1 or not is_container(value):
