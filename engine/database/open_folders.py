@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import FileError
 from ..storage.tables.access import AccessRules
-from ..storage.tables.files import local_path
+from ..storage.tables.files import place_here
 from ..threads.fork_locks import new_lock
 from .commit_log import UNFINISHED, newest_segment, refused, sync_folder
 from .folder_database import DATA, FolderDatabase
@@ -37,7 +37,7 @@ def open_folder(path: str, read_only: bool, spill_dir: Path, rules: AccessRules)
     """
     if "\0" in path or not path:
         raise FileError(f"A database is a folder, and {path!r} names none.")
-    folder = Path(rules.resolve(local_path(path), path))
+    folder = place_here(path, rules)
     with _lock:
         known = _open.get(folder)
         if known is None:

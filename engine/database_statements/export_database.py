@@ -35,7 +35,7 @@ from ..plan.changes.catalog_objects import (
 from ..plan.changes.database_changes import ExportDatabase
 from ..plan.changes.sequences import Sequence
 from ..plan.statements import CopyTo, Query
-from ..storage.tables.files import local_path
+from ..storage.tables.files import place_here
 from ..writing.copy_to import copy_to
 from ..writing.new_files import NewFiles
 
@@ -170,7 +170,7 @@ _NEEDLESS = re.compile(
 def import_database(connection: Connection, path: str) -> None:
     """Make what a folder describes, all or nothing; raises `FileError`, `AccessDenied`, and what its statements raise."""
     rules = connection.catalog.access.rules
-    folder = Path(rules.resolve(local_path(path), path))
+    folder = place_here(path, rules)
     creates = _statements(folder / SCHEMA_FILE, rules.resolve(f"{folder}/{SCHEMA_FILE}", path))
     loads = _statements(folder / LOAD_FILE, rules.resolve(f"{folder}/{LOAD_FILE}", path))
     for statement in creates:

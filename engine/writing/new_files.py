@@ -30,7 +30,7 @@ from ..storage.remote.object_stores import ObjectStore, together
 from ..storage.remote.urls import Url
 from ..storage.spill_folders import Owner, SpillFolder
 from ..storage.tables.access import DESCRIPTORS, AccessRules
-from ..storage.tables.files import local_path
+from ..storage.tables.files import place_here
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,7 +62,7 @@ class NewFiles:
 
     def resolved(self, path: str) -> Path:
         """Return the place that a path leads to; raises `AccessDenied`."""
-        return Path(self._rules.resolve(local_path(path), path))
+        return place_here(path, self._rules)
 
     @contextmanager
     def opened(self, place: Path, asked: str) -> Iterator[BinaryIO]:

@@ -11,7 +11,7 @@ from ...errors import FileError, FuselineError, InvalidQuery, nearest
 from ...plan.text.quoted_name import quoted_name
 from ...settings import history_file
 from ...storage.tables.access import AccessRules
-from ...storage.tables.files import local_path
+from ...storage.tables.files import place_here
 from .output_modes import MODES, OTHER_NAMES
 from .run_answers import ShellState, write_profile
 
@@ -144,10 +144,10 @@ def _rules(state: ShellState) -> AccessRules:
 
 def _read(state: ShellState, given: list[str]) -> bool:
     asked = _one(".read", given)
-    path = _rules(state).resolve(local_path(asked), asked)
+    path = place_here(asked, _rules(state))
     if path in state.reading or len(state.reading) >= MOST_FILES_WITHIN:
         raise FileError(f'"{asked}" is read from within itself, or too many files are.')
-    text = read_script(Path(path), asked)
+    text = read_script(path, asked)
     state.reading.append(path)
     try:
         return state.run_lines(state, text.splitlines())
@@ -186,7 +186,7 @@ def _open(state: ShellState, given: list[str]) -> None:
 
     old, asked = state.connection, given[0] if given else None
     settings = {name: getattr(old.settings, name) for name in old.settings.names()}
-    path = None if asked is None else Path(_rules(state).resolve(local_path(asked), asked))
+    path = None if asked is None else place_here(asked, _rules(state))
     reader = None if path is None else FILE_READERS.get(path.suffix.lower())
     fresh = connect(path if reader is None else None, **settings)
     try:

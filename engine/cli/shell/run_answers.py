@@ -16,6 +16,8 @@ from ...settings import debug_level
 from .output_modes import ROW_MODES, TABLE, Header, ShellOutput, table_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ...connection import Connection
     from ...frame.frame import Frame
     from ...frame.python_values import Row
@@ -49,7 +51,7 @@ class ShellState:
     healthy: bool = True
     left: bool = False
     last: Frame | None = None
-    reading: list[str] = field(default_factory=list)  # the files that `.read` is in
+    reading: list[Path] = field(default_factory=list)  # the files that `.read` is in
 
     def fail(self, error: FuselineError) -> None:
         """Tell of an error: with answers where people read both, else beside them."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import AccessDenied, FileError
+from ...errors import AccessDenied, FileError, Unsupported
 from ..file_identity import FileIdentity, changed, shortened
 from ..remote.remote_access import SUFFIX, RemoteAccess, files_before_folders
 from ..remote.remote_files import RemoteFile
@@ -132,13 +132,21 @@ def local_path(pattern: str) -> str:
         raise FileError(f'There is no home directory for "{path}": write the path out.') from None
 
 
+def place_here(path: str, rules: AccessRules) -> Path:
+    """Return the place on this machine that a path leads to; raises `AccessDenied`, and `Unsupported` for one of a store."""
+    if is_remote(path):
+        raise Unsupported(
+            f'"{url_of(path).text}" is in a store, and databases, exports and files of the shell lie on this machine: name a local path.'
+        )
+    return Path(rules.resolve(local_path(path), path))
+
+
 @lru_cache(maxsize=4096)
 def _path_of(pattern: str) -> str:
     """Return the path of a pattern; remembered, since each query looks at its files again."""
     if is_remote(pattern):
         return url_of(pattern).text
-    scheme = re.match(r"[a-zA-Z]+://", pattern)
-    return str(Path(pattern[scheme.end() :] if scheme else pattern))
+    return str(Path(re.sub(r"^(?i:file)://(localhost(?=/))?", "", pattern)))
 
 
 def check_unchanged(file: FileIdentity) -> None:

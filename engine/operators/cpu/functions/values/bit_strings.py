@@ -208,5 +208,7 @@ def _bits_of_list(call: Call, args: tuple[Vector, ...]) -> Vector:
 
 KERNELS: dict[str, Kernel] = {
     "bits_of_members": _bits_of_members,
-    **{f"bit_{name}_of_list": _bits_of_list for name in ("and", "or", "xor")},
+    "bit_and_of_list": _bits_of_list,
+    "bit_or_of_list": _bits_of_list,
+    "bit_xor_of_list": _bits_of_list,
 }
