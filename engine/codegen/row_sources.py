@@ -54,7 +54,11 @@ class LeafColumns(Protocol):
     has_vectors: bool
 
     def rows(self, leaf: Physical) -> int:
-        """Return how many rows a leaf has."""
+        """Return how many rows a leaf has, or at most has."""
+        ...
+
+    def varies(self, leaf: Physical) -> bool:
+        """Whether kernels serve other rows of a leaf as well, at most as many."""
         ...
 
     def column(self, leaf: Physical, column: Column) -> Input:

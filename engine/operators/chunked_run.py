@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from ..plan import physical as p
-from ..plan.partial import in_parts
-from ..plan.pipeline_steps import PipelineSteps, steps_of
 from ..progress.run_progress import Progress
 from ..storage.columns.cache import HOST, ChunkCache
 from .column_tiers import not_lifted
-from .context import Context, PipelineMemory, PipelineReceipt, latest
+from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
-from .narrowed_builds import bytes_read, of_chunk, scans_read
+from .narrowed_builds import ChunkPlan, ChunkSteps, bytes_read
 from .pipeline_backend import K, PipelineBackend
 from .run_unfused import T, run_operators
 from .scan_runs import Selection, cut, plain_bytes, smaller
@@ -27,12 +25,12 @@ from .spilling import Merging, together
 INDEXED = 2
 
 
-def beside_builds(steps: PipelineSteps, chunks: list[Selection]) -> list[Selection]:
+def beside_builds(plan: ChunkPlan, chunks: list[Selection]) -> list[Selection]:
     """Return chunks that take as much, with what is read of build sides for them, as these do alone."""
-    scan = steps.source
+    scan = plan.part.source
     assert isinstance(scan, p.ParquetScan)
     alone = max(plain_bytes(scan, chunk) for chunk in chunks)
-    whole = max(bytes_read(of_chunk(steps, chunk)) for chunk in chunks)
+    whole = max(bytes_read(plan.steps(chunk)) for chunk in chunks)
     return chunks if whole <= alone else cut(scan, alone * alone // whole)
 
 
@@ -40,11 +38,10 @@ def beside_builds(steps: PipelineSteps, chunks: list[Selection]) -> list[Selecti
 class ChunkedRun(Generic[T, K]):
     """A pipeline that runs in chunks, with what has been made of those that are done; `tries` had no memory."""
 
-    node: p.Pipeline
+    plan: ChunkPlan
     inputs: tuple[T, ...]
     context: Context
     backend: PipelineBackend[T, K]
-    memory: PipelineMemory[K]
     tries: int = 0
     done: int = 0
     parts: list[T] = field(default_factory=list)
@@ -52,21 +49,18 @@ class ChunkedRun(Generic[T, K]):
 
     def table(self, chunks: list[Selection]) -> T:
         """Run each chunk, and smaller ones of those that are left where there is no memory for one."""
-        steps = self.node.steps
-        split = None if steps.groups is None else in_parts(steps.groups)
-        assert not isinstance(split, str)
-        part = steps if split is None else steps_of(split.partial)
-        made = self.node.body if split is None else split.partial
+        steps, split = self.plan.node.steps, self.plan.split
+        made = self.plan.part.body
 
         def joined(parts: Sequence[T]) -> T:
             return together(parts, made.columns, made.device, self._run)
 
         merging = None if split is None else Merging(split, self._run, joined)
-        _make_room(part, chunks, self.inputs, self.context, self.backend)
+        self._make_room(chunks)
         while chunks:
             before = self.done
             try:
-                self._run_all(part, chunks, merging)
+                self._run_all(self.plan.over(chunks), merging)
                 break
             except MemoryError:
                 left = smaller(steps.source, chunks[self.done - before :])
@@ -84,35 +78,44 @@ class ChunkedRun(Generic[T, K]):
     def _run(self, step: p.Physical, tables: tuple[T, ...]) -> T:
         return self.backend.operators.by_node[type(step)](step, tables, self.context)
 
-    def _run_all(
-        self, part: PipelineSteps, chunks: list[Selection], merging: Merging[T] | None
-    ) -> None:
+    def _make_room(self, chunks: list[Selection]) -> None:
+        """Have cached columns leave a device that would not have room for build sides with their indexes, and two chunks, beside them."""
+        context, device = self.context, self.plan.node.device
+        limit = context.memory_limit
+        if limit is None or device == HOST:
+            return
+        held = INDEXED * sum(map(self.backend.operators.num_bytes, self.inputs))
+        largest = max(bytes_read(self.plan.steps(chunk), encoded=True) for chunk in chunks)
+        needed = context.cache.used(device) + held + 2 * largest
+        context.cache.release(device, max(0, needed - limit))
+
+    def _run_all(self, chunks: list[ChunkSteps], merging: Merging[T] | None) -> None:
         # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
         context = self.context
         shares = context.progress.parts(len(chunks))
-        with closing(_read_ahead(part, chunks, context, self.backend)) as ahead:
-            for share, (steps, inner) in zip(shares, ahead, strict=True):
+        with closing(_read_ahead(chunks, context, self.backend)) as ahead:
+            for (
+                share
+            ) in shares:  # without `zip`, which keeps what it gave last until it has the next
+                chunk, inner = next(ahead)
                 context.check()
                 inner.progress = context.progress
                 inner.progress.within(share)
-                made = self._run_chunk(steps, inner)
+                made = self._run_chunk(chunk, inner)
                 self.parts.append(self.backend.settled(made))
                 self.receipts += [receipt() for receipt in inner.receipts.values()]
                 self.done += 1
                 if merging is not None and merging.is_due(self.parts[-1]):
                     self.parts = [merging.merged(self.parts)]
-                del made, steps, inner
+                del made, inner
 
-    def _run_chunk(self, steps: PipelineSteps, inner: Context) -> T:
+    def _run_chunk(self, chunk: ChunkSteps, inner: Context) -> T:
         if inner.fuse == "never":
-            return run_operators(steps.body, self.inputs, inner, self.backend.operators)
-        node = p.Pipeline(steps, self.node.inputs, device=self.node.device)
-        # What one chunk finds out of its keys and groups, others need not
-        memory = inner.memory.pipeline(node)
-        memory.feedback = self.memory.feedback
-        table = self.backend.pipeline(node, self.inputs, inner)
-        self.memory.feedback = memory.feedback
-        return table
+            return run_operators(chunk.steps.body, self.inputs, inner, self.backend.operators)
+        # Smaller chunks come where one has no room, and what no kernel holds in one it may hold in others
+        memory = inner.memory.pipeline(chunk.node)
+        memory.short_of_memory, memory.refused = False, None
+        return self.backend.pipeline(chunk.node, self.inputs, inner)
 
     def receipt(self, seconds: float) -> PipelineReceipt:
         """What all chunks did together; the time that no kernel took went into reading and encoding."""
@@ -133,30 +136,14 @@ class ChunkedRun(Generic[T, K]):
         )
 
 
-def _make_room(
-    steps: PipelineSteps,
-    chunks: list[Selection],
-    inputs: tuple[T, ...],
-    context: Context,
-    backend: PipelineBackend[T, K],
-) -> None:
-    """Have cached columns leave a device that would not have room for build sides with their indexes, and two chunks, beside them."""
-    limit, device = context.memory_limit, steps.body.device
-    if limit is None or device == HOST:
-        return
-    held = INDEXED * sum(map(backend.operators.num_bytes, inputs))
-    largest = max(bytes_read(of_chunk(steps, chunk), encoded=True) for chunk in chunks)
-    context.cache.release(device, max(0, context.cache.used(device) + held + 2 * largest - limit))
-
-
 def _read_ahead(
-    steps: PipelineSteps, chunks: list[Selection], context: Context, backend: PipelineBackend[T, K]
-) -> Generator[tuple[PipelineSteps, Context], None, None]:
-    """Yield the steps over each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
+    chunks: list[ChunkSteps], context: Context, backend: PipelineBackend[T, K]
+) -> Generator[tuple[ChunkSteps, Context], None, None]:
+    """Yield each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
     # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
     fuse = "never" if context.fuse == "never" else "always"
 
-    def read(chunk: Selection) -> tuple[PipelineSteps, Context]:
+    def read(chunk: ChunkSteps) -> tuple[ChunkSteps, Context]:
         own = ChunkCache(context.cache)
         inner = dataclasses.replace(
             context,
@@ -164,15 +151,15 @@ def _read_ahead(
             fuse=fuse,
             bytes_read=0,
             receipts={},
+            chunk=chunk.scans,
             progress=Progress(),  # another chunk is what the query is at
             _derived={},
         )
-        own_steps = of_chunk(steps, chunk)
-        for scan in scans_read(own_steps):
+        for scan, _ in chunk.scans.values():
             missing = scan if fuse == "never" else not_lifted(scan, backend.lift, inner)
             if missing.made:
                 backend.operators.by_node[p.ParquetScan](missing, (), inner)
-        return own_steps, inner
+        return chunk, inner
 
     with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:
         ahead = [pool.submit(read, chunks[0])]

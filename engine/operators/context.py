@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .column_tiers import LiftedColumn
     from .exchange.exchange_placed import PlacedRows
     from .exchange.exchange_rounds import ExchangeRounds
+    from .narrowed_builds import ChunkPlan
+    from .scan_runs import Selection
 
 T = TypeVar("T")
 
@@ -75,7 +77,8 @@ class PipelineMemory(Generic[T]):
 
     `compiled` are the kernels whose machine code is known to be there.  `short_of_memory`: the last run had no room for its kernels'
     buffers.  `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body
-    that no kernel holds, by their place among its children.
+    that no kernel holds, by their place among its children; `chunked` what runs over a chunk, by the build sides that are made before.
+    `divided` are the chunks that came out where there was no room for all rows at once, and how much there was.
     """
 
     probe_bytes: int | None = None
@@ -86,6 +89,8 @@ class PipelineMemory(Generic[T]):
     refused: Refused | None = None
     apart: Apart | None = None
     parts: dict[int, p.Pipeline] = field(default_factory=dict)
+    chunked: dict[tuple[int, ...], ChunkPlan] = field(default_factory=dict)
+    divided: tuple[int, list[Selection]] | None = None
 
 
 class _ByNode(Generic[T]):
@@ -279,6 +284,13 @@ class Peers(Protocol):
         ...
 
 
+class ChunkScan(NamedTuple):
+    """What a chunk reads in the place of a scan, and how many rows one of the chunks reads there at most."""
+
+    scan: p.ParquetScan
+    most: int
+
+
 @dataclass
 class Context:
     """One query's surroundings.
@@ -291,6 +303,7 @@ class Context:
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
+    `chunk` has, by the identity of a scan, what a run over a chunk reads in its place: all chunks run the same nodes, so that one's kernels serve the next.
     `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
     `rounds` how far those are that go from device to device, `placed` what has come in others.  `bounds` hold the integers of all workers in a column, by its id.
     """
@@ -313,6 +326,7 @@ class Context:
     unlifted: dict[tuple[str, str], str] = field(default_factory=dict)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
+    chunk: Mapping[int, ChunkScan] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     peers: Peers | None = None
     heavy: dict[int, frozenset[int]] = field(default_factory=dict)

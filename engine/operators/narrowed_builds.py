@@ -4,17 +4,18 @@
 
 Such a side is read with each chunk, and makes an index of its own: none has to be made of all its rows, nor anew for each chunk.  All
 other sides are made once.  Where no key is in two chunks, the rows of a table that is joined with itself are those of the chunk, which
-are there already.
+are there already.  Small sides are read whole with each chunk, since a GPU makes an index faster than operators make a table of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..plan import physical as p
-from ..plan.node import walk_once
+from ..plan.node import walk, walk_once
+from ..plan.partial import PartialAggregate, in_parts
 from ..plan.pipeline_steps import (
     Chain,
     HashProbe,
@@ -24,6 +25,7 @@ from ..plan.pipeline_steps import (
     steps_of,
     stored_column,
 )
+from .context import ChunkScan
 from .scan_runs import (
     KeyBounds,
     Selection,
@@ -34,20 +36,97 @@ from .scan_runs import (
     run_at,
     selected,
 )
+from .widened_rows import FEWEST_ALIKE
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from ..plan.expr import Column
 
 # How often the rows of a build side may be read, over all chunks, so that it is read with each of them
 MOST_READ = 2
+MOST_KEPT = 256  # chunks of a pipeline of which it is known what they read
 
 Probe = HashProbe | RowLookup
 
 
+class ChunkSteps(NamedTuple):
+    """A chunk's own steps, the pipeline that runs for it and for others, and what it reads in the place of that one's scans."""
+
+    steps: PipelineSteps
+    node: p.Pipeline
+    scans: Mapping[int, ChunkScan]
+
+
+@dataclass
+class ChunkPlan:
+    """A pipeline that reads some build sides as inputs, and what runs of it over chunks: `part`, of which `split` says how parts are put together.
+
+    It is kept from run to run with the nodes that run, by whose identity kernels are found.
+    """
+
+    node: p.Pipeline
+    split: PartialAggregate | None = field(init=False)
+    part: PipelineSteps = field(init=False)
+    _steps: dict[Selection, PipelineSteps] = field(default_factory=dict)
+    _nodes: dict[Hashable, tuple[p.Pipeline, list[p.ParquetScan]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        steps = self.node.steps
+        split = None if steps.groups is None else in_parts(steps.groups)
+        assert not isinstance(split, str)
+        self.split, self.part = split, steps if split is None else steps_of(split.partial)
+
+    def steps(self, chunk: Selection) -> PipelineSteps:
+        """Return the steps over a chunk, which an earlier run may have made."""
+        made = self._steps.get(chunk)
+        if made is None:
+            if len(self._steps) > MOST_KEPT:
+                self._steps.clear()
+            made = self._steps[chunk] = of_chunk(self.part, chunk)
+        return made
+
+    def over(self, chunks: Sequence[Selection]) -> list[ChunkSteps]:
+        """Return the steps over chunks, with one pipeline for all that read alike: what is the same scan in the one is in the others.
+
+        Of a table that is joined with itself, and of no rows or one, kernels know exactly how many there are.
+        """
+        if len(self._nodes) > MOST_KEPT:
+            self._nodes.clear()
+        whole = {id(scan) for scan in scans_read(self.part)}
+        most: dict[int, int] = {}
+        found = []
+        for steps in map(self.steps, chunks):
+            read = _scans(steps)
+            first = {id(scan): place for place, scan in reversed([*enumerate(read)])}
+            rows = {
+                first[id(scan)]: rows_in(files_of(scan), selected(scan))
+                for scan in read
+                if id(scan) not in whole
+            }
+            joined = len(first) < len(read)
+            exact = tuple([pair for pair in rows.items() if joined or pair[1] < FEWEST_ALIKE])
+            alike = tuple([first[id(scan)] for scan in read]), exact
+            if alike not in self._nodes:
+                node = p.Pipeline(steps, self.node.inputs, device=self.node.device)
+                self._nodes[alike] = node, _scans(steps)
+            node, shared = self._nodes[alike]
+            for place, count in rows.items():
+                most[id(shared[place])] = max(most.get(id(shared[place]), 0), count)
+            found.append((steps, node, {id(shared[place]): read[place] for place in rows}))
+        return [
+            ChunkSteps(steps, node, {key: ChunkScan(scan, most[key]) for key, scan in own.items()})
+            for steps, node, own in found
+        ]
+
+
 def with_stored_builds(
-    steps: PipelineSteps, count: int, chunks: Sequence[Selection]
+    steps: PipelineSteps, count: int, chunks: Sequence[Selection], small: int
 ) -> tuple[PipelineSteps, list[p.Physical]]:
-    """Return steps that read build sides from inputs, numbered from `count` on, and those sides: all but what each chunk needs some row groups of."""
+    """Return steps that read build sides from inputs, numbered from `count` on, and those sides: all but what each chunk needs some row groups of.
+
+    Sides of at most `small` bytes are read whole with each chunk.
+    """
     sides: list[p.Physical] = []
 
     def rows(chain: Chain, runs: Sequence[Selection]) -> p.Physical:
@@ -60,6 +139,8 @@ def with_stored_builds(
         needed = _needed(step, runs)
         if needed is not None:
             return rows(step.build, needed)
+        if _bytes(side, encoded=True) <= small:
+            return side
         sides.append(side)
         return p.Stored(count + len(sides) - 1, side.columns, device=side.device)
 
@@ -87,9 +168,18 @@ def scans_read(steps: PipelineSteps) -> list[p.ParquetScan]:
     return [node for node in walk_once(steps.body) if isinstance(node, p.ParquetScan)]
 
 
+def _scans(steps: PipelineSteps) -> list[p.ParquetScan]:
+    """Return all readings of scans, by their places."""
+    return [node for node in walk(steps.body) if isinstance(node, p.ParquetScan)]
+
+
 def bytes_read(steps: PipelineSteps, encoded: bool = False) -> int:
     """Return the bytes of the columns of all scans, each counted once: as they are read, or about as kernels read them."""
-    scans = scans_read(steps)
+    return _bytes(steps.body, encoded)
+
+
+def _bytes(body: p.Physical, encoded: bool) -> int:
+    scans = [node for node in walk_once(body) if isinstance(node, p.ParquetScan)]
     columns = {(files_of(s), selected(s), source) for s in scans for source in s.sources}
     if encoded:
         return sum(t.sizes.narrow([source], rows_in(t, run)) for t, run, source in columns)

@@ -64,6 +64,8 @@ class _Running(Generic[T]):
         if isinstance(node, p.Stored):
             return self._stored[node.number]
         inputs = tuple(map(self.table, node.children))
+        if (chunk := self._context.chunk.get(id(node))) is not None:
+            node = chunk.scan
         self._context.check()
         self._context.progress.within(next(self._shares))
         made = self._operators.by_node[type(node)](node, inputs, self._context)

@@ -90,6 +90,9 @@ class Tables:
         assert source.codes is not None
         return pa.array([True] * (source.codes + 1))
 
+    def varies(self, leaf: Physical) -> bool:
+        return False
+
     def repeated(self, index: int) -> bool:
         return index in self.repeating
 

@@ -40,7 +40,7 @@ class IndexedRows:
     `domain`: numbers that their keys may have, unless these are `raw`.  Of `rows`, `few` are expected to be in.  Row numbers are asked
     for `by_row`, else being there is all; `once`: no two rows have the same key, which is looked at while they are put in where
     it is `assumed`.  So many `probes` may come by, a share `found` of which finds a row.  Where keys ascend with the rows, `whole`
-    says whether all rows are in.
+    says whether all rows are in.  There are as many rows as it says if that `is_exact`, else at most.
     """
 
     domain: int
@@ -53,6 +53,7 @@ class IndexedRows:
     probes: int
     found: float
     whole: bool | None
+    is_exact: bool = True
 
 
 def index_of(number: int, name: str, side: IndexedRows, costs: DeviceCosts) -> Index:
@@ -64,7 +65,9 @@ def index_of(number: int, name: str, side: IndexedRows, costs: DeviceCosts) -> I
     slots = slots_of(form, side.domain, rows, few)
     guarded = form is Direct and not linked and is_guarded(slots, few, side.found)
     if whole is not None:
-        form = ordered_form(form, slots, rows, few, whole, costs)
+        # Of at most so many rows nobody knows that each number is one's
+        all_rows = rows if side.is_exact or slots != rows else rows + 1
+        form = ordered_form(form, slots, all_rows, few, whole, costs)
         if form in (Identity, Ranks):
             guarded = not whole
     may_sieve = slots >= costs.sieved_bits if guarded or form is Bitmap else hashes

@@ -159,6 +159,7 @@ class Builds:
             probes=self.source.rows(step.below.source),
             found=found,
             whole=None if ordered is None else ordered.whole,
+            is_exact=not self.source.varies(step.build.source),
         )
         return index_of(number, name, side, costs_of(node.device))
 

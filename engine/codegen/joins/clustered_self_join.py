@@ -142,6 +142,8 @@ def _suits(
     # Where no key repeats, an index finds the row as fast, and kernels that find no row twice are simpler
     if source is None or not source.clustered or source.ascending:
         return False
+    if kernel.source.varies(own.leaf):
+        return step.build.source is own.leaf
     return kernel.source.rows(step.build.source) == own.rows  # else parts of the table
 
 

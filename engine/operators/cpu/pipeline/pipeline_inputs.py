@@ -114,7 +114,7 @@ class KnownInputs:
 
     @cached_property
     def reads_stored_rows(self) -> bool:
-        return any(isinstance(leaf, p.Stored) for leaf, _, _ in self.leaves)
+        return any(scan is None for _, scan, _ in self.leaves)
 
     @cached_property
     def other_rows(self) -> list[tuple[p.Physical, int]]:
@@ -158,9 +158,15 @@ class Leaves:
         return sum([scan.loading for scan in self._scans.values()]) if self._scans else 0.0
 
     def rows(self, leaf: p.Physical) -> int:
-        """Return how many rows a leaf has, or at most has where those are stored."""
+        """Return how many rows a leaf has, or at most has where those are stored or a chunk's."""
+        if (chunk := self._context.chunk.get(id(leaf))) is not None:
+            return chunk.most
         rows = self.count(leaf)
         return widened_count(rows) if self._widens and isinstance(leaf, p.Stored) else rows
+
+    def varies(self, leaf: p.Physical) -> bool:
+        """Whether a leaf has other columns in each run: rows that operators have left, or those of a chunk."""
+        return isinstance(leaf, p.Stored) or id(leaf) in self._context.chunk
 
     def count(self, leaf: p.Physical) -> int:
         """Return how many rows a leaf has."""
@@ -229,7 +235,7 @@ class Leaves:
 
     def _as_read(self, leaf: p.Physical) -> TableScan | None:
         scan = self._scans.get(id(leaf))
-        return None if scan is None else scan.scan
+        return None if scan is None or id(leaf) in self._context.chunk else scan.scan
 
     def in_order(self, leaf: p.Physical, column: Column) -> bool:
         """Whether rows seem to come in the order of one of the leaf's columns, from a look at some."""
@@ -271,8 +277,9 @@ class Leaves:
         return all(map(self._is_same, uses))
 
     def _has(self, leaf: p.Physical, count: int) -> bool:
-        rows = self.count(leaf)
-        return serve_rows(count, rows) if isinstance(leaf, p.Stored) else rows == count
+        if not isinstance(leaf, p.Stored):
+            return self.rows(leaf) == count
+        return serve_rows(count, self.count(leaf))
 
     def _is_same(self, use: Use) -> bool:
         if use.expr is not None:
@@ -339,9 +346,10 @@ class Leaves:
         assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
         held = self._scans.get(id(leaf))
         if held is None:
-            known = self._known.get(id(leaf))
+            known, chunk = self._known.get(id(leaf)), self._context.chunk.get(id(leaf))
             if known is None:
-                held = encoded_scan(leaf, self._wanted, self._context)
+                scan = leaf if chunk is None else chunk.scan
+                held = encoded_scan(scan, self._wanted, self._context)
             else:
                 there = {source: self.columns[key] for source, key in known.reads}
                 held = EncodedScan(known.scan, there, set(), self._context)

@@ -263,7 +263,7 @@ class _Builder:
         known = replace(known, bytes=known.bytes + sum(build.bytes for build in known.builds))
         varying = tuple(place for place, _ in read if place is not None)
         source = main.relations[0].leaf
-        stored = self.leaves[id(source)] if isinstance(source, p.Stored) else None
+        stored = self.leaves[id(source)] if self.relations.varies(source) else None
         return Ready(launches, sink, self.indexes, states, known, stored, varying)
 
     def _build_step(
@@ -287,7 +287,7 @@ class _Builder:
         program = self.made.programs[number]
         leaf = program.relations[0].leaf
         rows = self.relations.rows(leaf)
-        if isinstance(leaf, p.Stored):
+        if self.relations.varies(leaf):
             given["rows"] = RowsOf(self.leaves[id(leaf)])
         else:
             given["rows"] = rows

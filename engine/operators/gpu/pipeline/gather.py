@@ -112,7 +112,7 @@ def _fetches(
     relations: Relations, node: p.Physical, ids: tuple[int, ...], columns: tuple[Column, ...]
 ) -> list[Fetch]:
     """How to fetch columns of a relation; of a scan it is found beside its columns in the cache, as long as these are there."""
-    names, cache = relations.names(node), relations.context.cache
+    names, cache = relations.names(node), relations.lasting.cache
     keys = None if names is None else names.late.get(ids)
     noted = None if keys is None else cache.notes(DEVICE, keys)
     if noted is not None:

@@ -26,7 +26,7 @@ from .compiled_pipeline import CompiledPipeline, generated, laid_out
 from .finish import Finisher
 from .gather import late_columns
 from .pipeline_inputs import Relations
-from .ready_pipeline import ComingOut, Ready
+from .ready_pipeline import ComingOut, Ready, still_in_order
 from .regions import BufferSpan, far_off
 
 GROWTH = 4
@@ -51,7 +51,10 @@ class Attempt:
         return self._relations.loading
 
     def fits(self, kernels: CompiledPipeline) -> bool:
-        return self._relations.find(kernels.known)
+        relations = self._relations
+        if not relations.find(kernels.known):
+            return False
+        return not self._context.chunk or still_in_order(kernels.stages.main, relations)
 
     def compile(self, slotted: p.Pipeline | None) -> CompiledPipeline:
         node = slotted or self._node

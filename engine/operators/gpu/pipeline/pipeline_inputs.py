@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import pyarrow as pa
@@ -135,6 +135,10 @@ class Relations:
         self, inputs: Sequence[Table], context: Context, repeating: frozenset[int] = frozenset()
     ) -> None:
         self.inputs, self.context, self.repeating = inputs, context, repeating
+        # In whose cache columns lie that are no chunk's
+        self.lasting = (
+            context if not context.chunk else replace(context, cache=context.cache.lasting)
+        )
         self.widens = False
         self._known: KnownInputs
         self._counts: Mapping[int, int] = {}  # of stored rows that kernels were made for
@@ -147,11 +151,17 @@ class Relations:
     # What the generator asks
 
     def rows(self, leaf: p.Physical) -> int:
-        """Return how many rows a leaf has, or at most has where those are stored."""
+        """Return how many rows a leaf has, or at most has where those are stored or a chunk's."""
         if id(leaf) in self._counts:
             return self._counts[id(leaf)]
+        if (chunk := self.context.chunk.get(id(leaf))) is not None:
+            return chunk.most
         rows = self.count(leaf)
         return widened_count(rows) if self.widens and isinstance(leaf, p.Stored) else rows
+
+    def varies(self, leaf: p.Physical) -> bool:
+        """Whether a leaf has other columns in each run: rows that operators have left, or those of a chunk."""
+        return isinstance(leaf, p.Stored) or id(leaf) in self.context.chunk
 
     def count(self, leaf: p.Physical) -> int:
         """Return how many rows a leaf has."""
@@ -165,7 +175,8 @@ class Relations:
             encoded = found.encoded(column)
             if encoded is None:
                 raise unnumbered(f'"{column.name}"', column.type)
-            ref = weakref.ref(encoded) if isinstance(found, ScanLeaf) else None
+            fixed = isinstance(found, ScanLeaf) and not self.varies(leaf)
+            ref = weakref.ref(encoded) if fixed else None
             told = input_of(column, encoded)
             if self.widens and isinstance(leaf, p.Stored):
                 told = widened(told)
@@ -219,14 +230,15 @@ class Relations:
             elif id(leaf) in self._scans:
                 scan = self._scans[id(leaf)]
                 there = {name: self.columns[key] for name, key in scan.reads}
-                found = ScanLeaf(scan.names, there, scan.rows, self.context)
+                found = ScanLeaf(scan.names, there, scan.rows, self.lasting)
             else:
                 assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
-                start = time.perf_counter()
-                columns = scan_columns(leaf, self.context)
+                start, chunk = time.perf_counter(), self.context.chunk.get(id(leaf))
+                context = self.lasting if chunk is None else self.context
+                columns = scan_columns(leaf if chunk is None else chunk.scan, context)
                 if columns.loaded:
                     self.loading += time.perf_counter() - start
-                found = ScanLeaf(Names(columns.scan), columns.encoded, columns.rows, self.context)
+                found = ScanLeaf(Names(columns.scan), columns.encoded, columns.rows, context)
             self._leaves[id(leaf)] = leaf, found  # the node too, so that no other gets its identity
         return self._leaves[id(leaf)][1]
 
@@ -237,10 +249,10 @@ class Relations:
 
     def known(self) -> KnownInputs:
         """Return what the generator asked for."""
-        leaves = [
-            (node, leaf.scan if isinstance(leaf, ScanLeaf) else None, self.rows(node))
-            for node, leaf in self._leaves.values()
-        ]
+        leaves = []
+        for node, leaf in self._leaves.values():
+            scan = leaf.scan if isinstance(leaf, ScanLeaf) and not self.varies(node) else None
+            leaves.append((node, scan, self.rows(node)))
         self._known = KnownInputs(tuple(self._reads.values()), tuple(leaves))
         return self._known
 
@@ -250,7 +262,7 @@ class Relations:
         Columns of scans must be the same, those of stored rows as the kernels were told.  Where they are not, all is as before.
         """
         self._known = known
-        scanned = self.context.cache.still_there(DEVICE, known.cached)
+        scanned = self.lasting.cache.still_there(DEVICE, known.cached)
         if scanned is not None:
             self.columns = dict(zip(known.scanned, scanned, strict=True))
             self._reads, self._scans = {**known.scanned}, known.scans
@@ -271,11 +283,11 @@ class Relations:
     def _found_stored(self, known: KnownInputs) -> bool:
         for node, rows, reads in known.others:
             leaf = self.leaf(node)
-            assert isinstance(leaf, StoredLeaf)
-            serve = serve_rows(rows, leaf.rows) if isinstance(node, p.Stored) else rows == leaf.rows
-            if not serve:
+            count = self.context.chunk[id(node)].most if isinstance(leaf, ScanLeaf) else leaf.rows
+            if not (serve_rows(rows, count) if isinstance(node, p.Stored) else rows == count):
                 return False
-            leaf.encode([r.column for r in reads])
+            if isinstance(leaf, StoredLeaf):
+                leaf.encode([r.column for r in reads])
             for read in reads:
                 encoded = leaf.encoded(read.column)
                 if encoded is None or not serve_column(read.source, input_of(read.column, encoded)):

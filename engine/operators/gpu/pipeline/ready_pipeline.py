@@ -97,11 +97,23 @@ def _share(program: Program, relations: Relations, column: Any) -> float:
     return _shares[encoded]
 
 
+def still_in_order(program: Program, relations: Relations) -> bool:
+    """Whether rows lie as the kernel that was made for others of them goes through them."""
+    grouping, relation = program.grouping, program.relations[0]
+    if grouping is None or grouping.ordered is None or not relations.varies(relation.leaf):
+        return True
+    return _ascends(relations.encoded(relation, grouping.ordered.key.column)[1])
+
+
+def _ascends(encoded: EncodedColumn) -> bool:
+    (head,) = plc.copying.slice(encoded.codes, [0, min(HEAD, encoded.rows)])
+    return is_sorted(head) and is_sorted(encoded.codes)
+
+
 def starting(encoded: EncodedColumn) -> float:
     """Return at what share of a column's rows another value begins, guessed from a sample, if its codes ascend, else 0."""
     codes = encoded.codes
-    (head,) = plc.copying.slice(codes, [0, min(HEAD, encoded.rows)])
-    if not (is_sorted(head) and is_sorted(codes)):
+    if not _ascends(encoded):
         return 0.0
     # At random, or a column whose values repeat regularly would look the same in all places
     places = np.random.default_rng(0).integers(0, max(encoded.rows - 1, 1), SAMPLE, np.int32)
