@@ -122,6 +122,7 @@ def _answer_as_driver() -> None:
         "cudaMemcpyAsync": copied,
         "cudaMemsetAsync": filled,
         "cudaHostAlloc": allocated,
+        "cudaHostRegister": lambda *_: (done,),
     }
     for name, answer in answers.items():
         setattr(runtime, name, answer)

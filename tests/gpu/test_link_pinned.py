@@ -50,6 +50,23 @@ def test_a_block_is_used_again(pool: Any) -> None:
     assert pool.take(1).block is not block  # by far too large
 
 
+def test_pages_of_large_blocks_are_made_by_threads(pool: Any, limits: SetLimits) -> None:
+    limits(link__LEAST_TOUCHED=1000 * KILO)
+    small, large = pool.take(300 * KILO), pool.take(5000 * KILO)
+    assert small.block.pinned
+    assert large.block.pinned
+    assert small.block.owner is None
+    assert large.block.owner is not None
+    array = np.asarray(large)
+    array[:] = np.arange(len(array), dtype=np.uint8)
+    del small, large
+    assert len(pool.free) == 1  # the array keeps its block
+    assert (array == np.arange(len(array), dtype=np.uint8)).all()
+    del array
+    assert len(pool.free) == 2
+    pool.clear()
+
+
 def test_a_buffer_keeps_its_block(pool: Any) -> None:
     lease = pool.take(KILO)
     block, buffer = lease.block, lease.buffer().slice(64, 8)

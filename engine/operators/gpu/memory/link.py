@@ -1,13 +1,16 @@
 """Host memory with locked pages, where the system gives it, and encoded columns between it and the device, on streams of copies beside that of kernels.
 
 To lock the pages of a block takes many times as long as to fill it, so that blocks are kept for the next piece and the next query.
+Threads touch the pages of a large one before, in large pages where the system has these.
 Where the system locks no more pages, blocks are memory of the usual kind, which takes the same copies more slowly.
 """
 
 from __future__ import annotations
 
+import mmap
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from threading import RLock
@@ -24,10 +27,13 @@ from ....errors import ExecutionError
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.device_encode import aligned
 from ....storage.columns.encodings import PADDING, Array, EncodedColumn, bits_of, each_block
+from ....threads.together import together
 from .buffers import FROM_HOST, TO_HOST, check
 
 KEPT_BYTES = 8 << 30  # of blocks that nobody uses now
 LEAST_BYTES = 1 << 16
+LEAST_TOUCHED = 1 << 25  # bytes of a block whose pages threads make
+TOUCHING_THREADS = 8
 STEPS = 8  # sizes of blocks between one power of two and the next
 SLACK = 2  # how many times as large as asked for a kept block may be
 ALIGNMENT = 64
@@ -35,15 +41,12 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, eq=False)
 class PinnedBlock:
-    """Memory of the host; `owner` is what holds it where its pages are not locked."""
+    """Memory of the host; `owner` is what holds it where it is not the driver's, `pinned` whether its pages are locked."""
 
     address: int
     size: int
     owner: object = None
-
-    @property
-    def pinned(self) -> bool:
-        return self.owner is None
+    pinned: bool = True
 
 
 class Lease:
@@ -104,9 +107,9 @@ class Pool:
     def _locked(self, size: int) -> PinnedBlock | None:
         """Return a new block; None where the system refuses, even without the blocks that nobody uses."""
         for attempt in range(2):
-            error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
-            if int(error) == 0:
-                return PinnedBlock(int(address), size)
+            block = _registered(size) if size >= LEAST_TOUCHED else _allocated(size)
+            if block is not None:
+                return block
             runtime.cudaGetLastError()  # else the next caller who asks takes the failure for its own
             if attempt == 0:
                 self.clear()
@@ -124,11 +127,38 @@ def _usual(size: int) -> PinnedBlock:
             f"The host has no memory for {size:,} bytes of a join that does not fit into the GPU's. "
             "Let more of it go to disk: SET spill_memory to fewer bytes."
         ) from error
-    return PinnedBlock(memory.ctypes.data, size, memory)
+    return PinnedBlock(memory.ctypes.data, size, memory, pinned=False)
+
+
+def _allocated(size: int) -> PinnedBlock | None:
+    error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
+    return None if int(error) else PinnedBlock(int(address), size)
+
+
+def _registered(size: int) -> PinnedBlock | None:
+    """Have the pages of new memory locked once they are there: the driver would make them one by one, in one thread."""
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        return None
+    with suppress(OSError):  # without large pages it takes longer
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    memory = np.frombuffer(pages, np.uint8)
+
+    def touch(some: slice) -> None:
+        memory[some][:: mmap.PAGESIZE] = 0
+
+    step = -(-size // TOUCHING_THREADS)
+    shares = [slice(start, min(start + step, size)) for start in range(0, size, step)]
+    together(touch, shares, TOUCHING_THREADS)
+    address = memory.ctypes.data
+    error = runtime.cudaHostRegister(address, size, runtime.cudaHostRegisterDefault)[0]
+    return None if int(error) else PinnedBlock(address, size, memory)
 
 
 def _unlock(block: PinnedBlock) -> None:
-    check(runtime.cudaFreeHost(block.address)[0])
+    free = runtime.cudaFreeHost if block.owner is None else runtime.cudaHostUnregister
+    check(free(block.address)[0])
 
 
 def rounded(size: int) -> int:
