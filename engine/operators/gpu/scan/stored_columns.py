@@ -21,7 +21,7 @@ from ....storage.columns.encodings import EncodedColumn, bits_of
 from ....storage.file_identity import FileIdentity, SourceIdentity
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
-from ..columns import INT32, TEXT
+from ..columns import INT32, TEXT, binary, scalar
 from ..memory.device import is_out_of_memory, on_device, synchronize, take_device
 from ..memory.link import Uploads, downloaded, downloaded_texts
 from ..table import concat_columns, to_device
@@ -141,9 +141,10 @@ def _text_on_device(array: pa.Array, data_type: DataType, uploads: Uploads) -> p
     first, last = int(offsets[0]), int(offsets[-1])
     if first == last:
         return to_device(array, data_type)
-    if first:
-        offsets = offsets - np.int32(first)
     starts = plc.Column(INT32, rows + 1, uploads.add(offsets), None, 0, 0, [])
+    if first:  # the device is faster than the host, and takes what lies in locked memory
+        uploads.wait()
+        starts = binary(starts, scalar(first, INT32), plc.binaryop.BinaryOperator.SUB, INT32)
     mask = None
     if array.null_count:
         valid = bits_of(bitmap, array.offset, rows)
