@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
@@ -23,6 +23,7 @@ from ..stopping import Stop
 from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .clusters import Cluster
+from .local_calls import LocalCall, wait_for
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
 from .orders import KnownPlan, Part, QueryOrder, SentPlan, SentTables, packed
 from .own_plans import FIRST, Form, own_plan
@@ -361,7 +362,7 @@ class Crew:
         pending = set(calls)
         while pending:
             # Woken once for all answers, or by a worker that is lost
-            done, pending = wait(pending, LOOK_SECONDS, FIRST_EXCEPTION)
+            done, pending = wait_for(pending, LOOK_SECONDS)
             for call in done:
                 error = call.exception()
                 if isinstance(error, LOST):
@@ -387,6 +388,9 @@ class Crew:
                     stops.append(self._cluster.begun(member.actor.stop(query, why)))
                     waiting.append(call)
         await_all([*stops, *waiting])
+        for call in calls:
+            if isinstance(call, LocalCall):
+                call.drop()
 
     def close(self) -> None:
         """Let the actors go, and the cluster if this connection has started it."""

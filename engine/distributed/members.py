@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from distributed.actor import Actor
 from ..errors import ClusterError
 from ..settings import ExchangeChoice, Settings
 from .clusters import Cluster
+from .local_calls import LocalCall, LocalLines
 from .orders import Part, QueryOrder
 from .query_calls import ask
 from .session import WorkerSession
@@ -47,6 +48,7 @@ class Member:
     plans: set[int] = field(default_factory=set)
     tables: set[Hashable] = field(default_factory=set)
     busy: int = 0
+    lines: LocalLines | None = None  # to one of this host
     _sign: Future[Any] | None = None
     _asked: float = 0.0
 
@@ -145,8 +147,11 @@ class Members:
             member.actor.join(name, number, rank, addresses) for rank, member in enumerate(members)
         ]
         for member, call in zip(members, calls, strict=True):
-            member.room, member.turn = self.cluster.begun(call).result(timeout=JOINED_SECONDS)
+            joined = self.cluster.begun(call).result(timeout=JOINED_SECONDS)
+            member.room, member.turn, door = joined
+            member.lines = member.lines or LocalLines.to(door)
             member.plans.clear()
+        _hang_up({*self.team.members} - {*members})
         if self.device == "gpu" or self.settings.exchange == "nccl":
             seconds = AGAIN_SECONDS if self.team.members else LINK_SECONDS
             self.not_linked = link_workers(members, self.settings.exchange, self.cluster, seconds)
@@ -247,6 +252,9 @@ class Members:
         for rank, member in zip(ranks, members, strict=True):
             if member.is_lost:
                 raise self.lost(team, rank)
+        lines = [member.lines for member in members if member.lines is not None]
+        if len(lines) == len(members) and all(order.is_short for order in orders):
+            return [LocalCall(*given) for given in zip(lines, orders, strict=True)]
         return self.cluster.begun_together(
             [
                 partial(ask, client, member.address, member.key, order)
@@ -281,9 +289,16 @@ class Members:
                 with suppress(*LOST):
                     calls.append(self.cluster.begun(member.actor.close()))
         await_all(calls)
+        _hang_up(members)
 
     def _addresses(self) -> list[str]:
         return [member.address for member in self.team.members]
+
+
+def _hang_up(members: Iterable[Member]) -> None:
+    for member in members:
+        if member.lines is not None:
+            member.lines.close()
 
 
 def await_all(calls: Sequence[Future[Any] | None]) -> list[Any]:

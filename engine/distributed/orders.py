@@ -57,6 +57,11 @@ class QueryOrder:
     logs: bool = False
     keep: tuple[Hashable, ShardedTable] | None = None
 
+    @property
+    def is_short(self) -> bool:
+        """Whether neither a plan nor a table goes with it, which may have arrays of many bytes beside them."""
+        return self.sent is None and self.keep is None
+
 
 @dataclass(frozen=True)
 class Part:

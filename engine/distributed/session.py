@@ -40,6 +40,7 @@ from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
 from ..storage.tables.cached_columns import cached_columns
 from ..storage.tables.memory_table import MemoryTable, ShardedTable
+from .local_calls import LocalDoor
 from .meetings import Meetings
 from .orders import Part, QueryOrder, unpacked
 from .own_plans import OwnPlan, check_files, own_plan
@@ -88,6 +89,7 @@ class WorkerSession:
         key = self._worker.get_current_task()
         SESSIONS[key] = self
         serve(self._worker, SESSIONS)
+        self._door = LocalDoor(self._worker, self)
         self._worker.loop.add_callback(_watch, ref(self), self._worker, key)
 
     def _configure(self, settings: Settings) -> None:
@@ -109,8 +111,10 @@ class WorkerSession:
 
     # What runs on the worker's event loop, also while its thread is busy
 
-    async def join(self, crew: str, team: int, rank: int, addresses: list[str]) -> tuple[int, int]:
-        """Be one of a team, and say how many bytes of columns are kept here and how many crews were here before.
+    async def join(
+        self, crew: str, team: int, rank: int, addresses: list[str]
+    ) -> tuple[int, int, str]:
+        """Be one of a team, and say how many bytes of columns are kept here, how many crews were here before, and the name of the door.
 
         What was loaded stays; plans are made anew, for another share.
         """
@@ -121,7 +125,7 @@ class WorkerSession:
         self._team, self._rank, self._workers = team, rank, len(addresses)
         self._neighbours = sum(_host(address) == _host(addresses[rank]) for address in addresses)
         self._configure(self._given)
-        return self._cache.limit(self._device), self._turn
+        return self._cache.limit(self._device), self._turn, self._door.name
 
     async def here(self) -> None:
         """Give a sign of life."""
@@ -191,6 +195,7 @@ class WorkerSession:
         running = self._running
         if running is not None:
             running[1].ask()
+        self._door.close()
         self._team = -1
         if self._meetings is not None:
             self._meetings.close()

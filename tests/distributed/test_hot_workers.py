@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.distributed.local_calls import LocalLines
 from fuseline.distributed.orders import QueryOrder
 from fuseline.distributed.query_calls import INSIDE_BYTES, ask
 from tests.distributed.conftest import WORKERS, Opened
@@ -24,10 +25,13 @@ QUERIES = (
 RUNS = 5  # between some of which the client asks who is there
 
 
+@pytest.mark.parametrize("is_far", [False, True])
 def test_a_query_wakes_the_clients_loop_once(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    is_far: bool, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many workers it calls."""
+    """However many workers it calls, and not at all where these are on its host."""
+    if is_far:
+        monkeypatch.setattr(LocalLines, "to", lambda door: None)
     connection = opened(TABLES)
     loop, here = connection._runner.crew.client.loop.asyncio_loop, threading.get_ident()
     wake, woken = loop.call_soon_threadsafe, []
@@ -41,7 +45,7 @@ def test_a_query_wakes_the_clients_loop_once(
         woken.clear()
         connection.sql(QUERIES[0]).to_arrow()
         counts.append(woken.count(here))
-    assert min(counts) == 1
+    assert min(counts) == is_far
 
 
 def test_a_repeated_query_costs_a_worker_no_more_than_alone(client: Any, opened: Opened) -> None:

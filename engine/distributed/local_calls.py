@@ -1,0 +1,222 @@
+"""Queries that are asked for again, between a client and workers of its host: over Unix sockets, past Dask's event loops.
+
+Who asks writes and reads itself, all workers at once, where Dask's loop of a client packs and unpacks one message after the other and
+threads wait for each other's locks meanwhile.  Plans, stops and signs of life go over Dask, and all that goes to workers of other hosts,
+whose sockets nobody finds here.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Collection
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+from distributed.protocol.pickle import dumps
+
+from .orders import Part, QueryOrder
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+    from .query_calls import QuerySession
+
+SIZES = struct.Struct(
+    "<QQ"
+)  # of what is pickled, and of the rows behind it, 0 where there are none
+USER = struct.Struct("3i")  # the process, the user and the group at the other end
+ANSWER_SECONDS = 20  # for the other end to take or give more of an answer that has begun
+SEND_LIMIT = struct.pack("ll", ANSWER_SECONDS, 0)  # `timeval`
+
+
+class LocalDoor:
+    """A worker's end: a line for each query that one of this user's processes has at a time, which the session runs in the actor's thread."""
+
+    def __init__(self, worker: Worker, session: QuerySession) -> None:
+        self.name = f"\0fuseline-{uuid4().hex}"  # which is no file
+        self._worker, self._session = worker, session
+        self._lines: set[socket.socket] = set()
+        self._is_closed = False
+        self._door = socket.socket(socket.AF_UNIX)
+        self._door.bind(self.name)
+        self._door.listen()
+        threading.Thread(target=self._accept, name="fuseline-door", daemon=True).start()
+
+    def _accept(self) -> None:
+        with self._door, suppress(OSError):  # closed
+            while True:
+                line, _ = self._door.accept()
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, SEND_LIMIT)
+                self._lines.add(line)
+                if self._is_closed:  # meanwhile
+                    _end(line)
+                reads = threading.Thread(target=self._read, args=(line,), name="fuseline-line")
+                reads.daemon = True
+                reads.start()
+
+    def _read(self, line: socket.socket) -> None:
+        with line, suppress(OSError, RuntimeError):  # closed, or the worker ends
+            while _is_ours(line):
+                given, _ = _received(line)
+                self._worker.executors["actor"].submit(self._answer, line, given)
+        self._lines.discard(line)
+
+    def _answer(self, line: socket.socket, given: bytearray) -> None:
+        order: QueryOrder = pickle.loads(given)
+        part = self._session.run(order)
+        rows = b"" if part.rows is None else memoryview(part.rows)
+        try:
+            _send(line, dumps(replace(part, rows=None)), rows)
+        except OSError:  # of a client that takes no more
+            _end(line)
+        if order.logs:
+            self._worker.loop.add_callback(self._session.tell, order, part)
+
+    def close(self) -> None:
+        """End all lines, as their clients see."""
+        self._is_closed = True
+        for end in (self._door, *self._lines):
+            _end(end)
+
+
+class LocalCall(Future[Part]):
+    """A query of which one worker has the order; who waits for it by `wait_for` or `result` reads the answer."""
+
+    def __init__(self, lines: LocalLines, order: QueryOrder) -> None:
+        super().__init__()
+        self._lines = lines
+        self.line = lines.take()
+        try:
+            _send(self.line, pickle.dumps(order, 5))
+        except OSError as error:
+            self._fail(error)
+
+    def read(self) -> None:
+        """Take the answer, which has begun to come."""
+        try:
+            packed, rows = _received(self.line)
+        except OSError as error:
+            self._fail(error)
+            return
+        self._lines.free.append(self.line)
+        part: Part = pickle.loads(packed)
+        self.set_result(replace(part, rows=pa.py_buffer(rows)) if rows else part)
+
+    def result(self, timeout: float | None = None) -> Part:
+        wait_for([self], timeout)
+        return super().result(0.0)
+
+    def drop(self) -> None:
+        """Wait no more."""
+        if not self.done():
+            self._fail(OSError("the answer was not waited for"))
+
+    def _fail(self, error: OSError) -> None:
+        self.line.close()
+        self.set_exception(error)
+
+
+class LocalLines:
+    """A client's lines to one worker, of which each query has one until it is answered."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.free: list[socket.socket] = []
+
+    @classmethod
+    def to(cls, name: str) -> LocalLines | None:
+        """Return lines to a worker's door, None where it is not on this host or not this user's."""
+        found = cls(name)
+        line = found.take()
+        found.free.append(line)
+        return found if line.fileno() >= 0 else None
+
+    def take(self) -> socket.socket:
+        """A line that no other query has, which is closed where there is no worker of this user."""
+        with suppress(IndexError):
+            return self.free.pop()
+        line = socket.socket(socket.AF_UNIX)
+        line.settimeout(ANSWER_SECONDS)
+        try:
+            line.connect(self._name)
+            if not _is_ours(line):
+                line.close()
+        except OSError:
+            line.close()
+        return line
+
+    def close(self) -> None:
+        while self.free:
+            self.free.pop().close()
+
+
+def wait_for(
+    calls: Collection[Future[Any]], seconds: float | None
+) -> tuple[set[Future[Any]], set[Future[Any]]]:
+    """Wait for calls as `concurrent.futures.wait` does, until all are done or one has failed; returns these, and those that are not done."""
+    lines = {
+        call.line.fileno(): call
+        for call in calls
+        if isinstance(call, LocalCall) and not call.done()
+    }
+    poll = select.poll()
+    for line in lines:
+        poll.register(line, select.POLLIN)
+    end = None if seconds is None else time.monotonic() + seconds
+
+    def left() -> float | None:
+        return None if end is None else max(0.0, end - time.monotonic())
+
+    while lines and not any(call.done() and call.exception() for call in calls):
+        most = left()
+        ready = poll.poll(None if most is None else most * 1e3)
+        if not ready:
+            break
+        for line, _ in ready:
+            poll.unregister(line)
+            lines.pop(line).read()
+    return wait(calls, 0.0 if lines else left(), FIRST_EXCEPTION)
+
+
+def _end(line: socket.socket) -> None:
+    with suppress(OSError):  # which has ended already
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _is_ours(line: socket.socket) -> bool:
+    """Whether the process at the other end is this user's, whom both trust with what they unpickle."""
+    given = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, USER.size)
+    return bool(USER.unpack(given)[1] == os.getuid())
+
+
+def _send(line: socket.socket, packed: bytes, rows: bytes | memoryview = b"") -> None:
+    line.sendall(SIZES.pack(len(packed), len(rows)) + packed)
+    if rows:
+        line.sendall(rows)
+
+
+def _received(line: socket.socket) -> tuple[bytearray, bytearray]:
+    sizes = SIZES.unpack(_filled(line, SIZES.size))
+    packed, rows = (_filled(line, size) for size in sizes)
+    return packed, rows
+
+
+def _filled(line: socket.socket, size: int) -> bytearray:
+    found = bytearray(size)
+    left = memoryview(found)
+    while left:
+        count = line.recv_into(left)
+        if not count:
+            raise OSError("the other end has gone")
+        left = left[count:]
+    return found
