@@ -14,7 +14,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -99,14 +99,14 @@ class LocalCall(Future[Part]):
         try:
             _send(self.line, pickle.dumps(order, 5))
         except OSError as error:
-            self._fail(error)
+            self.end(error)
 
     def read(self) -> None:
         """Take the answer, which has begun to come."""
         try:
             packed, rows = _received(self.line)
         except OSError as error:
-            self._fail(error)
+            self.end(error)
             return
         self._lines.free.append(self.line)
         part: Part = pickle.loads(packed)
@@ -116,12 +116,7 @@ class LocalCall(Future[Part]):
         wait_for([self], timeout)
         return super().result(0.0)
 
-    def drop(self) -> None:
-        """Wait no more."""
-        if not self.done():
-            self._fail(OSError("the answer was not waited for"))
-
-    def _fail(self, error: OSError) -> None:
+    def end(self, error: OSError) -> None:
         self.line.close()
         self.set_exception(error)
 
@@ -191,6 +186,13 @@ def wait_for(
 def _end(line: socket.socket) -> None:
     with suppress(OSError):  # which has ended already
         line.shutdown(socket.SHUT_RDWR)
+
+
+def drop(calls: Iterable[Future[Any]]) -> None:
+    """Wait no more for those that are not answered."""
+    for call in calls:
+        if isinstance(call, LocalCall) and not call.done():
+            call.end(OSError("the answer was not waited for"))
 
 
 def _is_ours(line: socket.socket) -> bool:

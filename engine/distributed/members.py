@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +14,10 @@ from uuid import uuid4
 from distributed.actor import Actor
 
 from ..errors import ClusterError
+from ..plan.node import walk_once
+from ..plan.physical import Physical
 from ..settings import ExchangeChoice, Settings
+from ..storage.tables.memory_table import ShardedTable
 from .clusters import Cluster
 from .local_calls import LocalCall, LocalLines
 from .orders import Part, QueryOrder
@@ -81,6 +84,16 @@ class Team(NamedTuple):
 
     number: int
     members: tuple[Member, ...]
+
+    def check_rows(self, plan: Physical, holders: Mapping[ShardedTable, frozenset[Member]]) -> None:
+        """Raise `ClusterError` where a worker is gone that had rows of a plan's tables."""
+        for node in walk_once(plan):
+            table = getattr(node, "table", None)
+            if isinstance(table, ShardedTable) and (gone := holders[table] - {*self.members}):
+                names = ", ".join(sorted(member.address for member in gone))
+                raise ClusterError(
+                    f'Rows of "{table.name}" were lost with the worker {names}: create or register it again.'
+                )
 
 
 class Members:

@@ -86,7 +86,7 @@ def own_plan(
 ) -> tuple[Physical, tuple[Claim, ...], Form]:
     """Return what one worker runs of a placed plan, as `whole_plan`, and its form: what would be gathered last, each answers itself."""
     own, claims, last = whole_plan(plan, settings, placement, rank, workers, found)
-    if last is None:
+    if last is None or not (placement.client_merges or own is last):
         # Of one worker alone all rows are its share
         return own, claims, Form(bool(meeting_exchanges(own)), workers == 1, None)
     form = Form(bool(meeting_exchanges(last.input)), True, steps_of_client(own, last))

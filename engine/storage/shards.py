@@ -52,7 +52,8 @@ class Placement:
     A scan is read whole by each worker if the columns that the query reads of its table take less than `whole_below` bytes each, on average
     and as kernels read them, and its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
     sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one.
-    `unclustered` are columns, by the identity of their table, that turned out not to ascend.
+    `unclustered` are columns, by the identity of their table, that turned out not to ascend.  `client_merges`: the client makes the last
+    steps over few rows.
     """
 
     whole_below: float
@@ -60,6 +61,7 @@ class Placement:
     unclustered: frozenset[tuple[Hashable, str]] = frozenset()
     few_below: float = 0
     whole_share: float = 1.0
+    client_merges: bool = True
 
     @classmethod
     def of(

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.distributed import crew
 from fuseline.distributed.local_calls import LocalLines
 from fuseline.distributed.orders import QueryOrder
 from fuseline.distributed.query_calls import INSIDE_BYTES, ask
+from tests.compare import assert_same_as_duckdb
 from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES
 from tests.work import calls_of
@@ -95,10 +97,10 @@ def test_many_rows_go_beside_their_message(opened: Opened) -> None:
 
 
 def test_a_session_that_is_gone_is_named(opened: Opened) -> None:
-    crew = opened(TABLES)._runner.crew
-    call = ask(crew.client, crew.addresses[0], "another", QueryOrder(0, 0, 0, False, False))
+    made = opened(TABLES)._runner.crew
+    call = ask(made.client, made.addresses[0], "another", QueryOrder(0, 0, 0, False, False))
     with pytest.raises(RuntimeError, match="no session of this client"):
-        asyncio.run_coroutine_threadsafe(call, crew.client.loop.asyncio_loop).result()
+        asyncio.run_coroutine_threadsafe(call, made.client.loop.asyncio_loop).result()
 
 
 def test_few_rows_of_sharded_tables_are_few(opened: Opened) -> None:
@@ -107,3 +109,18 @@ def test_few_rows_of_sharded_tables_are_few(opened: Opened) -> None:
     frame = connection.sql("select g, sum(n) from t group by g order by g")
     frame.to_arrow()
     assert [len(worker.meetings) for worker in frame.profile.workers] == [0] * WORKERS
+
+
+def test_what_is_more_than_expected_is_merged_by_the_first_worker(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the second run on, and the client makes the last steps of other plans as before."""
+    monkeypatch.setattr(crew, "MOST_MERGED", 12)
+    connection = opened(TABLES, placement="sharded", replicate_below="1MB")
+    for key, is_many in (("g", True), ("n > 3", False)):
+        query = f"select {key}, sum(n) from t group by 1 order by 1"
+        for _ in range(3):  # workers agree on columns before the first run of a plan
+            assert_same_as_duckdb(query, TABLES, connection=connection)
+        frame = connection.sql(query)
+        frame.to_arrow()
+        assert bool(frame.profile.workers[0].meetings) == is_many

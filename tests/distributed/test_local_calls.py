@@ -87,7 +87,7 @@ def test_a_query_that_is_dropped_gives_its_line_back_to_nobody(
     lines: LocalLines, session: Session
 ) -> None:
     call = LocalCall(lines, order(7))
-    call.drop()
+    local_calls.drop([call, Future()])
     assert isinstance(call.exception(), OSError)
     assert not lines.free
     session.goes_on.set()
