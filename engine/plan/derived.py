@@ -193,10 +193,17 @@ def _is_text(expr: Expr) -> bool:
 _PARTS_ALONE = ("era", "julian")
 _SPELLED_PARTS = {**PARTS, **{name: name for name in ("yearweek", *_PARTS_ALONE, *OFFSETS)}}
 _DAYS = ("dayofweek", "dayofyear", "isodow")
+_PARTS_OF_UNITS = {  # which stand for the unit that they are of
+    **dict.fromkeys(_DAYS, "day"),
+    "julian": "day",
+    "yearweek": "week",
+    "epoch": "second",
+    "isoyear": "isoyear",
+}
 _SPELLED_UNITS = {
-    spelling: "day" if part in _DAYS else part
-    for spelling, part in PARTS.items()
-    if part in UNITS or part in _DAYS
+    spelling: _PARTS_OF_UNITS.get(part, part)
+    for spelling, part in _SPELLED_PARTS.items()
+    if part in UNITS or part in _PARTS_OF_UNITS
 }
 
 
@@ -263,10 +270,25 @@ def _with_unit(name: str) -> tuple[Build, int, int, str]:
             args = [args[0], *_on_one_day(unit, args[1:], args[0].span or span)]
         of_interval = name == "date_trunc" and args[1].type == INTERVAL
         own = "interval_trunc" if of_interval else name
+        if unit == "isoyear":
+            if not of_interval and name != "date_sub":
+                return _iso_years(name, args[1:], span)
+            unit = "year"
         return infer.call(own, [Literal(unit, VARCHAR, args[0].span), *args[1:]], span)
 
     count = 2 if name == "date_trunc" else 3
     return build, count, count, f"{name}(unit, {'date' if count == 2 else 'start, end'})"
+
+
+def _iso_years(name: str, moments: Sequence[Expr], span: Span | None) -> Expr:
+    """The difference of years of weeks, or the begin of one, which is the Monday of the week with January 4."""
+    years = [infer.call("isoyear", [moment], span) for moment in moments]
+    if name == "date_diff":
+        return infer.call("sub", list(reversed(years)), span)
+    (moment,) = moments
+    day = infer.call("make_date", [years[0], infer.literal(1), infer.literal(4)], span)
+    begin = infer.call("date_trunc", [Literal("week", VARCHAR), infer.cast(day, TIMESTAMP)], span)
+    return infer.cast(begin, TIMESTAMPTZ if moment.type == TIMESTAMPTZ else TIMESTAMP, span=span)
 
 
 def _on_one_day(unit: str, times: Sequence[Expr], place: Span | None) -> list[Expr]:

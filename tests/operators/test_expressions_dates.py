@@ -49,13 +49,17 @@ def test_parts_of_many_rows_in_a_narrow_range() -> None:
     )
 
 
-@pytest.mark.parametrize("unit", UNITS)
+# Parts that stand for the unit that they are of
+OTHERS = ["isoyear", "yearweek", "julian", "epoch", "dow"]
+
+
+@pytest.mark.parametrize("unit", [*UNITS, *OTHERS])
 def test_truncation(unit: str) -> None:
     assert_expressions([f"date_trunc('{unit}', d)"], TABLE)
     assert_expressions([f"date_trunc('{unit}', t)"], CLOCK)
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", [*UNITS, *OTHERS])
 def test_differences(unit: str) -> None:
     starts, ends = zip(*product(MOMENTS, repeat=2), strict=True)
     table = pa.table(
