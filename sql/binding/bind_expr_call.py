@@ -362,5 +362,10 @@ def _within_group(
 
 def bind_grouping(node: exp.Expr, scope: Scope) -> Expr:
     """GROUPING(a, b) stays a call of that name, which `bind_group` replaces."""
+    if not scope.allow_aggregates:
+        raise InvalidQuery(
+            "GROUPING belongs to the SELECT list, HAVING, QUALIFY and ORDER BY of a query with GROUP BY.",
+            call_span(node, scope),
+        )
     args = tuple(scope.bind(n) for n in node.expressions)
     return Call("grouping", args, BIGINT, call_span(node, scope))

@@ -163,8 +163,14 @@ def _without_aggregate(value: Expr, node: exp.Expr) -> Expr:
 
 
 def is_aggregated(exprs: Sequence[Expr]) -> bool:
-    """Whether one of the expressions holds an aggregate, outside of subqueries."""
-    return any(isinstance(e, AggregateCall) for expr in exprs for e in walk(expr))
+    """Whether one of the expressions holds an aggregate or GROUPING, outside of subqueries."""
+    return any(_reads_groups(e) for expr in exprs for e in walk(expr))
+
+
+def _reads_groups(expr: Expr) -> bool:
+    return isinstance(expr, AggregateCall) or (
+        isinstance(expr, Call) and expr.function == "grouping"
+    )
 
 
 class GroupRewriter:

@@ -98,7 +98,7 @@ def bind_interval(node: exp.Interval, scope: Scope) -> Expr:
         return _interval_of_slot(value.slot(place), unit, bool(node.args.get("fraction_in_string")))
     if unit is None:
         return _constant(lambda: parse_interval(value.name), value.name, place)
-    name = _unit(unit)
+    name = _unit(unit, place)
     if node.args.get("fraction_in_string"):
         return _constant(lambda: spread(Decimal(value.name), name), value.name, place)
     return _constant(lambda: interval(Decimal(value.name), name), value.name, place)
@@ -106,7 +106,7 @@ def bind_interval(node: exp.Interval, scope: Scope) -> Expr:
 
 def _interval_of_slot(given: Literal, unit: exp.Expr | None, is_spread: bool) -> Literal:
     """Return the interval of a literal that other texts have another value of."""
-    name = None if unit is None else _unit(unit)
+    name = None if unit is None else _unit(unit, given.span)
     try:
         return computed(_interval, given, name, is_spread, data_type=INTERVAL, span=given.span)
     except (NoSuchValue, ArithmeticError):
@@ -120,14 +120,14 @@ def _interval(value: Value, unit: str | None, is_spread: bool) -> Interval:
     return (spread if is_spread else interval)(Decimal(str(value)), unit)
 
 
-def _unit(node: exp.Expr) -> str:
+def _unit(node: exp.Expr, place: Span | None) -> str:
     """Return the unit's canonical name; a span of two units is refused as in DuckDB."""
     written = node.name.lower()
     known = PARTS.get(written)
     if known not in UNITS:
         raise UnknownName(
             f'There is no interval unit "{written or node.sql()}".{nearest(written, UNITS)}',
-            span_of(node),
+            span_of(node) or place,
         )
     return known
 
@@ -152,7 +152,7 @@ def _computed_interval(node: exp.Expr, unit: exp.Expr | None, scope: Scope) -> E
     place = span_of(node)
     if unit is None:
         return infer.cast(value, INTERVAL, span=place)
-    name = _unit(unit)
+    name = _unit(unit, place)
     if isinstance(value, Literal) and isinstance(value.value, int | Decimal):
         number = Decimal(value.value)
         return _constant(lambda: interval(number, name), str(number), place)
