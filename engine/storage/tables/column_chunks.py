@@ -53,6 +53,12 @@ class ColumnChunks:
 
     def within(self, start: int, end: int) -> Bounds:
         """Return what holds for the rows of all these row groups together."""
+        found = self._within.get((start, end))
+        if found is None:
+            found = self._within[start, end] = self._found_within(start, end)
+        return found
+
+    def _found_within(self, start: int, end: int) -> Bounds:
         nulls = self.nulls[start:end]
         lows, highs = self.lows[start:end], self.highs[start:end]
         if self._some_without_values:
@@ -72,12 +78,28 @@ class ColumnChunks:
         """
         if self._some_without_values:
             return None
+        found = self._narrowest.get((start, end))
+        if found is None:
+            found = self._narrowest[start, end] = self._found_narrowest(start, end)
+        return found
+
+    def _found_narrowest(self, start: int, end: int) -> Bounds:
         lows = [low for low in self.lows[start:end] if low is not None]
         highs = [high for high in self.highs[start:end] if high is not None]
         low, high = max(lows, default=None), min(highs, default=None)
         nulls = 0 if 0 in self.nulls[start:end] else None
         low = None if low is None else self.value(low)
         return Bounds(1, nulls, low, None if high is None else self.value(high))
+
+    # Texts ask for the same halves of the row groups again and again, of which there may be thousands
+
+    @cached_property
+    def _within(self) -> dict[tuple[int, int], Bounds]:
+        return {}
+
+    @cached_property
+    def _narrowest(self) -> dict[tuple[int, int], Bounds]:
+        return {}
 
     @cached_property
     def _some_without_values(self) -> bool:

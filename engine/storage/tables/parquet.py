@@ -336,6 +336,10 @@ class ParquetTable:
             self._chunks[name] = found
         return self._chunks[name]
 
+    @cached_property
+    def _rows_of_groups(self) -> list[int]:
+        return [rows for groups in self.group_rows for rows in groups]
+
     def select_row_groups(
         self, predicate: Expr, sources: Mapping[Column, str]
     ) -> tuple[tuple[RowGroups, ...], int]:
@@ -343,8 +347,8 @@ class ParquetTable:
 
         `sources` maps the columns of the predicate to names of this table.
         """
-        rows = [rows for groups in self.group_rows for rows in groups]
-        kept = list(self._kept(predicate, sources, rows, 0, len(rows)))
+        rows = self._rows_of_groups
+        kept = list(self._kept(predicate, sources, 0, len(rows)))
         selected = []
         start = 0
         for file, groups in enumerate(self.group_rows):
@@ -356,12 +360,7 @@ class ParquetTable:
         return tuple(selected), len(rows) - len(kept)
 
     def _kept(
-        self,
-        predicate: Expr,
-        sources: Mapping[Column, str],
-        rows: Sequence[int],
-        start: int,
-        end: int,
+        self, predicate: Expr, sources: Mapping[Column, str], start: int, end: int
     ) -> Iterable[int]:
         """The row groups of a run that cannot be left out: all or none of them where their bounds say so together, else of each half."""
 
@@ -376,16 +375,17 @@ class ParquetTable:
                 raise _NoBounds
             return found
 
-        if not any(rows[start:end]) or excluded(predicate, within):
+        rows = self._rows_of_groups[start:end]
+        if not any(rows) or excluded(predicate, within):
             return ()
         if end - start == 1:
             return (start,)
         with suppress(_NoBounds):
-            if all(rows[start:end]) and not excluded(predicate, narrowest):
+            if all(rows) and not excluded(predicate, narrowest):
                 return range(start, end)
         middle = (start + end) // 2
         halves = (start, middle), (middle, end)
-        return chain.from_iterable(self._kept(predicate, sources, rows, *half) for half in halves)
+        return chain.from_iterable(self._kept(predicate, sources, *half) for half in halves)
 
     def has_small_dictionary(self, name: str) -> bool:
         """Whether a text column has few values, all in dictionaries, as far as the footers show."""
