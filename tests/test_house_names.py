@@ -81,7 +81,6 @@ LISTS = {
     "engine/planner/expressions/simplification.py": 4,
     "engine/planner/subqueries/flatten.py": 1,
     "engine/planner/subqueries/subquery_joins.py": 1,
-    "engine/planner/pipelines/two_phase_aggregation.py": 1,
     "sql/binding/bind_expr.py": 1,  # what SQL writes in its own way
     "sql/binding/bind_expr_call.py": 2,
     "sql/binding/bind_expr_subquery.py": 2,

@@ -123,3 +123,25 @@ def test_distinct_values_beside_others(
 ) -> None:
     query = f"select few, {calls} from fact join dimension on k = id group by few"
     _same(query, tables, connection, backend)
+
+
+LETTERS = "chr((65 + k % 5)::integer)"
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "sum(distinct k % 7), quantile_disc(distinct k % 7, 0.5), max(distinct k % 7)",
+        "list(distinct k % 7 order by k % 7 desc), count(distinct k % 7)",
+        f"string_agg(distinct {LETTERS}, '|' order by {LETTERS} desc nulls first)",
+    ],
+)
+@pytest.mark.parametrize("keys", ["", "few, "])
+def test_few_distinct_values_of_what_kernels_do_not_fold(
+    calls: str, keys: str, tables: dict[str, Path], connection: Any, backend: str
+) -> None:
+    group = f" group by {keys[:-2]}" if keys else ""
+    query = f"select {keys}{calls} from fact join dimension on k = id{group}"
+    (early,) = _keys(connection, query)
+    assert len(early) == keys.count(",") + 1
+    _same(query, tables, connection, backend)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ...plan.expr import AggregateCall, Column, ColumnRef
+from ...plan.expr import AggregateCall, Column, ColumnRef, Literal
+from ...plan.functions import AGGREGATE
 from ...plan.partial import in_parts
 from ...plan.physical import (
     ComputeColumns,
@@ -28,33 +29,51 @@ def aggregate_in_two_phases(node: Physical, body: Body) -> Physical | None:
     """Return an aggregation over a chain in two phases, where a kernel cannot hold it in one, or None."""
     if not isinstance(node, HashAggregate):
         return None
-    distinct = with_distinct_rows(node, body.estimates) if body.hashed else None
+    distinct = with_distinct_rows(node, body.estimates, body.hashed)
     return distinct or by_build_row(node) or by_parts_of_keys(node, body.estimates)
 
 
-def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> HashAggregate | None:
-    """Count the values of an argument among groups that have it for a key; few combinations one kernel counts by itself.
+def with_distinct_rows(
+    node: HashAggregate, estimates: ChainEstimates, hashed: bool
+) -> HashAggregate | None:
+    """Aggregate the values of an argument among groups that have it for a key; of few combinations one kernel counts by itself.
 
-    HashAggregate(k, count(distinct a), x)  ->  HashAggregate(k, count(a), HashAggregate(k, a, x))
+    HashAggregate(k, f(distinct a), x)  ->  HashAggregate(k, f(a), HashAggregate(k, a, x))
     """
     calls = [call for _, call in node.aggregates]
-    arguments = {call.args[0] for call in calls if call.distinct and call.args}
-    if len(arguments) != 1 or not all(_is_counted(call) for call in calls):
+    arguments = {call.args[0] for call in calls if call.args}
+    if len(arguments) != 1 or not any(call.distinct for call in calls):
+        return None
+    if not all(map(_reads_values_alone, calls)):
         return None
     (argument,) = arguments
-    assert isinstance(argument, ColumnRef)
+    if not isinstance(argument, ColumnRef):
+        return None
     known = estimates.relation(node.input)
     keys = tuple(dict.fromkeys((*node.keys, argument.column)))
-    if math.prod(domain(expected_column(known, key)) for key in keys) <= DISTINCT_GROUPS:
+    groups = math.prod(domain(expected_column(known, key)) for key in keys)
+    counted = all(call.function == "count" for call in calls)
+    if counted if groups <= DISTINCT_GROUPS else not hashed:
         return None
-    early = replace(node, keys=keys, aggregates=(), estimate=node.input.estimate)
+    most = node.input.estimate
+    early = replace(
+        node, keys=keys, aggregates=(), estimate=None if most is None else min(most, groups)
+    )
     calls_late = tuple((c, replace(call, distinct=False)) for c, call in node.aggregates)
     return replace(node, input=early, aggregates=calls_late)
 
 
-def _is_counted(call: AggregateCall) -> bool:
-    plain = call.filter is None and not call.order and not call.type.is_float
-    return call.distinct and plain and call.function in ("count", "sum")
+def _reads_values_alone(call: AggregateCall) -> bool:
+    """Whether a call reads each different value once, or as if it did, and says the same in whichever order they come."""
+    if not (call.distinct or AGGREGATE[call.function].idempotent):
+        return False
+    if call.filter is not None or call.type.is_float or not call.args:
+        return False
+    if not all(isinstance(arg, Literal) for arg in call.args[1:]):
+        return False
+    if not call.order:
+        return not AGGREGATE[call.function].ordered
+    return all(key.expr == call.args[0] for key in call.order)
 
 
 def by_build_row(node: HashAggregate) -> Physical | None:
