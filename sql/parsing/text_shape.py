@@ -31,16 +31,17 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 20_000
 MOST_SLOTS = 64  # each pair may be compared while planning
 _TOKEN = re.compile(
-    r"(?P<blank>\s+|--[^\n]*|/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/)"
-    r"|(?P<escaped>(?:[eEbBxX]|[uU]&)'(?:[^'\\]|\\.|'')*')"
+    r"(?:\s+|--[^\n]*|/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/)*+"
+    r"(?:(?P<escaped>(?:[eEbBxX]|[uU]&)'(?:[^'\\]|\\.|'')*')"
     r"|(?P<text>'(?:[^']|'')*')"
     r"|(?P<name>\"(?:[^\"]|\"\")*\")"
     r"|(?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)"
     r"|(?P<word>\$?[^\W\d]\w*|\$\d+)"
     r"|(?P<number>(?:\d\w*(?:\.\d*)?|\.\d+)(?:(?<=[eE])[+-]\d+|[eE][+-]?\d+)?)"
-    r"|(?P<sign>[(),;.\[\]{}]|(?:(?!--|/\*)[-+*/<>=~!@#%^&|:`\\?])+)",
+    r"|(?P<sign>[(),;.\[\]{}]|(?:(?!--|/\*)[-+*/<>=~!@#%^&|:`\\?])+)|\Z)",
     re.DOTALL,
 )
+_LITERALS = ("text", "number")
 LONGEST_NUMBER = 4_000  # characters; Python reads no integer of more than 4,300 digits
 _NUMBER = re.compile(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _QUERIES = frozenset(["select", "with", "from", "values", "("])
@@ -102,15 +103,16 @@ def text_shape(text: str, params: Parameters) -> TextShape | None:
         if found.start() != end:
             return None
         end = found.end()
-        kind, token = found.lastgroup, found.group()
-        if kind == "blank":
+        kind = found.lastgroup
+        if kind is None:  # nothing but blanks before the end
             continue
-        made = _literal(kind, token)
+        token = found[kind]
+        made = _literal(kind, token) if kind in _LITERALS else None
         if made is not None:
             tokens.append(len(places))
             literals.append(made)
         key.append(token if made is None else made.type)
-        places.append((found.start(), end))
+        places.append((found.start(kind), end))
     if key[-1:] == [";"]:
         key.pop()
     if end < len(text) or not key or ";" in key or str(key[0]).lower() not in _QUERIES:
