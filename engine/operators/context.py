@@ -77,7 +77,7 @@ class PipelineMemory(Generic[T]):
 
     `compiled` are the kernels whose machine code is known to be there.  `short_of_memory`: the last run had no room for its kernels'
     buffers.  `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body
-    that no kernel holds, by their place among its children; `chunked` what runs over a chunk, by the build sides that are made before.
+    that no kernel holds, by their place among its children; `chunked` what runs over a chunk, by the build sides that are made before and those that are read whole.
     `divided` are the chunks that came out where there was no room for all rows at once, and how much there was.
     """
 

@@ -62,10 +62,12 @@ class ChunkSteps(NamedTuple):
 class ChunkPlan:
     """A pipeline that reads some build sides as inputs, and what runs of it over chunks: `part`, of which `split` says how parts are put together.
 
-    It is kept from run to run with the nodes that run, by whose identity kernels are found.
+    `whole` are the sides, by their identity, that are read whole with each chunk.  It is kept from run to run with the nodes that run,
+    by whose identity kernels are found.
     """
 
     node: p.Pipeline
+    whole: frozenset[int]
     split: PartialAggregate | None = field(init=False)
     part: PipelineSteps = field(init=False)
     _steps: dict[Selection, PipelineSteps] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class ChunkPlan:
         if made is None:
             if len(self._steps) > MOST_KEPT:
                 self._steps.clear()
-            made = self._steps[chunk] = of_chunk(self.part, chunk)
+            made = self._steps[chunk] = of_chunk(self.part, chunk, self.whole)
         return made
 
     def over(self, chunks: Sequence[Selection]) -> list[ChunkSteps]:
@@ -122,12 +124,13 @@ class ChunkPlan:
 
 def with_stored_builds(
     steps: PipelineSteps, count: int, chunks: Sequence[Selection], small: int
-) -> tuple[PipelineSteps, list[p.Physical]]:
+) -> tuple[PipelineSteps, list[p.Physical], list[p.Physical]]:
     """Return steps that read build sides from inputs, numbered from `count` on, and those sides: all but what each chunk needs some row groups of.
 
-    Sides of at most `small` bytes are read whole with each chunk.
+    Sides of at most `small` bytes are read whole with each chunk, and returned as well.
     """
     sides: list[p.Physical] = []
+    whole: list[p.Physical] = []
 
     def rows(chain: Chain, runs: Sequence[Selection]) -> p.Physical:
         return _along(chain, chain.source, lambda step: build(step, runs))
@@ -140,15 +143,16 @@ def with_stored_builds(
         if needed is not None:
             return rows(step.build, needed)
         if _bytes(side, encoded=True) <= small:
+            whole.append(side)
             return side
         sides.append(side)
         return p.Stored(count + len(sides) - 1, side.columns, device=side.device)
 
-    return _over(steps, rows(steps.chain, chunks)), sides
+    return _over(steps, rows(steps.chain, chunks)), sides, whole
 
 
-def of_chunk(steps: PipelineSteps, chunk: Selection) -> PipelineSteps:
-    """Return steps over some row groups of their source, and over those that these need of the scans that are build sides."""
+def of_chunk(steps: PipelineSteps, chunk: Selection, whole: frozenset[int]) -> PipelineSteps:
+    """Return steps over some row groups of their source, and over those that these need of the scans that are build sides and not `whole`."""
     scans: dict[tuple[int, Selection], p.Physical] = {}
 
     def rows(chain: Chain, run: Selection) -> p.Physical:
@@ -158,8 +162,9 @@ def of_chunk(steps: PipelineSteps, chunk: Selection) -> PipelineSteps:
         return _along(chain, scans[key], lambda step: build(step, run))
 
     def build(step: Probe, run: Selection) -> p.Physical:
-        found = _overlapping(step, run)
-        return step.build.node if found is None else rows(step.build, found)
+        side = step.build.node
+        found = None if id(side) in whole else _overlapping(step, run)
+        return side if found is None else rows(step.build, found)
 
     return _over(steps, rows(steps.chain, chunk))
 

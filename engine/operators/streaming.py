@@ -220,14 +220,14 @@ def _after_builds(
     """Return a pipeline that reads build sides as inputs, and all its inputs; a build side may come in chunks too."""
     is_fused = context.fuse != "never" and node.device != HOST
     small = _room(context, node.device) // SMALL_SHARE if is_fused else -1
-    steps, sides = with_stored_builds(node.steps, len(inputs), chunks, small)
+    steps, sides, whole = with_stored_builds(node.steps, len(inputs), chunks, small)
     known = context.memory.pipeline(node).chunked
-    plan = known.get(key := tuple(map(id, sides)))
+    plan = known.get(key := (*map(id, sides), 0, *map(id, whole)))
     if plan is None:
         made = p.Pipeline(
             steps if sides else node.steps, (*node.inputs, *sides), device=node.device
         )
-        plan = known[key] = ChunkPlan(made)
+        plan = known[key] = ChunkPlan(made, frozenset(map(id, whole)))
     for scan in scans_read(steps):
         if scan is not steps.source:
             backend.store_columns(scan, context)
