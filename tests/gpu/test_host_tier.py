@@ -90,6 +90,24 @@ def test_what_leaves_the_cache_is_copied_down_and_comes_back(source: Path) -> No
         assert "from memory of the host" in connection.sql(query).explain("analyze")
 
 
+def test_chunks_take_rows_of_what_the_device_has_whole(source: Path) -> None:
+    query = QUERIES[0]
+    with connected({"t": source}, "gpu", fuse="always", **LIMITS) as connection:
+        expected = connection.sql(query).fetchall()
+
+        def lifted() -> set[str]:
+            frame = connection.sql(query)
+            assert frame.fetchall() == expected
+            assert max(node.receipt.chunks for node in frame.profile.pipelines) > 1
+            return {each.column for each in frame.profile.lifted or ()}
+
+        assert {"n", "m"} <= lifted()
+        connection.sql("select sum(n) from t").fetchall()
+        assert "n" not in lifted()
+        assert "m" in lifted()
+        assert_same_as_duckdb(query, {"t": source}, connection=connection)
+
+
 def test_a_host_without_room_has_files_read_again(source: Path) -> None:
     with connected({"t": source}, "gpu", fuse="always", host_cache_limit=0, **LIMITS) as connection:
         expected = [connection.sql(query).fetchall() for query in QUERIES]
