@@ -40,7 +40,7 @@ class PipelineKernels(Protocol):
     def codes(self) -> Future[tuple[Any, Origin]]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Done(Generic[T_co]):
     """The answer, and what later runs should know."""
 

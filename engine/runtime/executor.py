@@ -140,7 +140,7 @@ def _run_node(node: Physical, run: Run, start: float) -> float:
     size = backend.num_bytes(table)
     if counted:
         run.host_values[key] = _since(before, counted)
-    run.measured[key] = (end - start, backend.num_rows(table), size)
+    run.measured[key] = (end - start, table.num_rows, size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
     readers = run.readers
     for child in children:

@@ -36,8 +36,6 @@ class Backend(Parting[BackendTable], KernelColumns, Protocol):
 
     def unsupported(self, node: Physical) -> str | None: ...
 
-    def num_rows(self, table: BackendTable) -> int: ...
-
     def synchronize(self) -> None: ...
 
     def wait_for(self, table: BackendTable) -> None: ...
@@ -54,7 +52,7 @@ ROWS_UNASKED = (
 )  # of an answer without a memory limit: asking takes 12 us, as long as a kernel of few rows
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Result:
     """A table on the device that made it, with its receipt; `columns` are in the order of the query."""
 
@@ -71,16 +69,16 @@ class Result:
 
     @property
     def num_rows(self) -> int:
-        return self.backend.num_rows(self.table)
+        return self.table.num_rows
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow.Table with the types of `plan.types.to_arrow`; raises `MemoryLimitError` where there is no room for it."""
-        if self.budget.limit is not None or self.backend.num_rows(self.table) > ROWS_UNASKED:
+        if self.budget.limit is not None or self.table.num_rows > ROWS_UNASKED:
             ask_for_answer(self.budget, self.backend.arrow_bytes(self.table, self.columns))
         return self.backend.to_arrow(self.table, self.columns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class RunOptions:
     """How a plan runs.
 

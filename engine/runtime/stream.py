@@ -59,7 +59,7 @@ def parts(
 
     Raises `MemoryLimitError` where the host has no room for one.
     """
-    total = backend.num_rows(table)
+    total = table.num_rows
     size = backend.arrow_bytes(table, plan.columns)
     if total <= ROWS_AT_FIRST and size <= most_bytes:
         ask_for_answer(budget, size)

@@ -75,9 +75,6 @@ class FakeBackend(SimpleNamespace):
         self.ran.append(type(node).__name__)
         return Rows(rows)
 
-    def num_rows(self, table):
-        return len(table)
-
     def num_bytes(self, table):
         return len(table) * BYTES_A_ROW
 
@@ -86,7 +83,7 @@ class FakeBackend(SimpleNamespace):
 
     def from_arrow(self, table, columns):
         self.ran.append("from_arrow")
-        return table.column(0).to_pylist()
+        return Rows(table.column(0).to_pylist())
 
     def synchronize(self):
         self.synchronized += 1

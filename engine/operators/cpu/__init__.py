@@ -62,7 +62,6 @@ __all__ = [
     "load_for_kernels",
     "name",
     "num_bytes",
-    "num_rows",
     "numbered",
     "operate",
     "parted",
@@ -79,7 +78,6 @@ __all__ = [
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 
 name = "cpu"
-num_rows: Callable[[Table], int] = attrgetter("num_rows")
 num_bytes: Callable[[Table], int] = attrgetter("nbytes")
 exchanged = None  # rows go to other workers by the host, where they are
 

@@ -202,7 +202,7 @@ def _exchanged(node: Exchange, table: T, backend: Parting[T], context: Context) 
     assert peers is not None
     parts: Parts
     if not columns:  # rows alone, which no message could count
-        count = pa.RecordBatch.from_arrays([pa.nulls(backend.num_rows(table))], [""])
+        count = pa.RecordBatch.from_arrays([pa.nulls(table.num_rows)], [""])
         parts = _sent(node, count, peers)
         own = node.kind == "pick"
         arrived = parts[peers.rank] or [] if own else peers.exchange(node.number, parts)
@@ -258,7 +258,7 @@ def _parts(node: Exchange, table: T, backend: Parting[T], context: Context) -> P
 
 
 def _whole(backend: Parting[T], table: T, columns: tuple[Column, ...]) -> pa.RecordBatch:
-    return backend.piece_of(table, [0, backend.num_rows(table)], columns).rows
+    return backend.piece_of(table, [0, table.num_rows], columns).rows
 
 
 def parts_of_few(node: Exchange, rows: pa.Table, peers: Peers) -> Parts:

@@ -43,7 +43,6 @@ __all__ = [
     "load_for_kernels",
     "name",
     "num_bytes",
-    "num_rows",
     "numbered",
     "parted",
     "piece_of",
@@ -86,7 +85,7 @@ if find_spec("pylibcudf") is not None:
     from .set_operations import hash_set_operation
     from .sort.sort import sort_rows, top_k
     from .support import unsupported
-    from .table import Table, from_arrow, num_bytes, num_rows, settled, wait_for
+    from .table import Table, from_arrow, num_bytes, settled, wait_for
     from .window.window_rows import window_rows
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]

@@ -27,7 +27,7 @@ Bounds: TypeAlias = tuple[int, int]
 NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf counts it from the end
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Fetch:
     """A column of a relation: how it lies in memory, and what makes values of rows of that.
 
@@ -59,7 +59,7 @@ Fetches: TypeAlias = dict[int, tuple[int, Fetch]]
 Known: TypeAlias = Mapping[int, Bounds | None]  # intervals by `Column.id`
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Places:
     """Row numbers of a relation (INT32); where it is `optional`, a negative one means NULLs.
 

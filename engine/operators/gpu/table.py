@@ -50,7 +50,7 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Table:
     """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too.
 
@@ -263,10 +263,6 @@ def in_physical_form(column: plc.Column, data_type: DataType) -> plc.Column:
     if ticks is not None:
         column = reinterpret(column, plc.DataType(TIMESTAMPS[ticks]))
     return cast(column, device_type(data_type))
-
-
-def num_rows(table: Table) -> int:
-    return table.num_rows
 
 
 def num_bytes(table: Table) -> int:

@@ -135,16 +135,14 @@ class ColumnCache:
 
     def still_there(self, device: str, known: Sequence[tuple[CacheKey, ref[T]]]) -> list[T] | None:
         """Return the very values that keys of a device had, which are marked as read, as by `get`; None where one is gone."""
-        values = []
         keys = [key for key, _ in known]
+        values: list[Any] = [value() for _, value in known]
         with self._lock:
             entries = self._entries.setdefault(device, OrderedDict())
             found = list(map(entries.get, keys))
-            for (_, kept), entry in zip(known, found, strict=True):
-                value = kept()
+            for value, entry in zip(values, found, strict=True):
                 if value is None or entry is None or entry.value is not value:
                     return None
-                values.append(value)
             deque(map(entries.move_to_end, keys), maxlen=0)
             for entry in found:
                 assert entry is not None

@@ -231,7 +231,7 @@ class Plain(Encoding):
 REGISTER, TRUTHS = Narrow(0, 1, 8), Narrow(0, 1, 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class EncodedColumn:
     """A column for kernels, on the host (NumPy arrays) or on the device (buffers), with what was measured of it.
 

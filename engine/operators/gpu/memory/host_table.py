@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....codegen.groups.results import Registers
+from ....codegen.groups.results import Registers, arrow_array
 from ....plan import physical as p
 from ....plan.arrow.take_rows import take_rows
 from ....plan.expr import Column
@@ -82,9 +82,13 @@ class HostColumns(Mapping[int, "Held"]):
         size = 0
         for _, lying in self._held.values():
             # Of registers not by their property, which is a call for each column of each table
-            held = lying.values if type(lying) is Registers else lying
-            # Of an Arrow array its buffers: for the part that it shows pyarrow lets go of the interpreter's lock
-            size += held.get_total_buffer_size() if isinstance(held, pa.Array) else held.nbytes
+            if type(lying) is Registers:
+                size += lying.values.nbytes
+            elif isinstance(lying, pa.Array):
+                # Its buffers: for the part that it shows pyarrow lets go of the interpreter's lock
+                size += lying.get_total_buffer_size()
+            else:
+                size += lying.nbytes
         return size
 
     @property
@@ -95,7 +99,9 @@ class HostColumns(Mapping[int, "Held"]):
         found = self._arrays.get(column.id)
         if found is None:
             _, found = self._held[column.id]
-            if isinstance(found, Registers | Texts):
+            if type(found) is Registers:
+                found = arrow_array(found.values, found.valid, found.type, found.strings)
+            elif type(found) is Texts:
                 found = found.array()
             self._arrays[column.id] = found
         return found
@@ -175,7 +181,7 @@ class HostColumns(Mapping[int, "Held"]):
 
 
 def _rows(held: Lying, rows: Rows) -> Lying:
-    if isinstance(held, Registers | Texts):
+    if not isinstance(held, pa.Array):
         return held.take(rows)
     if isinstance(rows, slice):
         return held.slice(rows.start, rows.stop - rows.start)

@@ -21,7 +21,7 @@ from ..pipeline.stored import strings_of
 INT32 = plc.TypeId.INT32
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Lying:
     """A column as it lies on the device, and what its codes mean."""
 
