@@ -91,7 +91,7 @@ def test_groups_on_the_device(
 
     limits(compiled_pipeline__GROUP_LIMIT=4, LEAST_SLOTS=1 << 10)
     if not dense:
-        limits(LEAST_DENSE=4, DENSE_A_ROW=0)
+        limits(LEAST_DENSE=4, DENSE_A_ROW=0, MOST_PICKED=7)
     expected, _ = run(query, tables, fuse="never")
     found, done = run(query, tables, fuse="always")
     assert any(receipt.fused for receipt in done)

@@ -1,7 +1,8 @@
 """The CUDA kernel that picks groups out of slots: it writes parts of their numbers, and elements of accumulators, side by side.
 
 `bits` say which slots hold a group, 32 a word; slots are dealt out to `warps` ranges of `share` each, whose groups begin at
-`paths` of the result (`handwritten.functions_groups` counts them): groups come out in the order of their slots.
+`places` of the result (`handwritten.functions_groups` counts them): groups come out in the order of their slots.  Those for which
+there is no `room` are not written.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ while warp < np.uint64(warps):
             slot = ((word + np.uint64(turn)) << np.uint64(5)) + lane
             if ((marked >> np.int32(lane)) & np.int32(1)) != 0:
                 row = place + np.uint64(cuda.popc(marked & cuda.lanemask_lt()))
+                if row < np.uint64(room):
 """.strip().splitlines()
 NEXT = """
             place += np.uint64(cuda.popc(marked))
         word += np.uint64(32)
     warp += np.uint64(cuda.gridsize(1)) >> np.uint64(5)
 """.strip("\n").splitlines()
-DEPTH = 4  # of what is done with a slot, in `LOOP`
+DEPTH = 5  # of what is done with a slot, in `LOOP`
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def signature(wanted: Wanted) -> Signature:
     """The kernel's parameters: `keys` are the slots' of a hash table; `low0` is added to the first component, and so on."""
     read = dict.fromkeys((*wanted.wide, *wanted.narrow))
     return [
-        *((name, "int64") for name in ("slots", "warps", "share")),
+        *((name, "int64") for name in ("slots", "warps", "share", "room")),
         ("bits", "*int32"),
         ("places", "*int64"),
         *([("keys", "*int64")] if wanted.hashed else []),

@@ -35,12 +35,14 @@ class Memory:
         small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
         self._working = _working_memory(small + sizes[Region.INDEXES])
         start = int(self._working.ptr)
-        self.starts = {Region.SMALL: start, Region.INDEXES: start + small, Region.LARGE: 0}
-        self._large: DeviceBuffer | None = None
-        if sizes[Region.LARGE]:
-            stream = plc.utils.CUDF_DEFAULT_STREAM
-            self._large = DeviceBuffer(size=sizes[Region.LARGE], stream=stream)
-            self.starts[Region.LARGE] = int(self._large.ptr)
+        self.starts = {Region.SMALL: start, Region.INDEXES: start + small}
+        self.starts |= {Region.LARGE: 0, Region.PICKED: 0}
+        self._kept: dict[Region, DeviceBuffer] = {}
+        self._views: dict[Region, plc.gpumemoryview] = {}
+        for region in (Region.LARGE, Region.PICKED):
+            if size := sizes[region]:
+                self._kept[region] = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+                self.starts[region] = int(self._kept[region].ptr)
         for span, word in regions.fills:
             if word not in BYTES:
                 self._fill(span, word)
@@ -49,8 +51,9 @@ class Memory:
         """Return a large array as a column, which keeps the buffer."""
         if not span.length:
             return empty(data_type)
-        assert span.region is Region.LARGE
-        whole = plc.gpumemoryview(self._large)
+        whole = self._views.get(span.region)
+        if whole is None:
+            whole = self._views[span.region] = plc.gpumemoryview(self._kept[span.region])
         data = whole.byte_slice(slice(span.start, span.start + span.size))
         return plc.Column(data_type, span.length, data, None, 0, 0, [])
 

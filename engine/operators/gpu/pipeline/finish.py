@@ -42,9 +42,9 @@ from ..memory.buffers import Memory
 from ..table import Table, device_type, to_device
 from .exact_terms import evaluated, fits, magnitudes
 from .gather import late_columns
-from .picking import PickedGroups, Picks
+from .picking import PickedGroups, Picking
 from .pipeline_inputs import Relations
-from .ready_pipeline import Listed
+from .ready_pipeline import ComingOut
 from .stored import keys_of
 
 Op = plc.binaryop.BinaryOperator
@@ -77,13 +77,13 @@ def _component(key: GroupKey, is_first: bool) -> Component:
     return Component(key.stride, size, key.low, width_of_codes(most))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Finisher:
-    """How these columns of a program's result are made of the groups that exist, of what `picks` picks."""
+    """How these columns of a program's result are made of the groups that exist, of what `picking` picks."""
 
     program: Program
     columns: tuple[Column, ...]
-    picks: Picks | Listed
+    picking: Picking | ComingOut
 
     def table(
         self, memory: Memory, count: int, bounds: Mapping[int, Bounds], relations: Relations
@@ -94,7 +94,7 @@ class Finisher:
         """
         grouping = self.program.grouping
         assert grouping is not None
-        groups = self.picks.run(memory, count)
+        groups = self.picking.pick(memory, count)
         made: dict[int, Held | Fetch] = {}
         keys = [key for key in grouping.keys if key.column in self.columns]
         for key, part in zip(keys, groups.components, strict=False):

@@ -85,7 +85,7 @@ class Attempt:
         facts = partial(_facts, ready.receipt, built, rows, size)
         asks = is_noticed or ready.sink.counter is not None
         found = self._checked(kernels, words) if asks else None
-        if isinstance(found, Retry):
+        if found is not None and isinstance(found, Retry):
             return found
         table = found or _result(node, kernels, ready, memory, words, relations)
         memory.give_back()
@@ -179,7 +179,7 @@ def _result(
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             return MANY
-        finisher = Finisher(main, prepared.columns, sink.picking.picks)
+        finisher = Finisher(main, prepared.columns, sink.picking)
         return only(finisher.table(memory, count, bounds, relations), prepared.columns)
     arrays = sink.accumulators(words)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:

@@ -176,24 +176,12 @@ class ComingOut:
         few = count > 0 and grouping.ordered.condition is not None
         return count, bounds(self.program) if few else {}
 
-    @property
-    def picks(self) -> Listed:
-        """What takes all that is wanted of the groups."""
-        return Listed(self)
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Some accumulators of groups that have come out, and if they are wanted their numbers, which are values of the only key."""
-
-    found: ComingOut
-
-    def run(self, memory: Memory, count: int) -> PickedGroups:
-        """Return what is there of `count` groups."""
-        arrays = ((n, *self.found.arrays[n]) for n in self.found.wanted.wide)
+    def pick(self, memory: Memory, count: int) -> PickedGroups:
+        """Return what is there of `count` groups: some accumulators and, if they are wanted, numbers, which are values of the only key."""
+        arrays = ((n, *self.arrays[n]) for n in self.wanted.wide)
         accumulators = {n: memory.column(span.part(0, count), kind) for n, span, kind in arrays}
-        numbers = self.found.numbers.part(0, count)
-        components = tuple(memory.column(numbers, INT64) for _ in self.found.wanted.components)
+        numbers = self.numbers.part(0, count)
+        components = tuple(memory.column(numbers, INT64) for _ in self.wanted.components)
         return PickedGroups(components, accumulators)
 
 

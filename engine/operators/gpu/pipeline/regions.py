@@ -28,6 +28,7 @@ class Region(StrEnum):
     SMALL = "small"
     INDEXES = "indexes"
     LARGE = "large"
+    PICKED = "picked"  # of the large results what an answer keeps
     HOST = "host"  # where the small buffer goes after the last kernel
 
 
@@ -68,9 +69,9 @@ class Regions:
         self.initial.append(words)
         return self._add(Region.SMALL, len(words), 8)
 
-    def large(self, length: int, width: int) -> BufferSpan:
+    def large(self, length: int, width: int, region: Region = Region.LARGE) -> BufferSpan:
         """Add a large array of anything."""
-        return self._add(Region.LARGE, length, width)
+        return self._add(region, length, width)
 
     def accumulators(
         self, identities: Sequence[int | float], groups: int, more: int = 0
