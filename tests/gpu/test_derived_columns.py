@@ -137,6 +137,8 @@ def test_pieces(expr: Expr, part: slice, times: int, remembered: Any, tmp_path: 
 
 
 def test_pieces_that_kernels_do_not_take(remembered: Any, tmp_path: Path) -> None:
+    from fuseline.operators.gpu.scan.dictionary_lookup import Substring
+
     for expr in (
         piece("substring", 0, 2),
         piece("substring", -2, 2),
@@ -146,7 +148,27 @@ def test_pieces_that_kernels_do_not_take(remembered: Any, tmp_path: Path) -> Non
         piece("substring", 60, 9),
     ):
         of(expr, PHONES, tmp_path)
-        assert not remembered
+        of(expr, PHONES, tmp_path)
+        assert not any(isinstance(piece, Substring) for _, _, piece in remembered)
+
+
+@pytest.mark.parametrize("times", [1, 5_000])
+def test_texts_that_were_made_before(times: int, remembered: Any, tmp_path: Path) -> None:
+    """Also those beyond ASCII; a text that is new has all of them looked for again."""
+
+    def check(strings: list[str | None]) -> EncodedColumn:
+        found = of(call("reverse"), strings, tmp_path)
+        assert values(found) == [None if s is None else s[::-1] for s in strings]
+        return found
+
+    strings: list[str | None] = [*PHONES, "é日", ""] * times
+    first, second = check(strings), check(strings)
+    assert isinstance(first.encoding, Dictionary)
+    assert isinstance(second.encoding, Dictionary)
+    assert second.encoding.values is first.encoding.values
+    for strange in ("xyz", "日é", None):
+        check([*strings[:-1], strange])
+        check(strings)
 
 
 @pytest.mark.parametrize("tables", [ALL, ASCII], ids=["all", "ascii"])

@@ -17,6 +17,7 @@ from ..dictionaries import Coded, Held
 from ..functions.expressions import evaluate_all
 from ..memory.device import kernel_files
 from ..scan import run_column_kernels, substring_codes
+from ..scan.dictionary_lookup import Substring
 from ..scan.encode_columns import Encoded, encode_by_libcudf, encode_together
 from ..table import Table
 
@@ -27,23 +28,28 @@ def derived(expr: Expr, column: Column, held: Held, context: Context) -> Encoded
     """Return the values of an expression over `column` in all rows of `held`, encoded.
 
     A BOOLEAN's encoding does not depend on its values: a kernel made for one run fits the next, and nothing waits for the device.
-    Of pieces of texts it may have values that an earlier run has found and that do not occur any more.
+    Of texts it may have values that an earlier run has found and that do not occur any more.
     Raises `NotFusable` for what has no encoding, and where the expression fails in some row, which an operator's filters may
     never get to.
     """
     context.check()
     kernel_files.set((context.kernel_directory, context.fuse))
     source = substring_codes.source_of(expr, held.size())
-    if source is not None:
+    known = None
+    if source is not None and isinstance(source[2], Substring):
         known = substring_codes.numbered(source, held, context)
-        if known is not None:
-            return known
+    if known is not None:
+        return known
     try:
         (values,) = evaluate_all([expr], Table({column.id: held}, held.size()))
     except (ConversionError, ExecutionError, OutOfRange) as error:
         raise NotFusable(f"an expression fails in some row: {error.message}") from error
     if expr.type.kind is Kind.BOOLEAN and not isinstance(values, Coded):
         return truths(values)
+    if source is not None and isinstance(source[2], Expr):
+        known = substring_codes.numbered(source, values, context)
+    if known is not None:
+        return known
     encoded = encoded_values(expr, _encoded(values, expr, context))
     if source is not None:
         substring_codes.remember(source, encoded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.typed_values import Parameter, TableParameter
-from ....storage.columns.encodings import Array, EncodedColumn
+from ....storage.columns.encodings import EncodedColumn
 from ..memory.link import ALIGNMENT
 from .driver_calls import Argument, Late
 
@@ -87,18 +88,25 @@ def late_constants(
 def constants_of(
     programs: Sequence[Program], condition: Sequence[Parameter]
 ) -> tuple[Constants, tuple[DeviceBuffer, ...]]:
-    """Return what kernels take of a text, and the memory of their tables."""
-    found: dict[Late, Argument] = {
-        TextConstant(CONDITION, name): value for name, value in scalars(condition).items()
+    """Return what kernels take of a text, and the memory of their tables, which goes to the device in one copy."""
+    found = {CONDITION: scalars(condition)}
+    found |= {number: scalars(program.parameters) for number, program in enumerate(programs)}
+    constants: dict[Late, Argument] = {
+        TextConstant(of, name): value
+        for of, named in found.items()
+        for name, value in named.items()
     }
-    held = []
-    for number, program in enumerate(programs):
-        tables, buffer = _tables(program)
-        if buffer is not None:
-            held.append(buffer)
-        for name, value in {**scalars(program.parameters), **tables}.items():
-            found[TextConstant(number, name)] = value
-    return found, tuple(held)
+    tables = [(TextConstant(n, t.name), t) for n, p in enumerate(programs) for t in p.tables]
+    arrays = [np.ascontiguousarray(t.array, dtype=t.machine.value) for _, t in tables]
+    ends = [*accumulate(array.nbytes + -array.nbytes % ALIGNMENT for array in arrays)]
+    if not ends or not ends[-1]:
+        return constants | dict.fromkeys([name for name, _ in tables], 0), ()
+    memory = np.zeros(ends[-1], np.uint8)
+    for array, start in zip(arrays, [0, *ends], strict=False):
+        memory[start : start + array.nbytes] = array.view(np.uint8)
+    buffer = DeviceBuffer.to_device(memory)
+    starts = zip(tables, [0, *ends], strict=False)
+    return constants | {name: buffer.ptr + start for (name, _), start in starts}, (buffer,)
 
 
 def scalars(parameters: Sequence[Parameter]) -> dict[str, Argument]:
@@ -108,20 +116,3 @@ def scalars(parameters: Sequence[Parameter]) -> dict[str, Argument]:
         p.name: p.value if p.machine in wide else getattr(np, p.machine.value)(p.value)
         for p in parameters
     }
-
-
-def _tables(program: Program) -> tuple[dict[str, int], DeviceBuffer | None]:
-    """Put all tables into one buffer; return where each begins."""
-    parts: list[Array] = []
-    starts: dict[str, int] = {}
-    size = 0
-    for table in program.tables:
-        values = np.ascontiguousarray(table.array, dtype=table.machine.value).view(np.uint8)
-        starts[table.name] = size
-        padding = -len(values) % ALIGNMENT
-        parts += [values, np.zeros(padding, np.uint8)]
-        size += len(values) + padding
-    if not size:
-        return dict.fromkeys(starts, 0), None
-    buffer = DeviceBuffer.to_device(np.concatenate(parts))
-    return {name: buffer.ptr + start for name, start in starts.items()}, buffer
