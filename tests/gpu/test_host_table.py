@@ -162,6 +162,31 @@ def test_ties_at_the_end_of_the_first_are_looked_for(
         assert (tried.pop() is not None) == (equal < 12)
 
 
+@pytest.mark.parametrize(
+    "kinds", [("tinyint", "integer"), ("date", "decimal"), ("utinyint", "tinyint")]
+)
+@pytest.mark.parametrize("nulls", [0.0, 0.3])
+@pytest.mark.parametrize("descending", [False, True])
+def test_first_rows_by_a_short_key_and_the_next_one(
+    kinds: tuple[str, str], nulls: float, descending: bool, limits: SetLimits
+) -> None:
+    """Of a key of few values too many rows are equal: the next one chooses among them within the kernels."""
+    from fuseline.operators import cpu, gpu
+
+    limits(host_table__MOST_ROWS=24, LED_ROWS=12, TOP_K_SHARE=2, packed_keys__LEAST_ROWS=1)
+    columns = [column(f"k{i}", kind) for i, kind in enumerate(kinds)]
+    place, rows = column("n", "bigint"), 3000
+    data = scan(np.random.default_rng(4), rows, columns, nulls=nulls, values=60).table.data
+    cells = {c.name: data.column(c.name) for c in columns}
+    node = scan_of({**cells, "n": list(range(rows))}, [*columns, place])
+    for nulls_first in (False, True):
+        keys = [p.Order(c, descending == (c is columns[0]), nulls_first) for c in columns]
+        for chosen in ([*keys, p.Order(place, False, False)], keys[::-1], keys[:1]):
+            plan = p.TopK(node, tuple(chosen), 5, 2)
+            expected, found = run(plan, cpu), run(plan, gpu)
+            assert found.column("n").to_pylist() == expected.column("n").to_pylist()
+
+
 KEYS = [
     ("integer", "varchar", "date"), ("decimal", "boolean"),
     ("utinyint", "timestamp", "tinyint"), ("time", "nanos", "zoned"),

@@ -43,6 +43,7 @@ Op = plc.binaryop.BinaryOperator
 # Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
 TOP_K_ROWS = 200_000
 UNSIGNED = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.UINT32)
+SHORT = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.INT8, plc.TypeId.INT16)
 HEAD_ROWS = 1 << 16  # that are looked at before all are, whether they lie in order
 TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
 # Beyond, sorting all rows by one key takes longer than selecting among them in several calls.
@@ -72,7 +73,7 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
         return tables.slice_rows(table, 0, 0)
     if not node.keys:
         return tables.slice_rows(table, node.offset, node.count)
-    few = led(table, node.keys[0], _with_keys(node), end)
+    few = led(table, node.keys[0], _with_keys(node), end, *node.keys[1:2])
     if few is not None:
         host_table.note(node, table.num_rows, context)
     else:
@@ -86,8 +87,12 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     return tables.gather(table, wanted, node.columns)
 
 
-def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> HostColumns | None:
+def led(
+    table: Table, key: p.Order, columns: Sequence[Column], end: int, then: p.Order | None = None
+) -> HostColumns | None:
     """Bring columns to the host of all rows that can be among the first `end` by a key, equal ones included, and of some more.
+
+    Of those that are equal by a key of few values, the ones that the key `then` leaves.
 
     None where these are not few.  Kernels select them; without those, one key of a fixed width has a radix sort, and nothing but the few
     rows is waited for.
@@ -98,7 +103,7 @@ def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> Host
     if table.num_rows <= max(host_table.MOST_ROWS, TOP_K_SHARE * count):
         return None
     (lead,) = sort_keys(table, [key.column])
-    few = _leading(table, key, columns, lead, end)
+    few = _leading(table, key, columns, lead, end, then)
     if (
         few is not None
         or lead.type().id() == plc.TypeId.STRING
@@ -115,14 +120,24 @@ def led(table: Table, key: p.Order, columns: Sequence[Column], end: int) -> Host
 
 
 def _leading(
-    table: Table, key: p.Order, columns: Sequence[Column], lead: plc.Column, end: int
+    table: Table,
+    key: p.Order,
+    columns: Sequence[Column],
+    lead: plc.Column,
+    end: int,
+    then: p.Order | None,
 ) -> HostColumns | None:
     """The same by kernels that sort nothing; None for keys that are no integers or texts without NULL, and where too many are equal."""
+    if then is not None and lead.type().id() in (*SHORT, plc.TypeId.TIMESTAMP_DAYS):
+        keys = [sortable(k) for k in (lead, *sort_keys(table, [then.column]))]
+        both = packed(keys, [(k.descending, k.nulls_first) for k in (key, then)])
+        if both is not None:
+            return to_host.leading(table, columns, both.numbers, False, end)
     numbers = _numbers(lead)
     if numbers is None:
         return None
     kind = numbers.type().id()
-    if kind in (*UNSIGNED, plc.TypeId.INT8, plc.TypeId.INT16):
+    if kind in (*SHORT, plc.TypeId.UINT32):
         numbers = cast(numbers, INT64)
     elif kind not in (plc.TypeId.INT32, plc.TypeId.INT64):
         return None
