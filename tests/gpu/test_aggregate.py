@@ -346,25 +346,3 @@ def test_distinct_on(kind: str) -> None:
     child = scan(np.random.default_rng(15), 100, [key, value], values=9)
     assert_agree(p.DistinctOn(child, (key,)))
     assert_agree(p.DistinctOn(p.LimitRows(child, 0), (key,)))
-
-
-@pytest.mark.parametrize("beginnings", [1, 40])
-@pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
-def test_extremes_of_texts_by_first_bytes(beginnings: int, nulls: float, limits: SetLimits) -> None:
-    """Where all begin alike they are compared whole."""
-    limits(LEAST_TEXTS=100)
-    rng = np.random.default_rng(5)
-    texts = [
-        None
-        if rng.random() < nulls
-        else f"begin{rng.integers(beginnings):03d}" + "é日z"[: rng.integers(4)] * rng.integers(3)
-        for _ in range(1000)
-    ]
-    numbers = rng.integers(0, 5, 1000)
-    texts = [None if number == 4 else text for text, number in zip(texts, numbers, strict=True)]
-    key, text = column("k", "integer"), column("t", "varchar")
-    keys = pa.array([None if n == 3 else n for n in numbers.tolist()], pa.int32())
-    child = scan_of({"k": keys, "t": pa.array(texts, pa.string())}, [key, text])
-    extremes = call("min", text), call("max", text), call("count", text)
-    both_ways(child, (key,), *extremes)
-    assert_agree(p.HashAggregate(child, (), extremes[1:]))

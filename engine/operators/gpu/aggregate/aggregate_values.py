@@ -12,11 +12,7 @@ import pylibcudf as plc
 
 from ....plan.expr import AggregateCall, ColumnRef
 from ..columns import (
-    BOOL,
-    INT64,
-    STRING,
     as_integers,
-    binary,
     is_float,
     negate,
     reinterpret,
@@ -27,15 +23,9 @@ from ..columns import (
     without_nulls,
 )
 from ..join.join_pairs import UNMATCHED
-from ..sort.sort import leads, sorted_rows
+from ..sort.sort import sorted_rows
 from ..table import count_true
-from .groups import Answer, GroupedArgument, Groups, matching_order, pick
-
-Op = plc.binaryop.BinaryOperator
-LEAST_TEXTS = (
-    1 << 18
-)  # Of fewer texts the extremes are found whole in less time than by their first bytes
-COMPARED_SHARE = 8  # Of the rows one in so many at most is compared whole behind its first bytes
+from .groups import Answer, GroupedArgument, Groups, pick
 
 
 @dataclass(frozen=True)
@@ -86,48 +76,11 @@ def extreme(call: AggregateCall, args: list[GroupedArgument], groups: Groups) ->
     column = argument.column
     if is_float(column):
         return _float_extreme(argument, groups, aggregation)
-    if column.type().id() == STRING and column.null_count() < column.size() >= LEAST_TEXTS:
-        lead = groups.once(("lead", argument.key), lambda: _lead(column))
-        if lead is not None:
-            return _text_extreme(argument, lead, groups, aggregation)
     bits = as_integers(column)
     if bits is column:
         return groups.ask(argument, aggregation)
     found = groups.ask(argument.derive("integers", bits), aggregation)
     return lambda: reinterpret(found(), column.type())
-
-
-def _lead(column: plc.Column) -> plc.Column | None:
-    """The first bytes of texts as numbers, NULL for NULL."""
-    lead = leads(column)
-    if lead is None or not column.null_count():
-        return lead
-    return where_true(lead, plc.unary.is_valid(column))
-
-
-def _text_extreme(
-    argument: GroupedArgument, lead: plc.Column, groups: Groups, aggregation: str
-) -> Answer:
-    """Ask for the extremes of first bytes, and compare those texts whole that can be an extreme: none lies beyond all of these."""
-    extremes = groups.ask(GroupedArgument((argument.key, "lead"), lead), aggregation)
-
-    def compare() -> plc.Column:
-        is_min = aggregation == "min"
-        farthest = plc.aggregation.max() if is_min else plc.aggregation.min()
-        bound = plc.reduce.reduce(extremes(), farthest, INT64)
-        can_be = binary(lead, bound, Op.LESS_EQUAL if is_min else Op.GREATER_EQUAL, BOOL)
-        keys, texts = groups.keys, argument.column
-        if count_true(can_be) * COMPARED_SHARE <= groups.rows:
-            rows = plc.Table([*keys, texts])
-            *keys, texts = plc.stream_compaction.apply_retention_mask(rows, can_be).columns()
-        members = Groups(keys, texts.size(), {})
-        found = members.ask(GroupedArgument("texts", texts), aggregation)
-        members.run()
-        if not keys:
-            return found()
-        return pick(found(), matching_order(groups.group_keys, members.group_keys), nullify=True)
-
-    return compare
 
 
 def _float_extreme(argument: GroupedArgument, groups: Groups, aggregation: str) -> Answer:
