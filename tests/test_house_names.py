@@ -55,7 +55,6 @@ def lists(parsed: ast.AST) -> list[list[str]]:
 LISTS = {
     "engine/__init__.py": 1,  # names to import
     "engine/frame/functions.py": 1,
-    "sql/parsing/keywords.py": 1,
     "engine/codegen/compile/native.py": 1,  # functions of the C library that have the same names
     "engine/codegen/cuda/emit_fold.py": 1,
     "engine/codegen/emit.py": 1,

@@ -9,6 +9,7 @@ from math import inf
 
 from sqlglot import Token, TokenType
 
+from fuseline.plan.text.quoted_name import several
 from fuseline.sql.grammar.ranks import SIGNS, unknown_operator
 
 from .machine import GrammarMachine
@@ -22,27 +23,17 @@ _KINDS = dict.fromkeys((kind for kind in TokenType if kind.name.endswith("STRING
 }
 
 
-_STATEMENTS = (
-    "select",
-    "from",
-    "values",
-    "with",
-    "table",
-    "create",
-    "insert",
-    "update",
-    "delete",
-    "merge",
-    "truncate",
-    "alter",
-    "drop",
-    "describe",
-    "desc",
-    "summarize",
-    "pivot",
-    "unpivot",
-)
+_STATEMENTS = several("""
+    select from values with table create insert update delete merge truncate alter drop
+    describe desc summarize pivot unpivot
+    """)
+_TAKEN_FOR_NAMES = ("abort", "bernoulli", "reservoir", "system", "unbounded")
 _BEGIN_TWO = ("<", ">", "!")
+
+
+def is_word_of_grammar(word: str) -> bool:
+    """Whether a word in lower case stands in a rule, or is one of those that rules take for names."""
+    return _machine().keys.get(word) == word or word in _TAKEN_FOR_NAMES
 
 
 def unrecognized(tokens: Sequence[Token]) -> int | None:

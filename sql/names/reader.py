@@ -9,9 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fuseline.plan.text.quoted_name import KEYWORDS, quoted_name
+from fuseline.plan.text.quoted_name import KEYWORDS, quoted_name, several
 
-# The keywords of DuckDB's grammar, all categories (duckdb_keywords()): a name that is one is quoted.
 _TOKEN = re.compile(
     r"""(?P<blank>(?:\s|--[^\n]*|/\*.*?\*/)+)
     |(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
@@ -31,24 +30,14 @@ _ESCAPED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 # Types that the grammar knows by a word of their own; the others are printed as written.
 GRAMMAR_TYPES = {
-    "int": "INTEGER",
-    "integer": "INTEGER",
-    "smallint": "SMALLINT",
-    "bigint": "BIGINT",
-    "real": "FLOAT",
-    "float": "FLOAT",
-    "decimal": "DECIMAL",
-    "dec": "DECIMAL",
-    "numeric": "DECIMAL",
-    "boolean": "BOOLEAN",
-    "bit": "BIT",
-    "varchar": "VARCHAR",
-    "char": "VARCHAR",
-    "character": "VARCHAR",
-    "nchar": "VARCHAR",
-    "timestamp": "TIMESTAMP",
-    "time": "TIME",
-    "interval": "INTERVAL",
+    **{
+        name: name.upper()
+        for name in several("smallint bigint boolean bit timestamp time interval")
+    },
+    **dict.fromkeys(("int", "integer"), "INTEGER"),
+    **dict.fromkeys(("real", "float"), "FLOAT"),
+    **dict.fromkeys(("decimal", "dec", "numeric"), "DECIMAL"),
+    **dict.fromkeys(("varchar", "char", "character", "nchar"), "VARCHAR"),
 }
 _UNITS = ("millennium", "century", "decade", "year", "quarter", "month", "week", "day")
 _TIMES = ("hour", "minute", "second", "millisecond", "microsecond")
@@ -156,25 +145,9 @@ def timestamp_type(precision: str) -> str:
     return "TIMESTAMP_MS" if digits <= 3 else "TIMESTAMP" if digits <= 6 else "TIMESTAMP_NS"
 
 
-_BEHIND_LISTS = frozenset(
-    [
-        ")",
-        "]",
-        "}",
-        "select",
-        "from",
-        "where",
-        "group",
-        "having",
-        "order",
-        "limit",
-        "offset",
-        "union",
-        "intersect",
-        "except",
-        "qualify",
-    ]
-)
+_BEHIND_LISTS = several("""
+    ) ] } select from where group having order limit offset union intersect except qualify
+    """)
 
 
 class Unreadable(Exception):

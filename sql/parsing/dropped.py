@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from sqlglot import Token, TokenType, exp
 
 from fuseline.errors import FuselineError, ParseError, Span
+from fuseline.sql.grammar.recognize import is_word_of_grammar
+from fuseline.sql.names.reader import UNITS
 
 from .pieces import Piece, span_of
 
@@ -26,65 +28,6 @@ _TEXTS = (
     TokenType.NVARCHAR,
     TokenType.NCHAR,
     TokenType.BPCHAR,
-)
-# Words of the grammar that sqlglot's tokenizer takes for names.
-_WORDS = frozenset(
-    [
-        "abort",
-        "at",
-        "add",
-        "bernoulli",
-        "both",
-        "by",
-        "conflict",
-        "current",
-        "cascade",
-        "data",
-        "do",
-        "exclude",
-        "extract",
-        "first",
-        "following",
-        "groups",
-        "if",
-        "ignore",
-        "include",
-        "lambda",
-        "last",
-        "leading",
-        "matched",
-        "materialized",
-        "name",
-        "no",
-        "nothing",
-        "nulls",
-        "others",
-        "percent",
-        "placing",
-        "preceding",
-        "recursive",
-        "reservoir",
-        "rename",
-        "repeatable",
-        "respect",
-        "rows",
-        "source",
-        "sample",
-        "restrict",
-        "temp",
-        "temporary",
-        "system",
-        "target",
-        "ties",
-        "to",
-        "trailing",
-        "type",
-        "unbounded",
-        "value",
-        "within",
-        "without",
-        "zone",
-    ]
 )
 
 
@@ -190,7 +133,7 @@ def _is_grammar(tokens: Sequence[Token], i: int, leaves: _Leaves) -> bool:
         return True
     if token.token_type is TokenType.VAR:
         call = after is not None and after.token_type is TokenType.L_PAREN
-        return call or token.text.lower() in _WORDS or _singular(token.text) in unplaced
+        return call or _is_word(token.text.lower()) or _singular(token.text) in unplaced
     if token.token_type is TokenType.STRING:
         near = (before and before.token_type, after and after.token_type)
         return TokenType.INTERVAL in near or _singular(token.text) in unplaced
@@ -198,6 +141,11 @@ def _is_grammar(tokens: Sequence[Token], i: int, leaves: _Leaves) -> bool:
         length = i > 1 and tokens[i - 2].token_type in _TEXTS  # VARCHAR(9), as in DuckDB
         return length or token.text in unplaced or f"0.{token.text}" in unplaced
     return False
+
+
+def _is_word(word: str) -> bool:
+    """Whether a name is one of the grammar's; columns are often called as units of time, which the tree has."""
+    return is_word_of_grammar(word) and word not in UNITS
 
 
 def _singular(word: str) -> str:

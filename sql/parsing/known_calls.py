@@ -14,6 +14,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from fuseline.plan.derived import is_function, is_of_lists
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
+from fuseline.plan.text.quoted_name import several
 
 from .keywords import RESERVED
 
@@ -36,39 +37,13 @@ DRAWN_CALLS: dict[str, Callable[..., exp.Expr]] = {
 
 
 # What is no function to us: forms of the grammar, types and sources of rows.
-_CALLED = RESERVED | frozenset(
-    [
-        "between",
-        "columns",
-        "current_schemas",
-        "date",
-        "exists",
-        "extract",
-        "filter",
-        "generate_series",
-        "grouping",
-        "grouping_id",
-        "insert",
-        "interval",
-        "percentile_cont",
-        "percentile_disc",
-        "gen_random_uuid",
-        "random",
-        "range",
-        "row",
-        "struct",
-        "time",
-        "timestamp",
-        "try",
-        "try_cast",
-        "unnest",
-        "uuid",
-        "uuidv4",
-        "uuidv7",
-        "values",
-        "version",
-        *TABLE_FUNCTIONS,
-    ]
+_CALLED = RESERVED.union(
+    several("""
+    between columns current_schemas date exists extract filter generate_series grouping grouping_id
+    insert interval percentile_cont percentile_disc gen_random_uuid random range row struct time
+    timestamp try try_cast unnest uuid uuidv4 uuidv7 values version
+    """),
+    TABLE_FUNCTIONS,
 )
 # Calls by their own names, with the arguments that are written
 _BY_OWN_NAMES = (
