@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
 from .errors import UnknownName, nearest, shown

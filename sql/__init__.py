@@ -25,42 +25,36 @@ from .binding.bind_query import bind_query
 from .binding.constants.parameters import Parameters
 from .binding.named_queries import CallerVariables, NamedQueries
 from .binding.scope import Scope, Session
-from .binding.udf.bind_python import is_function
-from .names.reader import quoted
-from .parsing.keywords import RESERVED
-from .parsing.pieces import Piece, explained_text, first_word, split
-from .parsing.statement_end import NamedRelation, ends_statement, relations, unfinished
-from .parsing.statement_words import give_named_place
-from .parsing.text_shape import NamedPiece, TextShape, TextSlots, text_shape
+from .binding.udf.bind_python import is_function as is_function
+from .names.reader import quoted as quoted
+from .parsing.keywords import RESERVED as RESERVED
+from .parsing.pieces import (
+    Piece as Piece,
+    explained_text as explained_text,
+    first_word as first_word,
+    split as split,
+)
+from .parsing.statement_end import (
+    NamedRelation as NamedRelation,
+    ends_statement as ends_statement,
+    relations as relations,
+    unfinished as unfinished,
+)
+from .parsing.statement_words import give_named_place as give_named_place
+from .parsing.text_shape import (
+    NamedPiece as NamedPiece,
+    TextShape as TextShape,
+    TextSlots as TextSlots,
+    text_shape as text_shape,
+)
 from .parsing.unread import refusal, refuse_unused
-from .statements.bind_explain import explained
-from .statements.bind_statement import bind_statement, starts_query
+from .statements.bind_explain import explained as explained
+from .statements.bind_statement import bind_statement, starts_query as starts_query
 
 if TYPE_CHECKING:
     from fuseline.frame.frame import Frame
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
-__all__ = [
-    "RESERVED",
-    "NamedPiece",
-    "NamedRelation",
-    "Piece",
-    "TextShape",
-    "TextSlots",
-    "ends_statement",
-    "explained",
-    "explained_text",
-    "first_word",
-    "give_named_place",
-    "is_function",
-    "plan_sql",
-    "quoted",
-    "relations",
-    "split",
-    "starts_query",
-    "text_shape",
-    "unfinished",
-]
 
 
 def plan_sql(

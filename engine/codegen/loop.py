@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
-from typing import ClassVar
-from typing import Literal as OneOf
+from typing import ClassVar, Literal as OneOf
 
 from .indexes.layers import Layer
 

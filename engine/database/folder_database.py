@@ -7,8 +7,7 @@ which is the moment from which it is there.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence as Listed
+from collections.abc import Mapping, Sequence as Listed
 from contextlib import suppress
 from functools import partial
 from pathlib import Path

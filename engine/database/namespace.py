@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf
 
 from ..errors import CatalogError, TransactionError, check_name
 from ..plan.changes.catalog_objects import (

@@ -13,7 +13,15 @@ from ..fence import fenced
 from ..plan import infer
 from ..plan.expr import Expr
 from ..plan.types import BOOLEAN
-from .expressions.expression import Expression, as_column, as_expression, call, col, lit, plain
+from .expressions.expression import (
+    Expression as Expression,
+    as_column,
+    as_expression,
+    call as call,
+    col as col,
+    lit as lit,
+    plain,
+)
 from .expressions.operator_methods import aggregated
 from .expressions.unbound import Operand, Resolve
 
@@ -101,19 +109,3 @@ def _case(branches: Sequence[tuple[Expression, Expression]], default: Expression
         )
 
     return Expression(bind, "case")
-
-
-__all__ = [
-    "Expression",
-    "aggregate",
-    "avg",
-    "call",
-    "coalesce",
-    "col",
-    "count",
-    "lit",
-    "max_",
-    "min_",
-    "sum_",
-    "when",
-]

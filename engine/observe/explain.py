@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from statistics import median as middle
-from typing import TYPE_CHECKING, get_args
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Literal as OneOf, get_args
 
 from ..errors import UnknownName, nearest, shown
 from ..operators.column_tiers import NOT_ON_DEVICE, LiftedColumn

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Literal as OneOf, NamedTuple
 
 from ..operators.column_tiers import LiftedColumn
 from ..operators.context import PipelineReceipt

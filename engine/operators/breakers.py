@@ -10,8 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ..plan import partial
-from ..plan import physical as p
+from ..plan import partial, physical as p
 from ..plan.pipeline_steps import columns_read, probed
 from ..plan.window.window_operator import WindowRows
 from .join_in_parts import joined_parts, side_of

@@ -8,8 +8,7 @@ column of the host in, and to give one back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Literal as OneOf, NamedTuple, cast
 from weakref import ref
 
 import pyarrow as pa

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Any, Generic, Literal as OneOf, NamedTuple, Protocol, TypeVar
 from weakref import ref
 
 from ..codegen.typed_values import NotFusable

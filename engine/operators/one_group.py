@@ -23,8 +23,7 @@ from math import floor, inf, isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MemoryLimitError
-from ..plan import partial
-from ..plan import physical as p
+from ..plan import partial, physical as p
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
 from ..plan.functions import AGGREGATE
 from ..plan.join_kinds import JoinKind

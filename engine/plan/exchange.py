@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isinf
-from typing import ClassVar
-from typing import Literal as OneOf
+from typing import ClassVar, Literal as OneOf
 
 from .expr import Column
 from .physical import Order, Physical

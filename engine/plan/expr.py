@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, ClassVar, Literal as OneOf
 
 from ..errors import Span
 from .calendar import EPOCH, EPOCH_DAY, MICROS_A_DAY, MICROSECOND

@@ -14,20 +14,20 @@ from .casts import (
     among_enum,
     as_enum,
     as_list,
-    cast,
-    coerce,
+    cast as cast,
+    coerce as coerce,
     coerce_late,
-    common_type,
-    condition,
+    common_type as common_type,
+    condition as condition,
     is_text_literal,
     literal_types,
     negated,
     shared_type,
     span_over,
-    to_text,
-    unify,
+    to_text as to_text,
+    unify as unify,
 )
-from .coercion import parse_type
+from .coercion import parse_type as parse_type
 from .composed.other_aggregates import AggregateClauses, by_others
 from .composed.zoned_moments import Make, in_the_sessions_zone
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey
@@ -38,13 +38,13 @@ from .functions import (
     SCALAR,
     aggregate_name,
     scalar_name,
-    unknown_function,
+    unknown_function as unknown_function,
 )
 from .functions.constant_arguments import check_constants, checked
 from .functions.rounding import rounded, signed_of
 from .functions.row import FunctionRow, Resolve, Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
-from .literals import fits, literal
+from .literals import fits, literal as literal
 from .shapes.guards import decided
 from .types import (
     BIGINT,
@@ -58,25 +58,6 @@ from .types import (
     Kind,
     decimal,
 )
-
-__all__ = [
-    "aggregate",
-    "between",
-    "call",
-    "case",
-    "cast",
-    "coerce",
-    "common_type",
-    "compare",
-    "condition",
-    "in_list",
-    "literal",
-    "parse_type",
-    "to_text",
-    "typed",
-    "unify",
-    "unknown_function",
-]
 
 
 def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:

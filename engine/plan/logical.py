@@ -10,8 +10,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, Self, TypeVar, cast
-from typing import Literal as OneOf
+from typing import ClassVar, Literal as OneOf, Protocol, Self, TypeVar, cast
 
 from ..errors import Span
 from .expr import AggregateCall, Column, Expr, SortKey, Value

@@ -11,8 +11,7 @@ scans of tables in memory carry all rows.  A pickle runs code where it is read: 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Self
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, ClassVar, Literal as OneOf, Self
 
 from ..errors import Span
 from .expr import AggregateCall, Column, Expr

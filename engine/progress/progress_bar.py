@@ -94,8 +94,7 @@ class _TerminalBar:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-        from rich.progress import Progress as Bar
+        from rich.progress import BarColumn, Progress as Bar, TaskProgressColumn, TextColumn
 
         columns = BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False)
         console = Console(stderr=True)

@@ -29,11 +29,9 @@ from ..plan.changes.catalog_objects import (
 )
 from ..plan.changes.sequences import (
     DropSequence,
+    Sequence as NamedSequence,
     SequenceStatement,
     named_sequences,
-)
-from ..plan.changes.sequences import (
-    Sequence as NamedSequence,
 )
 from ..plan.changes.stand_in import StandIn
 from ..plan.statements import (

@@ -27,8 +27,7 @@ from fuseline.errors import (
     suggestion,
 )
 from fuseline.plan.changes.catalog_objects import SchemaPlace
-from fuseline.plan.composed.nested_values import field as field_of
-from fuseline.plan.composed.nested_values import struct_pack
+from fuseline.plan.composed.nested_values import field as field_of, struct_pack
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind

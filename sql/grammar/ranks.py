@@ -17,8 +17,7 @@ names and constants alone stand between it and a `->>`, it ranks as that: `j -> 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Set as AbstractSet
 from typing import Protocol, TypeVar
 
 Node = TypeVar("Node")

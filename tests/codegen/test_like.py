@@ -13,8 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fuseline.codegen.handwritten import like, like_source
 from fuseline.codegen.handwritten.like import LikeShape

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fuseline.errors import ConversionError
-from fuseline.plan import infer
-from fuseline.plan import physical as p
+from fuseline.plan import infer, physical as p
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BIGINT, INTEGER, VARCHAR

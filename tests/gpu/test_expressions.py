@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ConversionError, ExecutionError, OutOfRange
-from fuseline.plan import infer
-from fuseline.plan import physical as p
+from fuseline.plan import infer, physical as p
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.types import (
     BIGINT,

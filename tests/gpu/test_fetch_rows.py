@@ -76,8 +76,7 @@ def test_late_columns_come(optional: bool, picked: str, fetched: Fetched) -> Non
 
 
 def test_codes_come_as_what_they_stand_for(fetched: Fetched) -> None:
-    from fuseline.operators.gpu import dictionaries
-    from fuseline.operators.gpu import table as gpu
+    from fuseline.operators.gpu import dictionaries, table as gpu
     from fuseline.operators.gpu.late_materialization import Fetch, LateColumns, Places
 
     codes = pa.array([0, 3, None, 255, 7], pa.uint8())

@@ -12,8 +12,7 @@ import pytest
 
 from fuseline.errors import ExecutionError
 from fuseline.operators.context import PipelineReceipt
-from tests.codegen.test_clustered_self_join import QUERIES as NEIGHBOURS
-from tests.codegen.test_clustered_self_join import tables
+from tests.codegen.test_clustered_self_join import QUERIES as NEIGHBOURS, tables
 from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, keyed
 from tests.compare import assert_same, connected
 from tests.limits import SetLimits

@@ -9,8 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fuseline.plan.patterns import Literals
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, parts_of

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ConversionError, ExecutionError
-from fuseline.plan import infer
-from fuseline.plan import physical as p
+from fuseline.plan import infer, physical as p
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.types import (
     BIGINT,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codegen import test_builds_multiplied as multiplied
-from tests.codegen import test_joins_marks as marks
+from tests.codegen import test_builds_multiplied as multiplied, test_joins_marks as marks
 from tests.codegen.test_joins import SHAPES, keyed
 from tests.gpu.test_fused_joins import assert_joined
 

@@ -20,8 +20,7 @@ from fuseline.errors import OutOfRange
 from fuseline.observe.explain import analyzed
 from fuseline.observe.profile import NodeProfile, Profile
 from fuseline.operators.context import Context
-from fuseline.operators.cpu.sort.sort import SortColumn
-from fuseline.operators.cpu.sort.sort import sorted_order as order_on_cpu
+from fuseline.operators.cpu.sort.sort import SortColumn, sorted_order as order_on_cpu
 from fuseline.operators.cpu.table import to_physical
 from fuseline.operators.gpu.memory.host_table import (
     MOST_ROWS,

@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
 
 from fuseline.operators import gpu
-from fuseline.plan import infer
-from fuseline.plan import physical as p
+from fuseline.plan import infer, physical as p
 from fuseline.plan.expr import (
     AggregateCall,
     Column,

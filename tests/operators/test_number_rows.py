@@ -14,8 +14,7 @@ import pytest
 from fuseline import stopping
 from fuseline.errors import Interrupted
 from fuseline.operators.cpu.memory import chunks
-from fuseline.operators.cpu.sort import number_rows as numbering
-from fuseline.operators.cpu.sort import ordering
+from fuseline.operators.cpu.sort import number_rows as numbering, ordering
 from fuseline.operators.cpu.sort.ordering import Ints
 from fuseline.stopping import Stop
 from tests.compare import assert_same_as_duckdb

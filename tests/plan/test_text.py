@@ -25,8 +25,17 @@ from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Join, Limit, Range
 from fuseline.plan.physical import ConcatRows, LimitRows, Order, Physical, RangeScan, SortRows
 from fuseline.plan.text.plan_text import describe, expression, tree
-from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR
-from fuseline.plan.types import decimal as decimal_type
+from fuseline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTERVAL,
+    NULL,
+    TIMESTAMP,
+    VARCHAR,
+    decimal as decimal_type,
+)
 
 A, B, S = (ColumnRef(new_column(n, t)) for n, t in (("a", BIGINT), ("b", BIGINT), ("s", VARCHAR)))
 ONE, TWO = Literal(1, BIGINT), Literal(2, BIGINT)

@@ -8,8 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuseline.plan.expr import Call, Expr, Literal
 from fuseline.plan.logical import Filter, Project

@@ -25,8 +25,7 @@ import pyarrow as pa
 
 import fuseline
 from fuseline import errors
-from tests.compare import difference, duckdb_answer, frame_answer, ordering
-from tests.compare import rows as rows_of
+from tests.compare import difference, duckdb_answer, frame_answer, ordering, rows as rows_of
 from tests.random_queries import deep, wide
 from tests.random_queries.data import COLUMNS, KEYED, tables
 from tests.random_queries.shapes import HOLES, filled, shape

@@ -24,8 +24,7 @@ from fuseline import errors
 from fuseline.plan import derived
 from fuseline.plan.coercion import parse_type
 from fuseline.plan.functions import SCALAR
-from tests.compare import Ordering, difference, duckdb_answer, fuseline_answer
-from tests.compare import rows as rows_of
+from tests.compare import Ordering, difference, duckdb_answer, fuseline_answer, rows as rows_of
 from tests.random_queries.extremes import POOL, SPELLINGS
 from tests.random_queries.known import LIMITS, is_known
 

@@ -19,8 +19,7 @@ from fuseline.errors import (
     InvalidQuery,
     UnknownName,
 )
-from fuseline.server import flight_sql_messages as m
-from fuseline.server import serving
+from fuseline.server import flight_sql_messages as m, serving
 from fuseline.server.logins import Logins, NotLoggedIn, passwords_of, secret_lines
 from fuseline.server.turns import ServerLimits
 from tests.server.serving_here import action, arrow, client, command, raw, served

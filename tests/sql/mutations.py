@@ -137,8 +137,10 @@ def _misread(text: str) -> str | None:
 @cache
 def corpus() -> tuple[str, ...]:
     """Queries over the tables of the judges, of every test of syntax and of the benchmarks."""
-    from tests.defects import test_a1_from_first as from_first
-    from tests.defects import test_a2_accepted_and_ignored as ignored
+    from tests.defects import (
+        test_a1_from_first as from_first,
+        test_a2_accepted_and_ignored as ignored,
+    )
 
     texts = [
         text

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import Call, ColumnRef, Expr, InList, Literal, new_column

@@ -7,8 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuseline.plan.expr import FALSE, TRUE, Call, Cast, ColumnRef, InList, Literal, new_column
 from fuseline.plan.types import (

@@ -9,12 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import fuseline
-from fuseline.operators.cpu.table import decode as written_out
-from fuseline.operators.cpu.table import physical_type, to_physical
+from fuseline.operators.cpu.table import decode as written_out, physical_type, to_physical
 from fuseline.plan import types as t
 from fuseline.plan.types import DataType, Kind
 from fuseline.storage.columns.encode import encode

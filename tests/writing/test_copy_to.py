@@ -17,8 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv
-from pyarrow import json as arrow_json
+from pyarrow import csv, json as arrow_json
 
 import fuseline
 from fuseline.errors import FileError, ParseError

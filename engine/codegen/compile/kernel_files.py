@@ -15,8 +15,7 @@ from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal as OneOf
-from typing import TypeVar
+from typing import Literal as OneOf, TypeVar
 
 from ... import stopping
 from ...storage.recent import Recent

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core import cgutils
-from numba.core import types as numba_types
+from numba.core import cgutils, types as numba_types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.errors import TypingError
 from numba.core.untyped_passes import InlineClosureLikes

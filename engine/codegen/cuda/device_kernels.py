@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ...storage.recent import Recent
 from ..compile.compiler import Architecture
-from ..compile.kernel_files import KernelFile
-from ..compile.kernel_files import kernel_file as kernel_of
+from ..compile.kernel_files import KernelFile, kernel_file as kernel_of
 from ..kernel_fingerprint import SHAPES_KEPT, Shape, shape, shares
 from ..program import Program
 from . import emit_cuda

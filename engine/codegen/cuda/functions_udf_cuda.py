@@ -23,8 +23,7 @@ from numba.cuda.flags import CUDAFlags
 from numba.cuda.typing.templates import infer_global, make_intrinsic_template
 
 from ..cpu.functions_udf_checked_cpu import stub
-from ..cpu.functions_udf_cpu import Compilers
-from ..cpu.functions_udf_cpu import python_function as python_function_of
+from ..cpu.functions_udf_cpu import Compilers, python_function as python_function_of
 from ..cpu.functions_udf_noted_cpu import INTRINSICS, OVERLOADS
 from ..cpu.functions_udf_pass_cpu import Rewrite
 

@@ -6,8 +6,7 @@ them it depends on; an argument is computed of a constant, for each of them anew
 
 from __future__ import annotations
 
-from ...plan.expr import Literal, physical
-from ...plan.expr import Value as Constant
+from ...plan.expr import Literal, Value as Constant, physical
 from ...plan.shapes.guards import SlotLiteral, computed, decided
 from ...plan.types import BIGINT, DataType, Kind
 from ..loop import Machine, Number, Term

@@ -43,8 +43,7 @@ from .arithmetic import (
     remainder,
     subtract,
 )
-from .calendar_terms import RULES as CALENDAR_RULES
-from .calendar_terms import counted_anew
+from .calendar_terms import RULES as CALENDAR_RULES, counted_anew
 from .compare import compare, compare_with_constant
 from .constants import compared_constant, literal, whole_constant
 from .lookup import beforehand, has_table, through_table

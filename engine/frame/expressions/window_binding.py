@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, get_args
-from typing import Literal as OneOf
-from typing import cast as typed
+from typing import Any, Literal as OneOf, cast as typed, get_args
 
 from ...errors import InvalidQuery, WrongArguments, shown
 from ...plan import infer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Literal as OneOf
 
 from ...errors import InvalidQuery, WrongArguments, shown
 from ...fence import fenced

@@ -23,61 +23,40 @@ from ..run_pipeline import pipelines
 from ..run_unfused import Operators
 from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
 from .functions.expressions import evaluate
-from .handwritten_kernels import keep_in as keep_kernels_in
+from .handwritten_kernels import keep_in
 from .join.join import hash_join, nested_loop_join
-from .join.join_parts import parted, piece_of, unparted
-from .memory.ask_memory import arrow_bytes, text_ends
-from .memory.bandwidth import copy_bandwidth, device_name
+from .join.join_parts import parted as parted, piece_of as piece_of, unparted as unparted
+from .memory.ask_memory import arrow_bytes as arrow_bytes, text_ends
+from .memory.bandwidth import copy_bandwidth as copy_bandwidth, device_name as device_name
 from .pipeline.pipeline import Attempt
 from .rows import (
     compute_columns,
     concat_rows,
     filter_rows,
     limit_rows,
-    numbered,
+    numbered as numbered,
     range_scan,
     unnest_rows,
     values_scan,
 )
-from .scan.encoded import encode_columns as load_columns
-from .scan.encoded import lift_columns, load_for_kernels, store_columns, take_form
+from .scan.encoded import (
+    encode_columns,
+    lift_columns,
+    load_for_kernels as load_for_kernels,
+    store_columns,
+    take_form as take_form,
+)
 from .scan.scan import memory_scan, parquet_scan
-from .scan.scan_batches import batches
+from .scan.scan_batches import batches as batches
 from .set_operations import hash_set_operation
 from .sort.sort import sort_rows, top_k
-from .table import STRING_LIMIT, Table, settled, to_logical, to_physical
+from .table import STRING_LIMIT, Table, settled as settled, to_logical, to_physical
 from .window.window_rows import window_rows
-
-__all__ = [
-    "OPERATORS",
-    "arrow_bytes",
-    "batches",
-    "copy_bandwidth",
-    "device_name",
-    "evaluate_columns",
-    "exchanged",
-    "from_arrow",
-    "keep_kernels_in",
-    "load_columns",
-    "load_for_kernels",
-    "name",
-    "num_bytes",
-    "numbered",
-    "operate",
-    "parted",
-    "piece_of",
-    "settled",
-    "synchronize",
-    "take_form",
-    "to_arrow",
-    "unparted",
-    "unsupported",
-    "wait_for",
-]
 
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 
 name = "cpu"
+keep_kernels_in, load_columns = keep_in, encode_columns
 num_bytes: Callable[[Table], int] = attrgetter("nbytes")
 exchanged = None  # rows go to other workers by the host, where they are
 

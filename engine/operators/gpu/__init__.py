@@ -19,73 +19,53 @@ from ..context import Context
 from ..run_pipeline import pipelines
 from ..run_unfused import Operators
 from .memory.device import (
-    available,
-    device_description,
-    device_memory,
+    available as available,
+    device_description as device_description,
+    device_memory as device_memory,
     is_out_of_memory,
     on_device,
-    prepare,
-    synchronize,
+    prepare as prepare,
+    synchronize as synchronize,
 )
-
-__all__ = [
-    "OPERATORS",
-    "arrow_bytes",
-    "available",
-    "batches",
-    "copy_bandwidth",
-    "device_description",
-    "device_memory",
-    "device_name",
-    "exchanged",
-    "from_arrow",
-    "load_columns",
-    "load_for_kernels",
-    "name",
-    "num_bytes",
-    "numbered",
-    "parted",
-    "piece_of",
-    "prepare",
-    "settled",
-    "store_columns",
-    "synchronize",
-    "take_form",
-    "to_arrow",
-    "to_host_tier",
-    "unparted",
-    "unsupported",
-    "wait_for",
-]
 
 name = "gpu"
 batches = None  # a row group takes as long as several
 
 if find_spec("pylibcudf") is not None:
     from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
-    from .exchange.device_exchange import exchanged
+    from .exchange.device_exchange import exchanged as exchanged
     from .join.join import hash_join, nested_loop_join
-    from .join.join_parts import parted, piece_of, unparted
-    from .memory.bandwidth import copy_bandwidth, device_name
-    from .memory.to_host import arrow_bytes, to_arrow
+    from .join.join_parts import parted as parted, piece_of as piece_of, unparted as unparted
+    from .memory.bandwidth import copy_bandwidth as copy_bandwidth, device_name as device_name
+    from .memory.to_host import arrow_bytes as arrow_bytes, to_arrow as to_arrow
     from .pipeline.pipeline import Attempt
     from .rows import (
         compute_columns,
         concat_rows,
         filter_rows,
         limit_rows,
-        numbered,
+        numbered as numbered,
         range_scan,
         values_scan,
     )
-    from .scan.host_tier import store_columns
-    from .scan.load import load_columns, load_for_kernels, take_form
+    from .scan.host_tier import store_columns as store_columns
+    from .scan.load import (
+        load_columns as load_columns,
+        load_for_kernels as load_for_kernels,
+        take_form as take_form,
+    )
     from .scan.scan import memory_scan, parquet_scan
-    from .scan.stored_columns import lift_ahead, to_host_tier
+    from .scan.stored_columns import lift_ahead, to_host_tier as to_host_tier
     from .set_operations import hash_set_operation
     from .sort.sort import sort_rows, top_k
-    from .support import unsupported
-    from .table import Table, from_arrow, num_bytes, settled, wait_for
+    from .support import unsupported as unsupported
+    from .table import (
+        Table,
+        from_arrow as from_arrow,
+        num_bytes as num_bytes,
+        settled as settled,
+        wait_for as wait_for,
+    )
     from .window.window_rows import window_rows
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]

@@ -13,8 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pylibcudf as plc
 
-from ...storage.columns.device_encode import SAME_BITS, TIMESTAMPS
-from ...storage.columns.device_encode import reinterpret as reinterpret  # noqa: PLC0414 - beside the others
+from ...storage.columns.device_encode import (
+    SAME_BITS,
+    TIMESTAMPS,
+    reinterpret as reinterpret,
+)
 
 BOOL = plc.DataType(plc.TypeId.BOOL8)
 TEXT = plc.DataType(plc.TypeId.STRING)

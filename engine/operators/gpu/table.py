@@ -18,8 +18,7 @@ from pylibcudf.interop import ColumnMetadata
 
 from ...errors import ExecutionError
 from ...plan.expr import Column
-from ...plan.types import TICKS, DataType, Kind
-from ...plan.types import to_arrow as arrow_type
+from ...plan.types import TICKS, DataType, Kind, to_arrow as arrow_type
 from ...storage.columns.device_encode import DURATIONS, TIMESTAMPS
 from .columns import INT32, INT64, cast, empty, null_column, reinterpret
 from .dictionaries import Coded, Held, codes_of_all, plain

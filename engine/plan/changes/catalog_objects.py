@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple, TypeVar
 
 from ...errors import CatalogError
 from ..expr import Expr

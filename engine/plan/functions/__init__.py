@@ -21,7 +21,7 @@ from .lists import LISTS, SERIES, STRUCTS
 from .maps import MAPS
 from .numeric import NUMERIC
 from .operators import BITS_OF_TYPE, OPERATORS
-from .row import FunctionRow, Resolve, variadic
+from .row import FunctionRow as FunctionRow, Resolve as Resolve, variadic
 from .strings import STRINGS
 from .value_functions import VALUE_FUNCTIONS
 from .window_functions import WINDOW_FUNCTIONS
@@ -34,27 +34,6 @@ CONDITIONAL = (
     FunctionRow("coalesce", variadic(1), "coalesce(any, ...)", nulls="all"),
 )
 
-
-__all__ = [
-    "AGGREGATE",
-    "CHOICES",
-    "COMPARISONS",
-    "EQUALITIES",
-    "MIRRORED",
-    "NEGATED",
-    "SCALAR",
-    "STRICT",
-    "WINDOW",
-    "FunctionRow",
-    "Resolve",
-    "aggregate_name",
-    "constants",
-    "scalar_name",
-    "spellings",
-    "sql_names",
-    "unknown_function",
-    "window_name",
-]
 
 CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"))
 SCALAR: Mapping[str, FunctionRow] = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf
 
 from ..coercion import as_decimal, common, compared_pair, implicit, loses_digits, operand_type
 from ..types import (

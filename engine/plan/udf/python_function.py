@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
-from typing import Literal as OneOf
+from typing import ClassVar, Literal as OneOf
 
 from ...errors import Span, TypeMismatch, Unsupported
 from .. import infer

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
-from typing import Literal as OneOf
+from typing import ClassVar, Literal as OneOf
 
 from ...errors import Span
 from ..expr import AggregateCall, Column, Expr, SortKey

@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
-from typing import Any
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf
 
 from ...errors import FuselineError
 from ...plan.expr import Call, Cast, Expr, InList, Interval, Literal, Value

@@ -5,8 +5,7 @@ something of each input.  Rule `simplify` and the rules that move predicates use
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 
 from ...plan.all_values import never_raises
 from ...plan.expr import (

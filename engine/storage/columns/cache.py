@@ -9,8 +9,7 @@ import dataclasses
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from typing import Literal as OneOf
+from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple, TypeVar
 
 from ...plan import physical as p
 from ...threads.fork_locks import new_lock

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, UnknownName, nearest
-from fuseline.plan.changes.sequences import FUNCTIONS as SEQUENCE_FUNCTIONS
 from fuseline.plan.changes.sequences import (
+    FUNCTIONS as SEQUENCE_FUNCTIONS,
     Sequence,
     last_values,
     next_values,

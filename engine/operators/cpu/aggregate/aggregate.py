@@ -18,9 +18,7 @@ from ..memory.ask_memory import ask_aggregates, ask_groups, ask_kept
 from ..sort.keys import group_numbers
 from ..sort.sort import SortColumn, sorted_order
 from ..table import Indices, Table, decimal_limbs, take_array, to_numpy, validity
-from . import aggregate_order as ordered
-from . import aggregate_sums as sums
-from . import aggregate_values as values
+from . import aggregate_order as ordered, aggregate_sums as sums, aggregate_values as values
 from .groups import Groups, Sums
 
 Aggregate = Callable[[AggregateCall, list[pa.Array], Groups], pa.Array]

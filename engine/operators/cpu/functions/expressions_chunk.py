@@ -43,11 +43,11 @@ from . import (
     kernels_formats,
     kernels_intervals,
     kernels_logic,
+    kernels_logic as logic,
     kernels_numeric,
     kernels_patterns,
     kernels_strings,
 )
-from . import kernels_logic as logic
 from .json import JSON_KERNELS
 from .kernels_casts import cast
 from .kernels_infinities import beside_infinities

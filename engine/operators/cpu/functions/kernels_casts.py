@@ -22,8 +22,7 @@ from ....plan.types import (
     Kind,
     list_of,
 )
-from . import kernels_wide as decimals
-from . import kernels_wide as wide
+from . import kernels_wide as decimals, kernels_wide as wide
 from .json.json_columns import cast_json, transform
 from .json.json_texts import makers
 from .kernels_arithmetic import bounds

@@ -10,8 +10,7 @@ from ....errors import OutOfRange
 from ....plan.expr import Call
 from ....plan.functions import SCALAR
 from ....plan.types import room_for
-from . import kernels_wide as decimals
-from . import kernels_wide as wide
+from . import kernels_wide as decimals, kernels_wide as wide
 from .kernels_arithmetic import shown
 from .vectors import (
     WIDE,

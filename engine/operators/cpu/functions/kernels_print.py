@@ -10,8 +10,7 @@ from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS
 from ....plan.temporal.ticks import DAY_SECONDS
 from ....plan.types import TICKS, DataType, Kind
 from .. import table as tables
-from . import kernels_calendar as calendar
-from . import kernels_wide as wide
+from . import kernels_calendar as calendar, kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector
 
 _EMPTY = ""  # no scalar of Arrow: to make one imports pandas

@@ -24,8 +24,7 @@ from ...windows.frames import Ranges, argument, chosen_places, frame_of, rank_to
 from ...windows.wavelet import added, count_below, finished, moments_of_rows, nth_smallest
 from ...windows.window_positions import NUMBERED, numbered, picked, shifted
 from .. import table as tables
-from ..aggregate import aggregate_sums as sums
-from ..aggregate import aggregate_values as values
+from ..aggregate import aggregate_sums as sums, aggregate_values as values
 from ..aggregate.aggregate import aggregate_groups
 from ..aggregate.aggregate_order import continuous, discrete
 from ..aggregate.groups import Groups, Sums

@@ -32,10 +32,12 @@ from ..late_materialization import (
 from ..memory.device import on_device
 from ..sort.sort import sorted_rows
 from ..table import Table, device_type
-from . import aggregate_moments as moments
-from . import aggregate_order as ordered
-from . import aggregate_sums as sums
-from . import aggregate_values as values
+from . import (
+    aggregate_moments as moments,
+    aggregate_order as ordered,
+    aggregate_sums as sums,
+    aggregate_values as values,
+)
 from .groups import Answer, GroupedArgument, Groups, matching_order, pick, pick_held, restore
 from .unique_groups import each_alone
 

@@ -27,8 +27,17 @@ from ....plan.expr import (
 from ....plan.functions import STRICT
 from ....plan.types import Kind
 from ....plan.udf.python_function import PythonCall, PythonFold, has_python
-from ..columns import BOOL, both, constant, negate, reinterpret, select, true_mask, where_true
-from ..columns import cast as to_type
+from ..columns import (
+    BOOL,
+    both,
+    cast as to_type,
+    constant,
+    negate,
+    reinterpret,
+    select,
+    true_mask,
+    where_true,
+)
 from ..dictionaries import Coded, Held, recoded
 from ..table import Table, count_true, device_type, unsupported_type
 from . import (

@@ -18,8 +18,7 @@ from ....plan.expr import Call, Cast, ColumnRef, Expr, Literal, new_column, phys
 from ....plan.types import DataType, Kind
 from ....plan.udf.python_function import PythonCall
 from ....storage.columns.device_encode import SAME_BITS
-from .. import columns, host_backend
-from .. import table as tables
+from .. import columns, host_backend, table as tables
 from ..columns import (
     BOOL,
     HUGE,

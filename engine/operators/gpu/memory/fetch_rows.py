@@ -26,8 +26,7 @@ from ..pipeline.driver_calls import DriverCall, DriverCalls, LateArgument, drive
 from ..pipeline.fixed_kernels import machine_code
 from ..table import Table
 from .buffers import exchanged, stream_handle
-from .host_table import HostColumns
-from .host_table import Lying as HostColumn
+from .host_table import HostColumns, Lying as HostColumn
 from .host_values import Lying, address_of, host_values, lying_of
 from .link import ALIGNMENT
 from .texts import Texts

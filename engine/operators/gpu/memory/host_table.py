@@ -20,8 +20,7 @@ from ....codegen.groups.results import Registers, arrow_array
 from ....plan import physical as p
 from ....plan.arrow.take_rows import take_rows
 from ....plan.expr import Column
-from ....plan.types import DataType, Kind
-from ....plan.types import to_arrow as arrow_type
+from ....plan.types import DataType, Kind, to_arrow as arrow_type
 from ....storage.columns.encode import encode, encode_numbers, registers_of
 from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context

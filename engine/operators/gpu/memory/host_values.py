@@ -11,8 +11,7 @@ import pylibcudf as plc
 from ....codegen.groups.results import Registers
 from ....codegen.handwritten.row_kernels import Job
 from ....plan.node import Once
-from ....plan.types import DataType, Kind
-from ....plan.types import to_arrow as arrow_type
+from ....plan.types import DataType, Kind, to_arrow as arrow_type
 from ....storage.columns.encodings import Array, Encoding
 from ..columns import DECIMAL128, NUMBERS, STRING, width_of
 from ..dictionaries import Coded, Held

@@ -23,8 +23,7 @@ import pylibcudf as plc
 from ....codegen.compile_pipeline import Stages
 from ....codegen.cuda.accumulator_layout import Layout, Place, layout
 from ....codegen.cuda.emit_picks import Wanted
-from ....codegen.cuda.emit_sorted import COUNT, TOO_LONG
-from ....codegen.cuda.emit_sorted import given as constant
+from ....codegen.cuda.emit_sorted import COUNT, TOO_LONG, given as constant
 from ....codegen.groups.conditions import Condition, element
 from ....codegen.groups.ordered import bounds, coming_out, has_all_rows, in_order, key_of
 from ....codegen.indexes.layers import REPEATED, Index

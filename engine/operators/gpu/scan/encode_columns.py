@@ -45,8 +45,7 @@ from ....storage.columns.encodings import (
 )
 from ...context import Context
 from ..columns import DECIMAL128, NUMBERS, is_float
-from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct
-from ..dictionaries import encoded as with_codes
+from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct, encoded as with_codes
 from ..memory.device import take_device
 from . import compact, run_column_kernels
 from .compact import Compacting, CompactText
