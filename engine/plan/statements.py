@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from .changes.catalog_objects import NO_RULES, IfThere, Macro, StoredText, TableRules, UserType
-from .changes.database_changes import DatabaseStatement
+from .changes.database_changes import DatabaseStatement, OfSession, OnlyReads, Writes
 from .changes.sequences import SequenceStatement
 from .changes.stand_in import StandIn
 from .files.remote_secret import RemoteSecret
@@ -21,7 +21,7 @@ Commented = OneOf["relation", "macro", "type"]
 
 
 @dataclass(frozen=True)
-class CommentOn:
+class CommentOn(Writes):
     """COMMENT ON kind name IS text, or of one of its columns; None ends the comment that there is."""
 
     kind: Commented
@@ -31,7 +31,7 @@ class CommentOn:
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(OnlyReads):
     """A plan whose columns are the result; two of them may have the same name."""
 
     plan: Logical
@@ -41,7 +41,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Explain:
+class Explain(OnlyReads):
     """EXPLAIN [ANALYZE] of a query; of one that changes rows, over the `table` for which `existing` stands.
 
     ANALYZE of a statement that `writes` carries it out.
@@ -55,7 +55,7 @@ class Explain:
 
 
 @dataclass(frozen=True)
-class CreateTable:
+class CreateTable(Writes):
     """CREATE [OR REPLACE] [TEMP] TABLE [IF NOT EXISTS] name (columns) or AS query (`query` set)."""
 
     name: str
@@ -66,7 +66,7 @@ class CreateTable:
 
 
 @dataclass(frozen=True)
-class CreateView:
+class CreateView(Writes):
     """CREATE [OR REPLACE] VIEW; `text` is the query's SQL, bound anew wherever the view is named.
 
     `columns` are the names given in parentheses after the view's name.
@@ -110,7 +110,7 @@ class OnConflict:
 
 
 @dataclass(frozen=True)
-class Insert:
+class Insert(Writes):
     """INSERT INTO table [(columns)] query; the query's columns have the types of `columns`, in that order."""
 
     table: str
@@ -121,7 +121,7 @@ class Insert:
 
 
 @dataclass(frozen=True)
-class Update:
+class Update(Writes):
     """UPDATE: `query` gives the numbers of rows of the table, for which `existing` stands, and their new values for `columns`."""
 
     table: str
@@ -132,7 +132,7 @@ class Update:
 
 
 @dataclass(frozen=True)
-class Delete:
+class Delete(Writes):
     """DELETE or TRUNCATE: `query` gives the numbers of the rows that go."""
 
     table: str
@@ -142,7 +142,7 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(Writes):
     """MERGE INTO table: its actions in the order of their WHENs; `returned` has a further column, that of the action."""
 
     table: str
@@ -162,7 +162,7 @@ class AlteredColumn:
 
 
 @dataclass(frozen=True)
-class AlterTable:
+class AlterTable(Writes):
     """ALTER TABLE: the table's next version; `computed` gives those columns that are, over the stand-in `existing`."""
 
     table: str
@@ -174,7 +174,7 @@ class AlterTable:
 
 
 @dataclass(frozen=True)
-class CreateIndex:
+class CreateIndex(Writes):
     """CREATE [UNIQUE] INDEX: a change of the rules of its table, to which it adds `name`."""
 
     change: AlterTable
@@ -183,7 +183,7 @@ class CreateIndex:
 
 
 @dataclass(frozen=True)
-class DropIndex:
+class DropIndex(Writes):
     """DROP INDEX, by the parts of its name."""
 
     parts: tuple[str, ...]
@@ -194,7 +194,7 @@ TableStatement = Merge | SequenceStatement | CommentOn | CreateIndex | DropIndex
 
 
 @dataclass(frozen=True)
-class RenameView:
+class RenameView(Writes):
     """ALTER VIEW view RENAME TO name."""
 
     view: str
@@ -202,21 +202,21 @@ class RenameView:
 
 
 @dataclass(frozen=True)
-class Prepare:
+class Prepare(OfSession):
     """PREPARE name AS statement."""
 
     statement: StoredText
 
 
 @dataclass(frozen=True)
-class Deallocate:
+class Deallocate(OfSession):
     """DEALLOCATE name."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class SetVariable:
+class SetVariable(OfSession):
     """SET VARIABLE name = value, the first of the query's one row; RESET VARIABLE without one."""
 
     name: str
@@ -224,7 +224,7 @@ class SetVariable:
 
 
 @dataclass(frozen=True)
-class CreateMacro:
+class CreateMacro(OfSession):
     """CREATE [OR REPLACE] MACRO."""
 
     macro: Macro
@@ -248,7 +248,7 @@ class DropSecret:
 
 
 @dataclass(frozen=True)
-class CreateType:
+class CreateType(OfSession):
     """CREATE [OR REPLACE] TYPE: another name of a type, or an ENUM of the texts that a query gives."""
 
     name: str
@@ -257,7 +257,7 @@ class CreateType:
 
 
 @dataclass(frozen=True)
-class DropDefinition:
+class DropDefinition(OfSession):
     """DROP MACRO or TYPE."""
 
     kind: OneOf["macro", "type"]
@@ -278,7 +278,7 @@ SessionStatement = (
 
 
 @dataclass(frozen=True)
-class Drop:
+class Drop(Writes):
     """DROP TABLE or VIEW."""
 
     kind: OneOf["table", "view"]
@@ -287,7 +287,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Describe:
+class Describe(OnlyReads):
     """DESCRIBE table or query: one row a column."""
 
     query: Query
@@ -295,12 +295,12 @@ class Describe:
 
 
 @dataclass(frozen=True)
-class ShowTables:
+class ShowTables(OnlyReads):
     """SHOW TABLES."""
 
 
 @dataclass(frozen=True)
-class CopyTo:
+class CopyTo(Writes):
     """COPY table or query TO 'path'; `options` are those of the format, as `write_options` has read them."""
 
     query: Query
@@ -327,7 +327,7 @@ class Transaction:
 
 
 @dataclass(frozen=True)
-class NoOperation:
+class NoOperation(OnlyReads):
     """A statement that is accepted and does nothing (CREATE INDEX, ANALYZE, CHECKPOINT ...)."""
 
 

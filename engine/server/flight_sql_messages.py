@@ -7,6 +7,7 @@ https://arrow.apache.org/docs/format/FlightSql.html
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import dataclass_transform
 
 from .wire_format import (
     BOOL,
@@ -28,63 +29,72 @@ from .wire_format import (
 
 PREFIX = "type.googleapis.com/"
 PACKAGE = "arrow.flight.protocol.sql."
+PACKED: dict[str, type[PackedMessage]] = {}
 
 
-@dataclass(frozen=True)
-class AnyMessage:
+@dataclass_transform(frozen_default=True)
+class Message:
+    """A frozen dataclass of fields with numbers."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+
+class PackedMessage(Message):
+    """A message that clients send inside an `Any`, by its name."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        PACKED[cls.__name__] = cls
+
+
+class AnyMessage(Message):
     """google.protobuf.Any: a message, and which one it is."""
 
     type_url: str = once(1, TEXT, "")
     value: bytes = once(2, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class CommandStatementQuery:
+class CommandStatementQuery(PackedMessage):
     """Ask for the rows of a text."""
 
     query: str = once(1, TEXT, "")
     transaction_id: bytes | None = perhaps(2, BYTES)
 
 
-@dataclass(frozen=True)
-class CommandStatementUpdate:
+class CommandStatementUpdate(PackedMessage):
     """Carry out a text and ask how many rows it changed."""
 
     query: str = once(1, TEXT, "")
     transaction_id: bytes | None = perhaps(2, BYTES)
 
 
-@dataclass(frozen=True)
-class CommandPreparedStatementQuery:
+class CommandPreparedStatementQuery(PackedMessage):
     """Ask for the rows of a prepared statement, or give it parameters."""
 
     prepared_statement_handle: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class CommandPreparedStatementUpdate:
+class CommandPreparedStatementUpdate(PackedMessage):
     """Carry out a prepared statement for each row of parameters."""
 
     prepared_statement_handle: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class TicketStatementQuery:
+class TicketStatementQuery(PackedMessage):
     """The rows of a query that was asked for."""
 
     statement_handle: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class TableDefinitionOptions:
+class TableDefinitionOptions(Message):
     """What becomes of a table that is not there (1 create, 2 fail) or is (1 fail, 2 append, 3 replace)."""
 
     if_not_exist: int = once(1, INT32, 0)
     if_exists: int = once(2, INT32, 0)
 
 
-@dataclass(frozen=True)
-class CommandStatementIngest:
+class CommandStatementIngest(PackedMessage):
     """Store the rows that follow in a table."""
 
     table_definition_options: TableDefinitionOptions | None = perhaps(
@@ -97,21 +107,18 @@ class CommandStatementIngest:
     transaction_id: bytes | None = perhaps(6, BYTES)
 
 
-@dataclass(frozen=True)
-class CommandGetCatalogs:
+class CommandGetCatalogs(PackedMessage):
     """Ask for the catalogs."""
 
 
-@dataclass(frozen=True)
-class CommandGetDbSchemas:
+class CommandGetDbSchemas(PackedMessage):
     """Ask for the schemas of a catalog whose names match a pattern."""
 
     catalog: str | None = perhaps(1, TEXT)
     db_schema_filter_pattern: str | None = perhaps(2, TEXT)
 
 
-@dataclass(frozen=True)
-class CommandGetTables:
+class CommandGetTables(PackedMessage):
     """Ask for tables and views, perhaps with their columns."""
 
     catalog: str | None = perhaps(1, TEXT)
@@ -121,13 +128,11 @@ class CommandGetTables:
     include_schema: bool = once(5, BOOL, False)
 
 
-@dataclass(frozen=True)
-class CommandGetTableTypes:
+class CommandGetTableTypes(PackedMessage):
     """Ask which kinds of tables there are."""
 
 
-@dataclass(frozen=True)
-class CommandGetPrimaryKeys:
+class CommandGetPrimaryKeys(PackedMessage):
     """Ask for the columns of a table's primary key."""
 
     catalog: str | None = perhaps(1, TEXT)
@@ -135,8 +140,7 @@ class CommandGetPrimaryKeys:
     table: str = once(3, TEXT, "")
 
 
-@dataclass(frozen=True)
-class CommandGetExportedKeys:
+class CommandGetExportedKeys(PackedMessage):
     """Ask for the foreign keys that point to a table."""
 
     catalog: str | None = perhaps(1, TEXT)
@@ -144,8 +148,7 @@ class CommandGetExportedKeys:
     table: str = once(3, TEXT, "")
 
 
-@dataclass(frozen=True)
-class CommandGetImportedKeys:
+class CommandGetImportedKeys(PackedMessage):
     """Ask for the foreign keys of a table."""
 
     catalog: str | None = perhaps(1, TEXT)
@@ -153,38 +156,33 @@ class CommandGetImportedKeys:
     table: str = once(3, TEXT, "")
 
 
-@dataclass(frozen=True)
-class CommandGetCrossReference:
+class CommandGetCrossReference(PackedMessage):
     """Ask for the foreign keys of one table that point to another."""
 
     pk_table: str = once(3, TEXT, "")
     fk_table: str = once(6, TEXT, "")
 
 
-@dataclass(frozen=True)
-class CommandGetSqlInfo:
+class CommandGetSqlInfo(PackedMessage):
     """Ask what the server can, by numbers; for all without any."""
 
     info: tuple[int, ...] = repeated(1, UINT32)
 
 
-@dataclass(frozen=True)
-class CommandGetXdbcTypeInfo:
+class CommandGetXdbcTypeInfo(PackedMessage):
     """Ask for the types, perhaps for those of one number."""
 
     data_type: int | None = perhaps(1, INT32)
 
 
-@dataclass(frozen=True)
-class ActionCreatePreparedStatementRequest:
+class ActionCreatePreparedStatementRequest(PackedMessage):
     """Plan a text that is to be run later."""
 
     query: str = once(1, TEXT, "")
     transaction_id: bytes | None = perhaps(2, BYTES)
 
 
-@dataclass(frozen=True)
-class ActionCreatePreparedStatementResult:
+class ActionCreatePreparedStatementResult(Message):
     """A prepared statement, with the columns of its rows and of its parameters as far as they are known."""
 
     prepared_statement_handle: bytes = once(1, BYTES, b"")
@@ -192,56 +190,48 @@ class ActionCreatePreparedStatementResult:
     parameter_schema: bytes = once(3, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class ActionClosePreparedStatementRequest:
+class ActionClosePreparedStatementRequest(PackedMessage):
     """Let a prepared statement go."""
 
     prepared_statement_handle: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class ActionBeginTransactionRequest:
+class ActionBeginTransactionRequest(PackedMessage):
     """Begin a transaction."""
 
 
-@dataclass(frozen=True)
-class ActionBeginTransactionResult:
+class ActionBeginTransactionResult(Message):
     """The transaction that has begun."""
 
     transaction_id: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class ActionEndTransactionRequest:
+class ActionEndTransactionRequest(PackedMessage):
     """End a transaction: action 1 keeps its changes, 2 undoes them."""
 
     transaction_id: bytes = once(1, BYTES, b"")
     action: int = once(2, INT32, 0)
 
 
-@dataclass(frozen=True)
-class DoPutUpdateResult:
+class DoPutUpdateResult(Message):
     """How many rows a statement changed; -1 where nobody knows."""
 
     record_count: int = once(1, INT64, 0)
 
 
-@dataclass(frozen=True)
-class DoPutPreparedStatementResult:
+class DoPutPreparedStatementResult(Message):
     """The prepared statement that has the parameters."""
 
     prepared_statement_handle: bytes | None = perhaps(1, BYTES)
 
 
-@dataclass(frozen=True)
-class ActionCancelQueryRequest:
+class ActionCancelQueryRequest(PackedMessage):
     """Stop a query, by the bytes of its FlightInfo: an earlier form of `CancelFlightInfoRequest`."""
 
     info: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class CancelResult:
+class CancelResult(Message):
     """1: stopped, 2: being stopped, 3: cannot be stopped."""
 
     result: int = once(1, INT32, 0)
@@ -250,43 +240,37 @@ class CancelResult:
 # Flight's own, which travel without an `Any`
 
 
-@dataclass(frozen=True)
-class TicketBytes:
+class TicketBytes(Message):
     """A ticket of Flight."""
 
     ticket: bytes = once(1, BYTES, b"")
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Message):
     """A part of an answer: where it is to be had."""
 
     ticket: TicketBytes | None = perhaps(1, message(TicketBytes))
 
 
-@dataclass(frozen=True)
-class InfoOfFlight:
+class InfoOfFlight(Message):
     """What GetFlightInfo answered, of which only the endpoints are looked at."""
 
     endpoint: tuple[Endpoint, ...] = repeated(3, message(Endpoint))
 
 
-@dataclass(frozen=True)
-class CancelFlightInfoRequest:
+class CancelFlightInfoRequest(Message):
     """Stop the query of an answer."""
 
     info: InfoOfFlight | None = perhaps(1, message(InfoOfFlight))
 
 
-@dataclass(frozen=True)
-class StringList:
+class StringList(Message):
     """Several texts as one value of a session option."""
 
     values: tuple[str, ...] = repeated(1, TEXT)
 
 
-@dataclass(frozen=True)
-class SessionOptionValue:
+class SessionOptionValue(Message):
     """The value of a session option: one of these, or none to go back to the default."""
 
     string_value: str | None = perhaps(1, TEXT)
@@ -296,83 +280,48 @@ class SessionOptionValue:
     string_list_value: StringList | None = perhaps(5, message(StringList))
 
 
-@dataclass(frozen=True)
-class SessionOption:
+class SessionOption(Message):
     """A session option by its name."""
 
     key: str = once(1, TEXT, "")
     value: SessionOptionValue | None = perhaps(2, message(SessionOptionValue))
 
 
-@dataclass(frozen=True)
-class SetSessionOptionsRequest:
+class SetSessionOptionsRequest(Message):
     """Change options of the caller's session."""
 
     session_options: tuple[SessionOption, ...] = repeated(1, message(SessionOption))
 
 
-@dataclass(frozen=True)
-class OptionError:
+class OptionError(Message):
     """1: there is no such option, 2: it does not take the value, 3: it cannot be set."""
 
     value: int = once(1, INT32, 0)
 
 
-@dataclass(frozen=True)
-class RefusedOption:
+class RefusedOption(Message):
     """An option that was not changed, and why."""
 
     key: str = once(1, TEXT, "")
     value: OptionError | None = perhaps(2, message(OptionError))
 
 
-@dataclass(frozen=True)
-class SetSessionOptionsResult:
+class SetSessionOptionsResult(Message):
     """The options that were not changed."""
 
     errors: tuple[RefusedOption, ...] = repeated(1, message(RefusedOption))
 
 
-@dataclass(frozen=True)
-class GetSessionOptionsResult:
+class GetSessionOptionsResult(Message):
     """All options of the caller's session."""
 
     session_options: tuple[SessionOption, ...] = repeated(1, message(SessionOption))
 
 
-@dataclass(frozen=True)
-class CloseSessionResult:
+class CloseSessionResult(Message):
     """1: closed, 2: closing, 3: cannot be closed."""
 
     status: int = once(1, INT32, 0)
-
-
-PACKED = {
-    kind.__name__: kind
-    for kind in (
-        CommandStatementQuery,
-        CommandStatementUpdate,
-        CommandPreparedStatementQuery,
-        CommandPreparedStatementUpdate,
-        TicketStatementQuery,
-        CommandStatementIngest,
-        CommandGetCatalogs,
-        CommandGetDbSchemas,
-        CommandGetTables,
-        CommandGetTableTypes,
-        CommandGetPrimaryKeys,
-        CommandGetExportedKeys,
-        CommandGetImportedKeys,
-        CommandGetCrossReference,
-        CommandGetSqlInfo,
-        CommandGetXdbcTypeInfo,
-        ActionCreatePreparedStatementRequest,
-        ActionClosePreparedStatementRequest,
-        ActionBeginTransactionRequest,
-        ActionEndTransactionRequest,
-        ActionCancelQueryRequest,
-    )
-}
 
 
 def unpacked(data: bytes) -> object:

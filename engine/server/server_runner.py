@@ -8,70 +8,12 @@ from ..backends import cache_limits
 from ..catalog import Catalog
 from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.changes.catalog_objects import TEMP
-from ..plan.changes.database_changes import Checkpoint, CreateSchema, DropSchema
-from ..plan.changes.sequences import CreateSequence, DropSequence
-from ..plan.statements import (
-    AlterTable,
-    CommentOn,
-    CopyTo,
-    CreateIndex,
-    CreateMacro,
-    CreateTable,
-    CreateType,
-    CreateView,
-    Deallocate,
-    Delete,
-    Describe,
-    Drop,
-    DropDefinition,
-    DropIndex,
-    Explain,
-    Insert,
-    Merge,
-    NoOperation,
-    Prepare,
-    Query,
-    RenameView,
-    SetOption,
-    SetVariable,
-    ShowTables,
-    Statement,
-    Transaction,
-    Update,
-)
+from ..plan.changes.database_changes import OfSession, OnlyReads, Writes
+from ..plan.statements import CreateTable, CreateView, SetOption, Statement, Transaction
 from ..running import QueryRunner
 from ..settings import Settings
 from ..stopping import Stop, current
 from ..storage.columns.cache import ColumnCache
-
-READS = (Query, Describe, ShowTables, Explain, NoOperation, Checkpoint)
-OF_A_SESSION = (
-    Prepare,
-    Deallocate,
-    SetVariable,
-    CreateMacro,
-    CreateType,
-    DropDefinition,
-)
-WRITES = (
-    CreateTable,
-    CreateView,
-    Insert,
-    Update,
-    Delete,
-    Merge,
-    AlterTable,
-    RenameView,
-    Drop,
-    CopyTo,
-    CreateSchema,
-    DropSchema,
-    CreateSequence,
-    DropSequence,
-    CommentOn,
-    CreateIndex,
-    DropIndex,
-)  # all others are refused, also those that the language gets later
 
 
 class ChangesTables(FuselineError):
@@ -125,7 +67,7 @@ class ServerRunner(QueryRunner):
 
     def admit(self, statement: Statement) -> None:
         permissions = self.permissions
-        if isinstance(statement, READS):
+        if isinstance(statement, OnlyReads):
             return
         if isinstance(statement, Transaction):
             raise Unsupported(
@@ -136,7 +78,7 @@ class ServerRunner(QueryRunner):
                 f"SET {statement.name} is not taken from clients: set it as an option of your session, in ADBC "
                 f'"adbc.flight.sql.session.option.{statement.name}".'
             )
-        if isinstance(statement, OF_A_SESSION):
+        if isinstance(statement, OfSession):
             if not permissions.is_own:
                 raise Unsupported(
                     "PREPARE, variables, macros and types belong to a session, and this client has none: let it keep cookies "
@@ -145,7 +87,7 @@ class ServerRunner(QueryRunner):
             if not permissions.read_only:
                 self.check_changes()  # a change of tables behind it would have it run twice
             return
-        if not isinstance(statement, WRITES):
+        if not isinstance(statement, Writes):  # also what the language gets later
             raise AccessDenied(
                 f"A server takes no {type(statement).__name__} from clients: only who starts it decides that."
             )

@@ -6,6 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
+class OnlyReads:
+    """A statement that every client of a server may send."""
+
+
+class Writes:
+    """A statement that changes or writes tables or files, for clients of a server that takes changes."""
+
+
+class OfSession:
+    """A statement that changes a session, for clients that have one of their own."""
+
+
 @dataclass(frozen=True)
 class Attach:
     """ATTACH [IF NOT EXISTS] 'path' [AS name] [(READ_ONLY)]."""
@@ -32,7 +44,7 @@ class UseSchema:
 
 
 @dataclass(frozen=True)
-class CreateSchema:
+class CreateSchema(Writes):
     """CREATE SCHEMA [IF NOT EXISTS] [database.]name."""
 
     parts: tuple[str, ...]
@@ -40,7 +52,7 @@ class CreateSchema:
 
 
 @dataclass(frozen=True)
-class DropSchema:
+class DropSchema(Writes):
     """DROP SCHEMA [IF EXISTS] [database.]name [CASCADE]."""
 
     parts: tuple[str, ...]
@@ -49,7 +61,7 @@ class DropSchema:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(OnlyReads):
     """CHECKPOINT [database]."""
 
     database: str | None = None

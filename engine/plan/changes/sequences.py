@@ -12,6 +12,7 @@ from ...errors import SequenceError
 from ..types import BIGINT, BOOLEAN, DataType
 from ..udf.python_function import PythonFunction
 from .catalog_objects import IfThere, ObjectName
+from .database_changes import Writes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,7 +134,7 @@ class Sequence:
 
 
 @dataclass(frozen=True)
-class CreateSequence:
+class CreateSequence(Writes):
     """CREATE [OR REPLACE] [TEMP] SEQUENCE [IF NOT EXISTS] name ..."""
 
     name: ObjectName
@@ -142,7 +143,7 @@ class CreateSequence:
 
 
 @dataclass(frozen=True)
-class DropSequence:
+class DropSequence(Writes):
     """DROP SEQUENCE [IF EXISTS] name [CASCADE], which takes the tables along whose defaults ask it."""
 
     parts: tuple[str, ...]
