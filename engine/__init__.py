@@ -38,78 +38,34 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # What PEP 249 asks for
-_ERRORS = (
-    "DataError",
-    "DatabaseError",
-    "IntegrityError",
-    "InterfaceError",
-    "InternalError",
-    "NotSupportedError",
-    "OperationalError",
-    "ProgrammingError",
-)
-_DEFAULT = (
-    "default_connection",
-    "execute",
-    "executemany",
-    "from_arrow",
-    "from_df",
-    "query",
-    "read_csv",
-    "read_ipc",
-    "read_json",
-    "read_parquet",
-    "register",
-    "table",
-)
-_DB_API = (
-    "BINARY",
-    "Binary",
-    "DATETIME",
-    "Date",
-    "DateFromTicks",
-    "Error",
-    "NUMBER",
-    "ROWID",
-    "STRING",
-    "Time",
-    "TimeFromTicks",
-    "Timestamp",
-    "TimestampFromTicks",
-    "Warning",
-    "apilevel",
-    "paramstyle",
-    "threadsafety",
-)
-
+_ERRORS = """
+    DataError DatabaseError IntegrityError InterfaceError InternalError NotSupportedError
+    OperationalError ProgrammingError
+    """
+_DB_API = """
+    BINARY Binary DATETIME Date DateFromTicks Error NUMBER ROWID STRING Time TimeFromTicks
+    Timestamp TimestampFromTicks Warning apilevel paramstyle threadsafety
+    """
 # Imported when first used, so that `import fuseline` costs nothing
 _HOMES = {
-    "Connection": "connection",
-    "connect": "connection",
-    "Cursor": "frame.cursor",
-    "FuselineError": "errors",
-    "Expression": "frame.expressions.expression",
-    "Frame": "frame.frame",
-    "all_": "frame.expressions.expression",
-    "avg": "frame.functions",
-    "coalesce": "frame.functions",
-    "col": "frame.functions",
-    "count": "frame.functions",
-    "exclude": "frame.expressions.expression",
-    "fn": "frame.sql_functions",
-    "lit": "frame.functions",
-    "max_": "frame.functions",
-    "min_": "frame.functions",
-    "numeric": "frame.expressions.expression",
-    "of_type": "frame.expressions.expression",
-    "sum_": "frame.functions",
-    "udaf": "frame.user_function",
-    "udf": "frame.user_function",
-    "when": "frame.functions",
-    "__narwhals_namespace__": "interop.narwhals_plugin.plugin",  # for `backend=fuseline`
-    **dict.fromkeys(_ERRORS, "errors"),
-    **dict.fromkeys(_DB_API, "db_api"),
-    **dict.fromkeys(_DEFAULT, "module_functions"),
+    name: home
+    for home, names in {
+        "connection": "Connection connect",
+        "errors": f"FuselineError {_ERRORS}",
+        "db_api": _DB_API,
+        "frame.cursor": "Cursor",
+        "frame.expressions.expression": "Expression all_ exclude numeric of_type",
+        "frame.frame": "Frame",
+        "frame.functions": "avg coalesce col count lit max_ min_ sum_ when",
+        "frame.sql_functions": "fn",
+        "frame.user_function": "udaf udf",
+        "interop.narwhals_plugin.plugin": "__narwhals_namespace__",  # for `backend=fuseline`
+        "module_functions": """
+            default_connection execute executemany from_arrow from_df query read_csv read_ipc
+            read_json read_parquet register table
+            """,
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
@@ -159,4 +115,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *_ERRORS, *_DB_API, "__version__"]
+    return [*__all__, *_ERRORS.split(), *_DB_API.split(), "__version__"]
