@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog
 from .errors import FuselineError, TypeMismatch
+from .plan.composed.nested_literals import plain
 from .plan.copies import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.expr import Value
 from .plan.logical import CatalogTable, Logical, Scan
@@ -316,6 +317,7 @@ def _value_key(value: object) -> Hashable:
     """Return what tells a value from others of its type; a class of the caller may show itself as it likes, so that parts count."""
     if type(value) in (int, str, bytes):
         return value
+    value = plain(value)
     if isinstance(value, int):
         return int.__int__(value)
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from ...errors import FuselineError, InvalidQuery, WrongArguments, check_text, shown
 from ...plan import infer
+from ...plan.composed.nested_literals import plain
 from ...plan.composed.nested_values import list_value, struct_pack
 from ...plan.expr import Expr, SortKey, Value
 from ...plan.functions.operators import OPERATORS
@@ -72,6 +73,7 @@ def operand(value: Operand) -> Unbound:
     """Return an expression as it is and anything else as a constant."""
     if isinstance(value, Unbound):
         return value
+    value = plain(value)
     if isinstance(value, list | tuple | dict):
         return _nested(value)
     literal = infer.literal(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from ...errors import Span, Unsupported
@@ -22,11 +23,25 @@ def constant(value: object, span: Span | None = None) -> Expr:
     A list is a LIST whose elements share a type, text where nothing else serves, as in DuckDB; a dictionary is a STRUCT, and a MAP
     where it has lists of equal length by the names `key` and `value`, or nothing.
     """
+    value = plain(value)
     if isinstance(value, list | tuple):
         return _list([constant(element, span) for element in value], span)
     if isinstance(value, Mapping):
         return _struct_or_map(value, span)
     return infer.literal(value, span)
+
+
+def plain(value: Any) -> Any:
+    """Return arrays of NumPy and pandas as lists, buffers as bytes, and what pandas has instead of NULL as None."""
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if not hasattr(value, "dtype") or not getattr(value, "ndim", 0):
+        return value
+    if hasattr(value, "isna") and value.dtype.kind != "f":  # pandas' texts have NaN for NULL
+        return [None if no else v for v, no in zip(value, value.isna(), strict=True)]
+    return list(value)
 
 
 def _list(elements: Sequence[Expr], span: Span | None) -> Expr:
