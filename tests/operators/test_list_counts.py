@@ -32,6 +32,7 @@ SCALARS = [
     "overlay(s placing 'xyz' from n for 2), overlay(s, 'né', n), overlay(s, '', n, -1), overlay(s, null, n)",
     "parse_path(s), parse_path(s, 'backslash'), path_join(s, 'b', '..', 'c/'), path_join('s3://a/b', s), path_join(s)",
     "round_even(n / 2, 0), round_even(n * 5, -1), round_even(n / 4::decimal(4, 2), 1), round_even(n::hugeint * 50, -n)",
+    "round_even(n, -2147483648)",
     "decimal_division(n, 3), decimal_division(n::decimal(5, 1), 2::decimal(3, 2), 0), decimal_division(n, null)",
     "in_search_path(s, 'main'), in_search_path('MEMORY', 'main')",
     "current_schemas(true), current_schemas(false), current_query(), case when n > 99 then error(s) else n end",

@@ -6,7 +6,7 @@ import math
 
 from .....errors import ExecutionError, OutOfRange
 from .....plan.expr import Call
-from .....plan.types import HUGEINT, room_for
+from .....plan.types import HUGEINT, MAX_DECIMAL_DIGITS, room_for
 from ..vectors import Kernel, Vector
 from .each_value import ValueFunction, of_values
 
@@ -42,7 +42,10 @@ def _round_even(call: Call, args: tuple[Vector, ...]) -> Vector:
             return value
 
     def of_integer(value: int, digits: int) -> int:
-        made = round(value, digits - scale) if digits < scale else value
+        # Python makes the power of ten that it rounds to, whatever its size
+        made = (
+            round(value, max(digits - scale, -2 * MAX_DECIMAL_DIGITS)) if digits < scale else value
+        )
         made //= 10 ** (scale - kind.scale)
         low, high = kind.integer_range
         if not low <= made <= high:
