@@ -73,7 +73,8 @@ def whole_plan(
     `found` keeps where keys are cut; without it no file is looked at, for a plan that is only shown.
     """
     shards = Shards(placement, rank, workers, scans_of(plan), found)
-    return plan_of_worker(plan, shards, small=placement.few_below, fuse=settings.fuse)
+    few, merges = placement.few_below, placement.client_merges
+    return plan_of_worker(plan, shards, small=few, fuse=settings.fuse, client_merges=merges)
 
 
 def own_plan(
@@ -86,7 +87,7 @@ def own_plan(
 ) -> tuple[Physical, tuple[Claim, ...], Form]:
     """Return what one worker runs of a placed plan, as `whole_plan`, and its form: what would be gathered last, each answers itself."""
     own, claims, last = whole_plan(plan, settings, placement, rank, workers, found)
-    if last is None or not (placement.client_merges or own is last):
+    if last is None:
         # Of one worker alone all rows are its share
         return own, claims, Form(bool(meeting_exchanges(own)), workers == 1, None)
     form = Form(bool(meeting_exchanges(last.input)), True, steps_of_client(own, last))

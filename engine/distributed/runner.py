@@ -74,13 +74,14 @@ class ClusterRunner(QueryRunner):
         begun = time.perf_counter()
         plan = schedule.plan
         answer = self.crew.run(plan, self.settings, options.timed, stop)
-        rows, parts, _ = answer
+        rows, parts, rest = answer
         assert rows is not None
         table = self._ended(answer, plan, stop)
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
         settings, crew = self.settings, self.crew
-        own = partial(whole_plan, plan, settings, crew.placement(settings), FIRST, crew.size)
+        placement = replace(crew.placement(settings), client_merges=rest is not None)
+        own = partial(whole_plan, plan, settings, placement, FIRST, crew.size)
         apart = seconds - max(part.seconds for part in parts)
         received = apart, rows.num_rows, rows.nbytes
         profile = Profile(

@@ -18,7 +18,7 @@ from benchmarks import tpch
 from benchmarks.data import tpch_tables
 from fuseline.distributed.own_plans import Form, own_plan, whole_plan
 from fuseline.plan.exchange import Exchange
-from fuseline.plan.node import walk_once
+from fuseline.plan.node import transform_up, walk_once
 from fuseline.plan.physical import Physical, Pipeline
 from fuseline.plan.text.plan_text import tree
 from fuseline.planner.pipelines.fuse import fuse
@@ -136,6 +136,28 @@ def test_few_rows_move_at_sf100(placed_at_sf100: Placed, monkeypatch: pytest.Mon
         for name, plan in plans.items()
     }
     assert {name: kinds for name, kinds in found.items() if kinds != ["gather"]} == MOVED_AT_SF100
+
+
+@pytest.mark.parametrize("client_merges", [False, True])
+def test_what_the_client_does_not_merge_the_first_worker_does(
+    client_merges: bool, placed: Placed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the device on which it has it."""
+    monkeypatch.setattr(Shards, "share", lambda shards, scan, cut: scan)
+    settings, plans = placed[0], placed[1]
+    plan = transform_up(plans["q01"], lambda node: node.replaced(device="gpu"))
+    placement = Placement.of(settings, ROOM, frozenset())
+    placement, never = (
+        replace(placement, client_merges=client_merges),
+        replace(settings, fuse="never"),
+    )
+    own, _, form = own_plan(plan, never, placement, 0, 2)
+    assert (form.meets, form.spread, form.rest is None) == (
+        not client_merges,
+        client_merges,
+        not client_merges,
+    )
+    assert {node.device for node in walk_once(own)} == {"gpu"}
 
 
 def test_one_worker_runs_the_plan_as_it_is(placed: Placed) -> None:
