@@ -37,7 +37,7 @@ from tests.compare import difference, ordering
 # What is counted: a name, where the function is, and how large what it gives is
 WATCHED: tuple[tuple[str, str, str], ...] = (
     ("compile", "codegen.compile.kernel_files", "compiled"),
-    ("execute", "runtime.executor", "_run_node"),
+    ("execute", "runtime.executor", "_take_turn"),
     ("generate", "operators.gpu.pipeline.pipeline", "generated"),
     ("lay out", "operators.gpu.pipeline.pipeline", "laid_out"),
     ("kernels", "operators.gpu.pipeline.pipeline", "Attempt.launch"),

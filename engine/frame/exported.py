@@ -19,10 +19,10 @@ def exported(table: pa.Table) -> pa.Table:
     """Return a result with the columns that others read."""
     import pyarrow as pa
 
-    for kind in table.schema.types:
-        if kind.num_fields or isinstance(kind, pa.BaseExtensionType):
-            break
-    else:
+    kinds = table.schema.types
+    if _plain_classes().issuperset(map(type, kinds)):  # without a call for each column
+        return table
+    if not any(kind.num_fields or isinstance(kind, pa.BaseExtensionType) for kind in kinds):
         return table
     schema = exported_schema(table.schema)
     columns = [
@@ -36,6 +36,14 @@ def exported_schema(schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([field.with_type(_type(field.type)) for field in schema], schema.metadata)
+
+
+@cache
+def _plain_classes() -> frozenset[type]:
+    """Classes of types that are given as they are, for all of their types."""
+    import pyarrow as pa
+
+    return frozenset((pa.DataType, pa.Decimal128Type, pa.TimestampType, pa.Time64Type))
 
 
 @cache

@@ -34,7 +34,7 @@ from . import in_pieces
 from .in_pieces import note, pull_of
 from .memory import MemoryBudget, out_of_memory, without_fused_joins
 from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begin_run, explain, result_of
-from .schedule import Schedule, schedule_of
+from .schedule import Schedule, Turn, schedule_of
 from .stream import Stream
 
 
@@ -106,10 +106,10 @@ def _run_in_order(run: Run) -> Result:
     start = began = time.perf_counter()
     progress = run.context.progress
     progress.begin(run.order, run.measured, run.context.receipts)
-    for position, node in enumerate(run.order):
+    for position, turn in enumerate(run.turns):
         run.context.check()
         progress.node(position)
-        began = _run_node(node, run, began)
+        began = _take_turn(turn, run, began)
     return result_of(run, run.held.tables[id(run.plan)], start)
 
 
@@ -123,31 +123,27 @@ def load_columns(
         raise out_of_memory(scan, MemoryBudget(None), error) from error
 
 
-def _run_node(node: Physical, run: Run, start: float) -> float:
+def _take_turn(turn: Turn, run: Run, start: float) -> float:
     """Run a node that begins now, and return when it has ended."""
+    node, key, reads, done_with = turn
     backend = run.backends[node.device]
     counted = run.context.host_values
     before = dict(counted) if counted else NOTHING
-    children = run.chains.inputs(node) if run.chains.ends else node.children
     try:
-        table = _run_within_memory(node, children, run)
+        table = _run_within_memory(node, reads, run)
         if run.options.timed:
             backend.synchronize()
     except Exception as error:
         explain(error, node, run)
         raise
-    end, key = time.perf_counter(), id(node)
+    end = time.perf_counter()
     size = backend.num_bytes(table)
     if counted:
         run.host_values[key] = _since(before, counted)
     run.measured[key] = (end - start, table.num_rows, size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
-    readers = run.readers
-    for child in children:
-        read = id(child)
-        readers[read] -= 1
-        if not readers[read]:
-            run.held.drop(child)
+    if done_with:
+        run.held.drop(done_with)
     run.held.add(node, table, size)
     return end
 
@@ -158,39 +154,34 @@ def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, i
     return {what: count for what, count in added.items() if count}
 
 
-def _run_within_memory(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTable:
+def _run_within_memory(node: Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
     if run.held.spilled and isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
     try:
         if run.chains.ends:
-            return _run_operator_or_chain(node, inputs, run)
-        return _run_operator(node, inputs, run.held.tables, run)
+            return _run_operator_or_chain(node, reads, run)
+        return _run_operator(node, tuple(map(run.held.tables.__getitem__, reads)), run)
     except MemoryError:
-        if not isinstance(node, HashJoin) and not run.held.waiting(node.device, inputs):
+        if not isinstance(node, HashJoin) and not run.held.waiting(node.device, reads):
             raise
     # Outside of the handler, since the error keeps all tables of the first try
     let_go()
     if isinstance(node, HashJoin):
         return run.held.join(node)
-    run.held.spill(run.held.waiting(node.device, inputs))
-    return _run_operator_or_chain(node, inputs, run)
+    run.held.spill(run.held.waiting(node.device, reads))
+    return _run_operator_or_chain(node, reads, run)
 
 
-def _run_operator_or_chain(
-    node: Physical, children: tuple[Physical, ...], run: Run
-) -> BackendTable:
+def _run_operator_or_chain(node: Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
     if (chain := run.chains.streamed.get(id(node))) is not None:
         return _run_in_chunks(node, chain, run)
     if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
         return _pull_first_rows(node, chain, run)
-    return _run_operator(node, children, run.held.tables, run)
+    return _run_operator(node, tuple(map(run.held.tables.__getitem__, reads)), run)
 
 
-def _run_operator(
-    node: Physical, children: tuple[Physical, ...], tables: Mapping[int, BackendTable], run: Run
-) -> BackendTable:
-    inputs = tuple(map(tables.__getitem__, map(id, children)))
+def _run_operator(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is not None:
         return operator(node, inputs, run.context)
@@ -231,5 +222,6 @@ def _run_below(node: Physical, tables: dict[int, BackendTable], run: Run) -> Bac
         for child in node.children:
             _run_below(child, tables, run)
         run.context.check()
-        tables[id(node)] = _run_operator(node, node.children, tables, run)
+        inputs = tuple(tables[id(child)] for child in node.children)
+        tables[id(node)] = _run_operator(node, inputs, run)
     return tables[id(node)]

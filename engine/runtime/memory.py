@@ -145,16 +145,17 @@ class Held:
             if self.budget.excess(node.device) > 0:
                 self.spill([child])
 
-    def drop(self, node: Physical) -> None:
-        """Let go of a table that nobody reads any more."""
-        key = id(node)
-        if key in self.tables:
-            del self.tables[key]
-            self.budget.remove(node.device, self.sizes.pop(key))
+    def drop(self, nodes: Iterable[Physical]) -> None:
+        """Let go of tables that nobody reads any more."""
+        for node in nodes:
+            key = id(node)
+            if key in self.tables:
+                del self.tables[key]
+                self.budget.remove(node.device, self.sizes.pop(key))
 
-    def waiting(self, device: Device, read: Iterable[Physical] = ()) -> list[int]:
+    def waiting(self, device: Device, read: Iterable[int] = ()) -> list[int]:
         """Return the tables on a device that wait for a join, oldest first, but none that is about to be `read`."""
-        reading = set(map(id, read))
+        reading = set(read)
         return [
             child
             for child in self.tables

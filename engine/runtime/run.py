@@ -22,7 +22,7 @@ from ..operators.spilling import Parting, Workspace
 from ..plan.expr import Column
 from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
 from .memory import Held, MemoryBudget, ask_for_answer, out_of_memory, waiting_places
-from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of
+from .schedule import Chains, Schedule, Turn, chains_of, inputs_first, readers_of, turns_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,7 +107,8 @@ class Run:
     context: Context
     budget: MemoryBudget
     options: RunOptions
-    readers: dict[int, int]
+    turns: tuple[Turn, ...]
+    readers: Mapping[int, int]
     chains: Chains
     held: Held
     measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
@@ -123,10 +124,11 @@ def begin_run(
 ) -> Run:
     """Return a run of which nothing is done yet."""
     plan, order = schedule.plan, schedule.order
-    readers, places = dict(schedule.readers), schedule.places
+    turns, readers, places = schedule.turns, schedule.readers, schedule.places
     chains = chains_of(schedule, context)
     if chains.ends:
         order = tuple(inputs_first(plan, chains))
+        turns = turns_of(order, chains)
         readers = readers_of(order, chains)
         places = waiting_places(order, readers)
     budget = MemoryBudget(options.memory_limit)
@@ -134,7 +136,7 @@ def begin_run(
     context.shaped = schedule.shaped
     context.spilled = {}
     held = Held(Workspace(backends, context, area, budget.room), budget, places)
-    return Run(plan, order, backends, context, budget, options, readers, chains, held)
+    return Run(plan, order, backends, context, budget, options, turns, readers, chains, held)
 
 
 def result_of(run: Run, table: BackendTable, start: float) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..operators.run_unfused import opened
 from ..operators.streaming import chunks_of, scan_below
@@ -90,6 +90,15 @@ def _is_large(node: p.Physical) -> bool:
 PULLED_FIRST = 1 << 18
 
 
+class Turn(NamedTuple):
+    """The turn of a node in a run, by identity: itself, whose tables it `reads`, and the nodes of these that nobody reads after it."""
+
+    node: Physical
+    key: int
+    reads: tuple[int, ...]
+    done_with: tuple[Physical, ...]
+
+
 @dataclass(frozen=True)
 class Schedule:
     """In which order the nodes of a plan run, inputs first, and by their identity how many others read each.
@@ -114,6 +123,11 @@ class Schedule:
     def meets(self) -> bool:
         """Whether the workers of a cluster meet in it."""
         return any(isinstance(node, Exchange) for node in self.order)
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of runs in which there are no chains."""
+        return turns_of(self.order)
 
     @cached_property
     def unbroken(self) -> Chains:
@@ -240,6 +254,17 @@ def inputs_first(plan: Physical, chains: Chains | None = None) -> list[Physical]
         for node in (*sorted(meetings, key=attrgetter("number")), plan):
             visit(node)
     return order
+
+
+def turns_of(order: Sequence[Physical], chains: Chains | None = None) -> tuple[Turn, ...]:
+    """Return the turns of nodes in this order."""
+    inputs = [node.children if chains is None else chains.inputs(node) for node in order]
+    last = {id(child): place for place, children in enumerate(inputs) for child in children}
+    turns: list[Turn] = []
+    for place, (node, children) in enumerate(zip(order, inputs, strict=True)):
+        done = {id(child): child for child in children if last[id(child)] == place}
+        turns.append(Turn(node, id(node), tuple(map(id, children)), tuple(done.values())))
+    return tuple(turns)
 
 
 def readers_of(order: Sequence[Physical], chains: Chains | None = None) -> dict[int, int]:
