@@ -40,7 +40,7 @@ WHOLE_PART = 128  # of the column cache of the worker that has least, which is h
 # and what came from another worker would cost a pipeline and a meeting, 2 to 4 ms (four H200s, TPC-H SF100: 22 exchanges less)
 SMALL_SHARE = 1 / 6
 # What is gathered, or sent to all, whatever else it costs: one GPU merges so many bytes sooner than workers meet once more
-FEW_BYTES = 1 << 26
+MOST_GATHERED = 1 << 26
 
 _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyDictionary()
 
@@ -71,7 +71,7 @@ class Placement:
         few, alone = settings.replicate_below, settings.one_worker_below
         few = room // WHOLE_PART if few is None else few
         if settings.placement == "sharded":
-            least = min(few, FEW_BYTES)
+            least = min(few, MOST_GATHERED)
             return cls(few, 0, unclustered, few_below=least, whole_share=SMALL_SHARE)
         if settings.placement == "replicated":
             return cls(inf, 0, unclustered, few_below=few)
