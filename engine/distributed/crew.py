@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 TRIAL_SECONDS = 600.0
-# Rows that the client merges; of a plan with more, the first worker does from then on: 160,000 groups took the client 16 ms (TPC-H Q21, SF100)
+# Rows that the client merges; of a plan with more, the first worker does from then on
 MOST_MERGED = 1 << 15
 STOPPED = "The query was stopped."
 ENDED = "Another worker failed."
