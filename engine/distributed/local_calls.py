@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SIZES = struct.Struct(
     "<QQ"
 )  # of what is pickled, and of the rows behind it, 0 where there are none
+Call: TypeAlias = Future[Any]  # of a worker, by a line or by Dask
 USER = struct.Struct("3i")  # the process, the user and the group at the other end
 ANSWER_SECONDS = 20  # for the other end to take or give more of an answer that has begun
 SEND_LIMIT = struct.pack("ll", ANSWER_SECONDS, 0)  # `timeval`
@@ -155,9 +156,7 @@ class LocalLines:
             self.free.pop().close()
 
 
-def wait_for(
-    calls: Collection[Future[Any]], seconds: float | None
-) -> tuple[set[Future[Any]], set[Future[Any]]]:
+def wait_for(calls: Collection[Call], seconds: float | None) -> tuple[set[Call], set[Call]]:
     """Wait for calls as `concurrent.futures.wait` does, until all are done or one has failed; returns these, and those that are not done."""
     lines = {
         call.line.fileno(): call
@@ -188,7 +187,7 @@ def _end(line: socket.socket) -> None:
         line.shutdown(socket.SHUT_RDWR)
 
 
-def drop(calls: Iterable[Future[Any]]) -> None:
+def drop(calls: Iterable[Call]) -> None:
     """Wait no more for those that are not answered."""
     for call in calls:
         if isinstance(call, LocalCall) and not call.done():

@@ -62,7 +62,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def _nested_values(array: pa.Array) -> list[Any]:
+def _nested_values(array: pa.Array) -> list[object]:
     """Return structs and maps as dicts, arrays as tuples, as DuckDB's client; a map with nested keys has its `key`s and `value`s.
 
     Arrow gives structs in time that grows with the square of their fields, and has no dates beyond those of Python.
@@ -71,7 +71,7 @@ def _nested_values(array: pa.Array) -> list[Any]:
 
     kind, known = array.type, array.is_valid().to_pylist()
 
-    def inside(part: pa.Array) -> list[Any]:
+    def inside(part: pa.Array) -> list[object]:
         return python_values(pa.chunked_array([part]))
 
     if pa.types.is_struct(kind):
@@ -87,7 +87,7 @@ def _nested_values(array: pa.Array) -> list[Any]:
         array = array.cast(pa.list_(pa.struct([keys, kind.item_field.with_name("value")])))
     values = iter(inside(array.flatten()))
     lists = [list(islice(values, n or 0)) for n in array.value_lengths().to_pylist()]
-    made: Callable[[list[Any]], Any] = list
+    made: Callable[[list[Any]], object] = list
     if pa.types.is_map(kind):
         made = partial(_as_dict, pa.types.is_nested(kind.key_type))
     elif pa.types.is_fixed_size_list(kind):
@@ -95,7 +95,7 @@ def _nested_values(array: pa.Array) -> list[Any]:
     return [made(each) if ok else None for each, ok in zip(lists, known, strict=True)]
 
 
-def _as_dict(has_nested_keys: bool, pairs: list[dict[str, Any]]) -> dict[Any, Any]:
+def _as_dict(has_nested_keys: bool, pairs: list[dict[str, object]]) -> dict[object, object]:
     if has_nested_keys:  # which no dict has
         return {name: [pair[name] for pair in pairs] for name in ("key", "value")}
     return {pair["key"]: pair["value"] for pair in pairs}
