@@ -147,6 +147,7 @@ class Crew:
         chosen, form = self._chosen(team, known.form), known.form
         with ExitStack() as turn:
             agrees = len(chosen) > 1 and known.number not in self._agreed
+            agrees = agrees and settings.fuse != "never"  # kernels alone read agreed columns
             if form.meets:
                 turn.enter_context(self._cluster.turn.held(stop.check))
             elif agrees:  # another time, rather than that it waits for a turn

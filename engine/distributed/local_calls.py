@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
     from .query_calls import QuerySession
 
-SIZES = struct.Struct(
-    "<QQ"
-)  # of what is pickled, and of the rows behind it, 0 where there are none
+SIZES = struct.Struct("<QQ")  # of what is pickled, and of the rows behind it, if there are any
 Call: TypeAlias = Future[Any]  # of a worker, by a line or by Dask
 USER = struct.Struct("3i")  # the process, the user and the group at the other end
 ANSWER_SECONDS = 20  # for the other end to take or give more of an answer that has begun

@@ -44,9 +44,8 @@ class OwnPlan:
         return cls(schedule_of(plan), claims, meeting_exchanges(plan), shared_columns(plan))
 
     def expected(self, agrees: bool) -> Sequence[frozenset[int]]:
-        """The meetings in which the others wait for this worker."""
-        meets = agrees and bool(self.shared)
-        return (frozenset({AGREEMENT}), *self.exchanges) if meets else self.exchanges
+        """The meetings in which the others wait for this worker, which may have pipelines though this one has too few rows for any."""
+        return (frozenset({AGREEMENT}), *self.exchanges) if agrees else self.exchanges
 
 
 class Form(NamedTuple):

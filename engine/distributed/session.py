@@ -297,7 +297,7 @@ class WorkerSession:
             wrong = next((c for c in own.claims if not self._holds(c, context, options)), None)
             if wrong is not None:
                 return Part(unclustered=wrong.column)
-            if order.agrees and own.shared:
+            if order.agrees:
                 own.agreed = agree(own.schedule.plan, own.shared, self._backends, context)
             peers.dictionaries, context.bounds = own.agreed
             result = execute(own.schedule, self._backends, context, options)

@@ -106,8 +106,9 @@ def test_a_session_that_is_gone_is_named(opened: Opened) -> None:
 def test_few_rows_of_sharded_tables_are_few(opened: Opened) -> None:
     """Where no table is read whole, few groups are merged by the client all the same."""
     connection = opened(TABLES, placement="sharded", replicate_below="1MB")
-    frame = connection.sql("select g, sum(n) from t group by g order by g")
-    frame.to_arrow()
+    for _ in range(2):  # workers agree on columns before the first run of a plan
+        frame = connection.sql("select g, sum(n) from t group by g order by g")
+        frame.to_arrow()
     assert [len(worker.meetings) for worker in frame.profile.workers] == [0] * WORKERS
 
 
