@@ -94,9 +94,8 @@ class ChunkedRun(Generic[T, K]):
         context = self.context
         shares = context.progress.parts(len(chunks))
         with closing(_read_ahead(chunks, context, self.backend)) as ahead:
-            for (
-                share
-            ) in shares:  # without `zip`, which keeps what it gave last until it has the next
+            # Without `zip`, which keeps what it gave last until it has the next
+            for share in shares:
                 chunk, inner = next(ahead)
                 context.check()
                 inner.progress = context.progress

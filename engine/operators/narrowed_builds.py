@@ -109,10 +109,11 @@ class ChunkPlan:
             joined = len(first) < len(read)
             exact = tuple([pair for pair in rows.items() if joined or pair[1] < FEWEST_ALIKE])
             alike = tuple([first[id(scan)] for scan in read]), exact
-            if alike not in self._nodes:
+            known = self._nodes.get(alike)  # which another run may clear meanwhile
+            if known is None:
                 node = p.Pipeline(steps, self.node.inputs, device=self.node.device)
-                self._nodes[alike] = node, _scans(steps)
-            node, shared = self._nodes[alike]
+                known = self._nodes[alike] = node, read
+            node, shared = known
             for place, count in rows.items():
                 most[id(shared[place])] = max(most.get(id(shared[place]), 0), count)
             found.append((steps, node, {id(shared[place]): read[place] for place in rows}))
