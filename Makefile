@@ -117,7 +117,7 @@ WHEEL_TESTS := $(addprefix tests/test_,layout.py doctests.py cli.py frame.py sta
 test-wheel: wheel ## the installed wheel: all files there, and the tests of what users see
 	$(PY) -m pip install --quiet --no-deps --target build/installed dist/*.whl
 	PYTHONPATH=build/installed FUSELINE_TEST_INSTALLED=build/installed \
-		$(PYTEST) -m 'not slow' $(WHEEL_TESTS) $(ARGS)
+		$(PYTEST) $(WHEEL_TESTS) $(ARGS)
 
 .PHONY: docs
 docs: $(READY) ## the documentation as a site, in build/site; a link that leads nowhere is an error
