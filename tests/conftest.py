@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.data import tpch_tables as tables_at
 from tests import unforeseen
+from tests.by_day import leave_to_the_night
 from tests.compare import connected, missing_for_gpu
 from tests.limits import SetLimits, place
 
@@ -51,6 +52,7 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     missing = missing_for_gpu()
     by_night = "nightly" in config.option.markexpr
+    leave_to_the_night(items)
     for item in items:
         if missing and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=missing))

@@ -119,6 +119,7 @@ def used_in(method: Any, expression: Any) -> None:
         str(error).encode()
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(("owner", "name"), calls(), ids=str)
 def test_any_argument(
     owner: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

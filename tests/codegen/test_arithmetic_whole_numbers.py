@@ -28,6 +28,7 @@ def without_tables(limits: SetLimits) -> None:
     limits(LOOKUP_LIMIT=0)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("operator", ["%", "//"])
 @pytest.mark.parametrize("divisor", ["nullif(b, 0)", "3", "-3", "1", "(abs(b) + 1::bigint)"])
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64()], ids=str)
@@ -40,6 +41,7 @@ def test_signs_and_zeros(operator: str, divisor: str, kind: pa.DataType) -> None
     )
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("operator", ["%", "//"])
 @pytest.mark.parametrize("divisor", ["nullif(b, 0)", "1000000", "-7", "4611686018427387905"])
 def test_wide_numbers(operator: str, divisor: str) -> None:

@@ -47,6 +47,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_rows_that_several_rows_are_found_for(query: str) -> None:
     tables = some_tables(60)
@@ -54,6 +55,7 @@ def test_rows_that_several_rows_are_found_for(query: str) -> None:
     assert any(REMARK in note for note in notes(query, tables))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("rows", [0, 7, 400])
 @pytest.mark.parametrize("query", [QUERIES[1], QUERIES[2]])
 def test_few_rows_and_many(query: str, rows: int) -> None:

@@ -15,6 +15,7 @@ TABLES = {
 ONE_ROW = "(select count(w) as n from x)"  # count(*) would be known without a join
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("side", [
     f"select k, n as z from u cross join {ONE_ROW}",
     f"select k, n as z from u left join {ONE_ROW} on w > n * 3",

@@ -56,12 +56,14 @@ def test_the_calendar_is_pythons(days: int) -> None:
         assert calendar.first_day(date.year) == day - date.timetuple().tm_yday + 1
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("part", PARTS)
 def test_parts(part: str) -> None:
     assert_fused(f"select {part}(s) as x, count(*), sum(n) from t group by 1", moments())
     assert_fused(f"select sum({part}(m)), max({part}(s)), min({part}(s)) from t", moments())
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("part", calendar.PARTS)
 def test_parts_of_dates(part: str) -> None:
     assert_fused(f"select {part}(d) as x, count(*), sum(n) from t group by 1", moments())
@@ -92,6 +94,7 @@ def counted(early: int) -> dict[str, Any]:
     return {"t": pa.table({**columns, "d": days, "n": np.arange(64) % 7})}
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("early", [0, -(4 * 10**9)])
 def test_casts_of_moments(source: str, early: int) -> None:
@@ -114,6 +117,7 @@ def test_the_end_of_the_day() -> None:
     assert_same_as_duckdb(query, {"t": pa.table({"t": clocks})}, fuse=("always", "never"))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("early", ["1582-10-15", "1999-01-01"])
 def test_beginnings_of_units(unit: str, early: str) -> None:
@@ -124,6 +128,7 @@ def test_beginnings_of_units(unit: str, early: str) -> None:
     )
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("unit", ["hour", "day", "week", "month", "quarter", "year"])
 @pytest.mark.parametrize("column", ["s", "d"])
 def test_groups_by_units_need_a_place_for_each_alone(unit: str, column: str) -> None:
@@ -133,6 +138,7 @@ def test_groups_by_units_need_a_place_for_each_alone(unit: str, column: str) -> 
     assert_fused(f"{query} having x > date '1990-01-01' and count(*) > 1 order by x", given)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("unit", [u for u in UNITS if u != "week"])
 def test_differences(unit: str) -> None:
     query = f"select sum(date_diff('{unit}', m, s)), max(date_diff('{unit}', date '2001-05-17', s)) from t"
@@ -178,6 +184,7 @@ def outcome(query: str, moments: pa.Array, fuse: str) -> Any:
             return error.message
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("part", ["year", "day", "hour", "microsecond"])
 @pytest.mark.parametrize("value", ["v", "interval '14 months 3 days 5 hours'", "m - s"])
 def test_parts_of_intervals_are_no_moments(part: str, value: str) -> None:

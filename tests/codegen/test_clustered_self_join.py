@@ -110,6 +110,7 @@ def test_rows_are_found_around_each_other(query: str, found: list[bool]) -> None
     assert any(found)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("query", ["both", "left residual", "rows"])
 def test_keys_in_order(query: str, keys: str, found: list[bool]) -> None:
@@ -132,6 +133,7 @@ def test_dense_keys_of_which_the_first_match_counts(found: list[bool]) -> None:
     assert not any(found)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("query", ["equal nulls", "not exists"])
 @pytest.mark.parametrize("keys", ["not in order", "nulls", "none"])
 def test_several_keys_in_no_order(query: str, keys: str, found: list[bool]) -> None:
@@ -139,6 +141,7 @@ def test_several_keys_in_no_order(query: str, keys: str, found: list[bool]) -> N
     assert not any(found)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("keys", OTHERS)
 @pytest.mark.parametrize("query", ["both", "left residual"])
 def test_other_keys(query: str, keys: str, found: list[bool]) -> None:

@@ -93,6 +93,7 @@ KEYED = {
 }
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("having", [*TESTED, *LATER, *APART])
 def test_groups_that_stay_are_those_of_duckdb(having: str) -> None:
     shown = "sum(n)" if having in APART else ALL
@@ -279,6 +280,7 @@ CUBINS = ("sum(price) > 3000", "avg(price) > 50.5 and count(n) > 2", "min(f) > -
 CUBINS = (*CUBINS, "sum(large) > 10000000000000 or k * 2 < 30")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("having", CUBINS)
 def test_the_kernel_compiles_for_a_gpu(having: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body, program, _, _ = groups_of(having, monkeypatch)

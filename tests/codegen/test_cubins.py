@@ -36,7 +36,6 @@ from tests.codegen.test_joins_cuda import SEVERAL
 from tests.codegen.test_pipelines import FUSED, TABLES
 from tests.compare import connected
 from tests.limits import SetLimits
-from tests.thinned import thinned
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
 
@@ -61,7 +60,8 @@ def programs(
     return found
 
 
-@pytest.mark.parametrize("query", thinned(FUSED, 3))
+@pytest.mark.by_day(6)
+@pytest.mark.parametrize("query", FUSED)
 def test_a_query_shape(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = programs(query, TABLES, monkeypatch)
     assert made
@@ -89,17 +89,20 @@ def test_a_build(form: type[Layer], linked: bool) -> None:
     assert changes
 
 
-@pytest.mark.parametrize(("kind", "form", "linked"), thinned(JOINS, 3))
+@pytest.mark.by_day(4)
+@pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
 def test_a_join(kind: str, form: type[Layer], linked: bool) -> None:
     assembly_of(main_program(kind, index(form, linked)))
 
 
-@pytest.mark.parametrize(("kind", "made"), thinned(JOINS_BEHIND, 3))
+@pytest.mark.by_day(4)
+@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
 def test_a_join_behind_bits(kind: str, made: Index) -> None:
     for program in (build_program(made), main_program(kind, made)):
         assembly_of(program)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", SEVERAL)
 def test_a_query_of_several_joins(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     *builds, main = programs(query, STAR, monkeypatch)
@@ -127,6 +130,7 @@ def test_rows_out() -> None:
         assert "activemask" in text
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("rows", [1 << 20, 1 << 33])
 def test_a_queue_of_survivors(rows: int) -> None:
     """Row numbers take 64 bits where a table has too many for 32; a column that few rows need is loaded alone, a double too."""
@@ -140,6 +144,7 @@ def test_a_queue_of_survivors(rows: int) -> None:
     assert "vote.sync.ballot" in assembly_of(program)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("bits", [1 << 18, 1 << 19, 1 << 20])
 def test_a_sieve_in_shared_memory(bits: int) -> None:
     """Its words are read there, in blocks as large as the file says."""
@@ -177,6 +182,7 @@ def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (len(mended), origin) == (len(code), "compiler")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", [
     "select date_trunc('quarter', s) as q, dayofweek(d) as w, sum(hour(s)), max(year(s) + week(m)), sum(dayofyear(d)) from t group by 1, 2",
     "select max(date_diff('month', m, s)), sum(n % 3 + n // nullif(n - 1, 0)) from t where s::date > date '1990-01-01'",
@@ -189,6 +195,7 @@ def test_the_calendar_and_remainders(
         assembly_of(program)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", [
     "select max(ns::timestamp), min(us::timestamp_s), sum(n) from t where ms::date > date '1990-01-01' and ns::time > '01:00'",
     "select hour(us::time) as x, count(*), max(d::timestamp_ns) from t where ns > us group by 1",

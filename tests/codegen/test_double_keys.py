@@ -58,6 +58,7 @@ def test_functions_of_few_values(key: str) -> None:
     assert_fused(f"select {key} as x, count(*), sum(p) from t group by 1", rows())
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("key", "most"), [*((key, 0) for key in WHOLE), *((key, 99) for key in FEW)]
 )

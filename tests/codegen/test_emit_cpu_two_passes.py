@@ -13,6 +13,7 @@ from tests.codegen.fused import assert_fused, assert_fused_joins, assert_not_fus
 U = pa.table({"k": range(10), "w": range(10)})
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 13])
 @pytest.mark.parametrize("condition", ["v < 0", "v >= 0", "v % 3 = 1", "v > 5 and v % 100 < 50"])
 def test_rows_at_the_ends_of_blocks(rows: int, condition: str) -> None:
@@ -41,6 +42,7 @@ def test_what_a_filter_computes_is_there_after_it() -> None:
 SPARSE = "k * 65536"  # numbers of keys of which row numbers lie behind bits
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [

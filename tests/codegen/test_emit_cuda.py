@@ -27,6 +27,7 @@ def simulate(runs: list[Run]) -> set[Place]:
     return {layout(program).place for program, *_ in runs}
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", FUSED)
 def test_a_kernel_folds_as_the_cpu_does(query: str) -> None:
     simulate(ran(query, {"t": TABLES["t"].slice(0, 301)}))

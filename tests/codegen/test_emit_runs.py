@@ -99,6 +99,7 @@ def table(keys: Any) -> pa.Table:
     )
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("keys", KEYS_OF)
 @pytest.mark.parametrize(
     "query", [FOLDS, f"{FOLDS} where f > 1", f"{NARROW} where v > -90000 or v is null"]
@@ -306,6 +307,7 @@ def guarded_program(groups: int, share: float | None) -> Program:
     )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("group", ["k", "k * 1000000000000"])
 def test_a_kernel_with_runs_keeps_to_registers(group: str, atomics: list[str]) -> None:
     query = f"{FOLDS} group by {group}".replace("select k", f"select {group}")

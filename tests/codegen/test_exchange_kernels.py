@@ -143,6 +143,7 @@ def test_constants_are_those_of_the_kernels() -> None:
     assert f"\nNO_SLOT = np.int64({kernels.NO_SLOT})\n" in text
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", kernels.SIGNATURES)
 def test_kernels_compile_for_a_gpu(name: str) -> None:
     assert assembly(kernels.SOURCE.read_text(), name, kernels.SIGNATURES[name])

@@ -87,6 +87,7 @@ def picked(
     return found, state
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("slots", [1, 31, 33, 1000, 5000])
 @pytest.mark.parametrize(
     ("share", "conditioned"),
@@ -160,6 +161,7 @@ def test_ranges_hold_all_slots() -> None:
         assert warps <= kernels.RANGES
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("name", "short"),
     [

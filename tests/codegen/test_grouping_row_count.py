@@ -111,6 +111,7 @@ def grouping(program: Program) -> Grouping:
     return program.grouping
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", GONE)
 def test_a_positive_sum_says_which_groups_there_are(query: str, runs: Runs) -> None:
     assert_fused(query, TABLES)
@@ -119,6 +120,7 @@ def test_a_positive_sum_says_which_groups_there_are(query: str, runs: Runs) -> N
     assert main.accumulators[grouping(main).rows].positive
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", KEPT)
 def test_rows_are_counted_where_no_sum_says_it_or_their_number_matters(
     query: str, runs: Runs
@@ -127,6 +129,7 @@ def test_rows_are_counted_where_no_sum_says_it_or_their_number_matters(
     assert counts_rows(runs.programs[-1])
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize("query", GONE)
 def test_few_rows(query: str, rows: int) -> None:
@@ -138,6 +141,7 @@ def test_build_sides_without_rows() -> None:
         assert_same_as_duckdb(query, TABLES | {"d": UNIQUE.slice(0, 0)}, fuse=("always",))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("order", ["ascending", "random"])
 @pytest.mark.parametrize("domain", [50, 100_000, 100_000_000])
 def test_ranges_of_rows_are_merged(domain: int, order: str, limits: SetLimits) -> None:

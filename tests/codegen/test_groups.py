@@ -85,6 +85,7 @@ def test_a_table_grows(limits: SetLimits) -> None:
 LISTED_CALLS = f"{CALLS}, sum(f), bit_or(v), bit_and(v), bit_xor(v), bool_or(v > 990), avg(v)"
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("keys", ["dense", "sparse", "one of many", "null", "ascending"])
 @pytest.mark.parametrize("kept", [1, 1 << 22])
 @pytest.mark.parametrize("few", [10, 1 << 15])
@@ -196,6 +197,7 @@ def test_counting_values_of_a_large_domain() -> None:
     assert_fused("select count(distinct k * v) from t", {"t": table})
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", ["var_samp", "var_pop", "stddev_samp", "stddev_pop"])
 @pytest.mark.parametrize("rows", [0, 1, 2, 100])
 def test_variances(name: str, rows: int) -> None:
@@ -204,6 +206,7 @@ def test_variances(name: str, rows: int) -> None:
     assert_fused(f"select k, {name}(n) filter (where v > 0) from t group by k", {"t": table})
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", ["covar_samp", "covar_pop", "corr"])
 @pytest.mark.parametrize("rows", [0, 1, 2, 100])
 def test_moments_of_two_columns(name: str, rows: int) -> None:

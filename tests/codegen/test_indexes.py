@@ -39,7 +39,6 @@ from tests.codegen.index_programs import (
     sums,
 )
 from tests.limits import SetLimits
-from tests.thinned import thinned
 
 FORMS = [(Direct, False), (Direct, True), (Buckets, False), (Buckets, True)]
 JOINS = [(kind, form, linked) for kind in ("inner", "left") for form, linked in FORMS]
@@ -83,6 +82,7 @@ def small_blocks(limits: SetLimits) -> None:
     limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
 def test_a_join_on_the_cpu(kind: str, form: type[Layer], linked: bool, tmp_path: Path) -> None:
     given, made = data(1, repeated=linked), index(form, linked)
@@ -109,7 +109,8 @@ def test_a_join_on_cuda(kind: str, form: type[Layer], linked: bool) -> None:
     assert [int(a[0]) for a in arrays] == expected_sums(kind, given, pairs)
 
 
-@pytest.mark.parametrize(("kind", "made"), thinned(JOINS_BEHIND, 2))
+@pytest.mark.by_day(2)
+@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
 def test_a_join_behind_bits_on_the_cpu(
     kind: str, made: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +123,8 @@ def test_a_join_behind_bits_on_the_cpu(
     assert [int(a[0]) for a in outcome.arrays] == expected_sums(kind, given, pairs)
 
 
-@pytest.mark.parametrize(("kind", "made"), thinned(JOINS_BEHIND, 2))
+@pytest.mark.by_day(2)
+@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
 @pytest.mark.usefixtures("small_blocks")
 def test_a_join_behind_bits_on_cuda(kind: str, made: Index) -> None:
     given, memory = data(12, rows=301), simulator.memory(made.buffers)

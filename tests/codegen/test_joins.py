@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from tests.codegen.fused import assert_fused_joins
-from tests.thinned import thinned
 
 NAN = float("nan")
 
@@ -94,7 +93,8 @@ EXCUSED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "shape"), thinned(product(KINDS, SHAPES), 4))
+@pytest.mark.by_day(8)
+@pytest.mark.parametrize(("kind", "shape"), list(product(KINDS, SHAPES)))
 def test_every_kind_of_join_over_every_shape_of_keys(kind: str, shape: str) -> None:
     probe, build = SHAPES[shape]
     tables = {"t": keyed("v", probe), "u": keyed("w", build)}
@@ -127,6 +127,7 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], list[Any]]] = {
 }
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("kind", ["inner", "left", "in", "not in", "mark", "exists residual"])
 def test_keys_of_every_type(kind: str, name: str) -> None:
@@ -170,6 +171,7 @@ def _pairs(value: str, rows: int, seed: int, domain: int = 6) -> pa.Table:
 TWO = {"t": _pairs("v", 300, 1), "u": _pairs("w", 25, 2)}
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [
@@ -232,6 +234,7 @@ def _star(rows: int = 4000) -> dict[str, pa.Table]:
 STAR = _star()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,6 @@ from fuseline.plan import device_costs
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_joins import KINDS, SHAPES, STAR, keyed
 from tests.limits import SetLimits
-from tests.thinned import thinned
 
 REFUSED = ("scalar", "left residual", "build keys")  # by some shapes of keys
 
@@ -29,16 +27,9 @@ SEVERAL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "shape"),
-    thinned(
-        product(
-            (k for k in KINDS if k not in REFUSED),
-            ("unique", "duplicate", "far apart", "range of 2**63, duplicate"),
-        ),
-        3,
-    ),
-)
+@pytest.mark.by_day
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in REFUSED])
+@pytest.mark.parametrize("shape", ["unique", "duplicate", "far apart", "range of 2**63, duplicate"])
 def test_a_kind_of_join(kind: str, shape: str, simulate: Simulate) -> None:
     probe, build = SHAPES[shape]
     simulate(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
@@ -58,6 +49,7 @@ def test_a_kind_of_join_behind_bits(
     assert index.sieved != index.linked
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", ["inner", "left", "exists", "not in", "mark", "filtered"])
 def test_a_kind_of_join_by_buckets_behind_a_sieve(
     kind: str, simulate: Simulate, limits: SetLimits
@@ -68,6 +60,7 @@ def test_a_kind_of_join_by_buckets_behind_a_sieve(
     assert [p.index.shown for p in made if p.index is not None] == ["hashed behind a sieve"]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", SEVERAL)
 def test_several_joins(query: str, simulate: Simulate) -> None:
     simulate(query, {**STAR, "t": STAR["t"].slice(0, 301)})

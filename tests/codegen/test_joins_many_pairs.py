@@ -29,6 +29,7 @@ def connect(backend: str, fuse: str, rows: int) -> Any:
     return connection
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("what", COUNTED)
 def test_more_pairs_than_2_31_are_counted(what: str, backend: str) -> None:
     query, expected = COUNTED[what]

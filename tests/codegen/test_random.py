@@ -17,7 +17,7 @@ from tests.limits import SetLimits
 from tests.random_queries.cases import Engines, assert_sound, run_shape
 from tests.random_queries.deep import keyed, single
 
-BY_DAY = 24  # most of the time goes into compiling: each case is a kernel or two
+BY_DAY = 12  # most of the time goes into compiling: each case is a kernel or two
 BY_NIGHT = int(os.environ.get("FUSELINE_RANDOM", "600"))
 FUSED_SHARE = 0.7  # of pipelines, at least: what random joins test is kernels
 
@@ -74,5 +74,5 @@ def test_joins_behind_bits(backend: str, cases: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(choose, "Index", noted)
     monkeypatch.setattr(device_costs, "CPU", replace(device_costs.CPU, sieved_bits=0))
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
-    check(Engines(backend), keyed, max(cases // 8, 25), 2000)
+    check(Engines(backend), keyed, max(cases // 8, 12), 2000)
     assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

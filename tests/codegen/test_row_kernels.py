@@ -12,7 +12,6 @@ import pytest
 from fuseline.codegen.handwritten import row_kernels as kernels
 from fuseline.codegen.handwritten.row_kernels import WORD, Job
 from tests.codegen import simulator
-from tests.thinned import thinned
 
 THREADS = 64
 LYING = 40  # rows of a column
@@ -234,18 +233,10 @@ def leading(keys: Any, count: int, descending: bool, room: int = 64) -> tuple[li
     return sorted(chosen[chosen >= 0].tolist()), int(state[1])
 
 
-@pytest.mark.parametrize(
-    ("rows", "order", "kind", "descending"),
-    thinned(
-        (
-            (rows, order, *column)
-            for rows in (33, 400)
-            for order in ("random", "ascending", "descending", "ties", "extremes")
-            for column in ((np.int32, True), (np.int64, False))
-        ),
-        2,
-    ),
-)
+@pytest.mark.by_day
+@pytest.mark.parametrize("rows", [33, 400])
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "ties", "extremes"])
+@pytest.mark.parametrize(("kind", "descending"), [(np.int32, True), (np.int64, False)])
 def test_the_first_are_among_those_that_are_found(
     rows: int, order: str, kind: Any, descending: bool
 ) -> None:

@@ -15,7 +15,6 @@ from fuseline.plan import physical as p
 from fuseline.runtime import memory
 from fuseline.runtime.memory import MemoryBudget
 from tests.compare import assert_same_as_duckdb
-from tests.thinned import thinned
 
 N = 300_000
 LIMIT = 4_000_000
@@ -53,7 +52,8 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("name", thinned(QUERIES, 3))
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize("name", QUERIES)
 def test_a_query_larger_than_its_limit(name, tmp_path):
     with fuseline.connect(
         "cpu", memory_limit=LIMIT, column_cache_limit=LIMIT, spill_dir=tmp_path

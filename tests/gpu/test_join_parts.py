@@ -25,7 +25,6 @@ from tests.operators.test_join_parts import (
     fail_whole_joins,
     remarks,
 )
-from tests.thinned import thinned
 
 pytestmark = pytest.mark.gpu
 
@@ -62,7 +61,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "prepare", lambda *_, **__: None)
 
 
-@pytest.mark.parametrize(("kind", "shape"), thinned(product(QUERIES, SHAPES), 3))
+@pytest.mark.by_day(3)
+@pytest.mark.parametrize(("kind", "shape"), list(product(QUERIES, SHAPES)))
 def test_every_kind_of_join_in_parts(
     kind: str, shape: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

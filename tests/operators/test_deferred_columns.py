@@ -53,6 +53,7 @@ def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finish, "LATE_ROWS", 1)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_first_rows(query: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=("never", "always"))

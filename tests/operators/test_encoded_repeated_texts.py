@@ -53,6 +53,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers(query: str) -> None:
     assert_same_as_duckdb(query, DATA, fuse=("auto", "always", "never"))

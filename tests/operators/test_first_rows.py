@@ -84,6 +84,7 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_rows, "FIRST_STRETCH", 16)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_first_rows(query: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=("never", "always"))

@@ -25,7 +25,6 @@ from fuseline.plan.types import BIGINT, VARCHAR
 from tests.compare import assert_same_as_duckdb
 from tests.limits import SetLimits
 from tests.operators.relations import decimals, dictionary
-from tests.thinned import thinned
 
 ROWS = 20_000
 
@@ -102,7 +101,8 @@ def remarks(frame: Any) -> list[str]:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(("kind", "shape"), thinned(product(QUERIES, SHAPES), 4))
+@pytest.mark.by_day(4)
+@pytest.mark.parametrize(("kind", "shape"), list(product(QUERIES, SHAPES)))
 def test_every_kind_of_join_in_parts(
     kind: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:

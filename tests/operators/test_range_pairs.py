@@ -53,6 +53,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("kind", list(VALUES))
 def test_inequalities(kind: str, condition: str, limits: SetLimits) -> None:
@@ -69,6 +70,7 @@ def test_inequalities(kind: str, condition: str, limits: SetLimits) -> None:
     assert_same_as_duckdb(f"select id, n from many join few on {condition} order by id, n", given)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("condition", CONDITIONS[1:5])
 @pytest.mark.parametrize("kind", ["integer", "double", "truth", "list"])
 def test_inequalities_within_keys(kind: str, condition: str, limits: SetLimits) -> None:

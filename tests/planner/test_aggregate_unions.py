@@ -107,6 +107,7 @@ FULL = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", FULL)
 def test_halves_of_full_joins_are_grouped_one_by_one(query: str) -> None:
     with connected(TABLES, "cpu", fuse="always", check=True) as connection:

@@ -85,6 +85,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers(query: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=("always", "never"), ordered="order by" in query)
@@ -144,6 +145,7 @@ def test_a_condition_on_one_side_filters_it_before_it_is_put_into_an_index() -> 
     assert [len(list(conjuncts(join.residual))) for join in joins] == [2, 2]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES[::4])
 def test_halves_of_exchanged_sides(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a GPU, which goes through the side of more rows."""

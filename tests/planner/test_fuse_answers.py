@@ -58,6 +58,7 @@ def check(start: int, connection: Any) -> None:
         assert_same_as_duckdb(query, tables, backend="cpu", connection=connection, ordered=False)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("start", range(2000, 2000 + 160, QUERIES_A_TEST))
 def test_random_queries(start: int, connection: Any) -> None:
     check(start, connection)

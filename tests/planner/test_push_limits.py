@@ -51,6 +51,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_duckdbs_answers(query: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=("never", "always"))

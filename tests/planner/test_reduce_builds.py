@@ -172,6 +172,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers(query: str) -> None:
@@ -192,7 +193,7 @@ def test_queries_are_reduced() -> None:
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("cases", [5, pytest.param(100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("cases", [3, pytest.param(100, marks=pytest.mark.nightly)])
 def test_random_joins(cases: int) -> None:
     engines = Engines("cpu", check=True)
     with engines.stack:

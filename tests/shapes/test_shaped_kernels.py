@@ -88,6 +88,7 @@ def check(connection: Any, texts: Sequence[str], query: str, generated: list[obj
     assert served
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
 def test_conditions(connection: Any, texts: Sequence[str], generated: list[object]) -> None:
     query = "select s, count(*) as n, sum(k) as total, max(x) as most from t {} group by s"

@@ -21,7 +21,7 @@ SETUP = (
 )
 ARGUMENTS = ("i", "s", "d", "f", "t", "b", "null", "-1", "42", "'x'", "''", "'g'", "interval 1 day", "*")  # fmt: skip
 MOST = 5
-BY_DAY, BY_NIGHT = 2, 8  # tries for each name and number of arguments, beside all of at most one
+BY_DAY, BY_NIGHT = 1, 8  # tries for each name and number of arguments, beside all of at most one
 UNTYPED_KEYS = "map<int32, uint64> and should be map<null, uint64>"  # pyarrow has no map of keys without a type
 # DuckDB asks for a cast of what has no type where several functions would take it.
 AMBIGUOUS = r"Could not choose a best candidate function .*(NULL|STRING_LITERAL)"

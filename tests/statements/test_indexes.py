@@ -20,6 +20,7 @@ CONSTRAINTS = (
 )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("statements", "query"),
     [

@@ -81,6 +81,7 @@ def assert_comes_back(array: pa.Array, data_type: DataType, bound: int = 0) -> N
             assert written_out(found).equals(written_out(expected))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("data_type", INTEGERS, ids=str)
 @given(st.data())
 def test_integers_of_each_type_and_width(data_type: DataType, data: st.DataObject) -> None:

@@ -1,0 +1,43 @@
+"""Which cases of tests run by day."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+from tests.by_day import leave_to_the_night
+
+
+class Case(SimpleNamespace):
+    def get_closest_marker(self, name: str) -> Any:
+        return self.marks.get(name)
+
+    def add_marker(self, name: str) -> None:
+        self.marks[name] = None
+
+
+def by_day(cases: list[dict[str, int]], *every: int, **marks: Any) -> list[tuple[int, ...]]:
+    """Return the values of the cases that stay."""
+    marks["by_day"] = SimpleNamespace(args=every)
+    items = [
+        Case(path="a", originalname="b", callspec=SimpleNamespace(params=c), marks={**marks})
+        for c in cases
+    ]
+    leave_to_the_night(items)
+    return [tuple(i.callspec.params.values()) for i in items if "nightly" not in i.marks]
+
+
+PAIRS = [{"x": x, "y": y} for y, x in product(range(3), range(5))]
+
+
+def test_each_value_stays() -> None:
+    assert by_day(PAIRS) == [(0, 0), (3, 0), (4, 0), (1, 1), (2, 2)]
+
+
+def test_one_of_several_stays() -> None:
+    assert by_day(PAIRS, 7) == [(0, 0), (2, 1), (4, 2)]
+
+
+def test_cases_for_the_night_are_none_of_these() -> None:
+    assert by_day(PAIRS, 7, nightly=True) == []
