@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, ref
 import pyarrow as pa
 
 from ..errors import ClusterError, Interrupted
+from ..plan.partitioning import Fact
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
@@ -50,12 +51,12 @@ class _Missing(Exception):
     """A worker has forgotten the plan, or is of another team."""
 
 
-class _Unclustered(Exception):
-    """The rows of tables do not ascend by these columns, as their footers say that they do."""
+class _Refuted(Exception):
+    """Columns of tables are not what footers let expect."""
 
-    def __init__(self, columns: set[tuple[Hashable, str]]) -> None:
+    def __init__(self, facts: set[Fact]) -> None:
         super().__init__()
-        self.columns = columns
+        self.facts = facts
 
 
 class Crew:
@@ -70,7 +71,7 @@ class Crew:
         self._tables = SentTables()
         self._holders: WeakKeyDictionary[ShardedTable, frozenset[Member]] = WeakKeyDictionary()
         self._lock = threading.Lock()
-        self._unclustered: set[tuple[Hashable, str]] = set()
+        self._refuted: set[Fact] = set()
         self._members.gather()
 
     @property
@@ -103,7 +104,7 @@ class Crew:
 
     def placement(self, settings: Settings) -> Placement:
         """What workers have of tables, the same for all, whatever memory each has."""
-        return Placement.of(settings, self._members.room, frozenset(self._unclustered))
+        return Placement.of(settings, self._members.room, frozenset(self._refuted))
 
     def run(
         self,
@@ -120,8 +121,8 @@ class Crew:
         for left in range(TRIES - 1, -1, -1):
             try:
                 return self._run(plan, settings, timed, stop, keep)
-            except _Unclustered as found:
-                self._unclustered |= found.columns
+            except _Refuted as found:
+                self._refuted |= found.facts
                 self._known.pop(id(plan), None)
                 return self.run(plan, settings, timed, stop, keep)
             except _Missing:
@@ -162,9 +163,9 @@ class Crew:
             parts = self._parts(chosen, team, order, plan, known, stop)
         if any(part.unlinked for part in parts):
             self._members.look_again()
-        wrong = {part.unclustered for part in parts if part.unclustered is not None}
+        wrong = {part.refuted for part in parts if part.refuted is not None}
         if wrong:
-            raise _Unclustered(wrong)
+            raise _Refuted(wrong)
         errors = [part for part in parts if part.error is not None]
         if errors:
             first = min(errors, key=lambda part: part.lost)
@@ -313,7 +314,7 @@ class Crew:
         for member, new, part in zip(members, sent, parts, strict=False):
             if part.missing:
                 member.tables.clear()
-            elif new is not None and part.error is None and part.unclustered is None:
+            elif new is not None and part.error is None and part.refuted is None:
                 member.plans.add(known.number)
                 member.tables.update(new.tables)
         return parts

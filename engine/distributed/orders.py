@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ..errors import ExecutionError, FuselineError
 from ..observe.profile import Meeting, NodeProfile
+from ..plan.partitioning import Fact
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..storage.shards import Placement
@@ -68,8 +69,7 @@ class Part:
     """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
 
     `kept` are the rows and bytes that stay there.  `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of
-    its plan in the order of its profile, without the plan, where the run was timed.  `unclustered`: equal values of this column, with the
-    identity of its table, are not on one worker.
+    its plan in the order of its profile, without the plan, where the run was timed.  `refuted`: what the plan relies on and is wrong.
     `unlinked`: its GPU's link to the others is gone.
     """
 
@@ -79,7 +79,7 @@ class Part:
     error: FuselineError | None = None
     lost: bool = False
     missing: bool = False
-    unclustered: tuple[Hashable, str] | None = None
+    refuted: Fact | None = None
     bytes_read: int = 0
     seconds: float = 0.0
     meetings: tuple[Meeting, ...] = ()

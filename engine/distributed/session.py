@@ -229,7 +229,7 @@ class WorkerSession:
         peers = QueryPeers(meetings, order.query, stop.check, has_link, self._link.made)
         try:
             part = self._part(order, peers, stop)
-            if (part.missing or part.unclustered) and order.meets:
+            if (part.missing or part.refuted) and order.meets:
                 peers.fail(f"Worker {self._rank} needs another plan.")
         except BaseException as error:
             found = error if isinstance(error, FuselineError) else internal_error(error)
@@ -296,7 +296,7 @@ class WorkerSession:
             )
             wrong = next((c for c in own.claims if not self._holds(c, context, options)), None)
             if wrong is not None:
-                return Part(unclustered=wrong.column)
+                return Part(refuted=wrong.fact)
             if order.agrees:
                 own.agreed = agree(own.schedule.plan, own.shared, self._backends, context)
             peers.dictionaries, context.bounds = own.agreed
@@ -322,11 +322,10 @@ class WorkerSession:
         )
 
     def _holds(self, claim: Claim, context: Context, options: RunOptions) -> bool:
-        """Whether the keys of a share, which are loaded for it, lie where footers say."""
+        """Whether what a plan relies on is true of a column, which is loaded for it."""
         if claim not in self._confirmed:
-            found = execute(schedule_of(claim.extremes), self._backends, context, options)
-            (row,) = found.to_arrow().to_pylist()
-            if not claim.holds(*row.values()):
+            found = execute(schedule_of(claim.found), self._backends, context, options)
+            if not claim.holds(*(column[0].as_py() for column in found.to_arrow().columns)):
                 return False
             self._confirmed.add(claim)
         return True

@@ -13,11 +13,11 @@ every row, since joins and projections make such columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Literal as OneOf, NamedTuple
 
 from .expr import Column
 
@@ -133,6 +133,14 @@ def described(at: Partitioning, name: Callable[[Column], str] = attrgetter("name
         return at.spread.value
     places = (min(place, key=lambda column: column.id) for place in at.keys)
     return f"{at.spread} by {', '.join(map(name, places))}"
+
+
+class Fact(NamedTuple):
+    """What may turn out to be wrong of a column of a table: that its values ascend with the rows, or that none comes twice."""
+
+    identity: Hashable
+    source: str
+    kind: OneOf["ascends", "key"]
 
 
 class KeyCut(NamedTuple):

@@ -101,7 +101,7 @@ def plan_of_worker(
     distribution = distribution.with_heavy_keys
     own = distribution.on_first()
     claims = [
-        replace(claim, extremes=fuse_pipelines(claim.extremes, fuse, unobserved))
+        replace(claim, found=fuse_pipelines(claim.found, fuse, unobserved))
         for claim in distribution.claims
     ]
     last = last_gather(own)

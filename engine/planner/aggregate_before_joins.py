@@ -130,14 +130,14 @@ def _lookups(node: Physical, met: set[int] | None = None) -> Iterator[_Lookup]:
     if id(node) in met:
         return
     met.add(id(node))
-    for child in _row_sides(node):
+    for child in row_sides(node):
         yield from _lookups(child, met)
     if isinstance(node, HashJoin) and node.kind is JoinKind.INNER and node.residual is None:
         yield _Lookup(node, on_right=True)
         yield _Lookup(node, on_right=False)
 
 
-def _row_sides(node: Physical) -> tuple[Physical, ...]:
+def row_sides(node: Physical) -> tuple[Physical, ...]:
     """Return the inputs of which each row of a node is at most one."""
     match node:
         case ComputeColumns() | FilterRows():
@@ -163,7 +163,7 @@ def _left_out(node: Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -
     if node is lookup.join:
         own = frozenset(lookup.side.columns)
         return _Rest(lookup.rows, {c: c for c in node.columns if c in own})
-    sides = _row_sides(node)
+    sides = row_sides(node)
     found = [(i, rest) for i, side in enumerate(sides) if (rest := _without(side, lookup, known))]
     if len(found) != 1:
         return None

@@ -9,11 +9,11 @@ sorted rows each worker gets a stretch.  What needs all rows at once gathers the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import InitVar, dataclass, field
 
 from ..plan.exchange import expected_bytes
-from ..plan.expr import Column, ColumnRef
+from ..plan.expr import Column, ColumnRef, columns_of
 from ..plan.logical import Item
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.partitioning import (
@@ -39,6 +39,7 @@ from ..plan.physical import (
     LimitRows,
     MemoryScan,
     NestedLoopJoin,
+    Order,
     ParquetScan,
     Physical,
     SortRows,
@@ -48,8 +49,9 @@ from ..plan.physical import (
 )
 from ..plan.window.window_operator import WindowRows
 from .distribute_joins import Joins
-from .exchanges import Claim, Exchanges, Placed
+from .exchanges import FEW_ROWS, Claim, Exchanges, Placed
 from .key_cuts import Sharing, keys_of_scans, same_column, same_integer
+from .looked_up_keys import LookedUpKeys, looked_up_keys
 
 
 @dataclass
@@ -70,6 +72,9 @@ class Distribution:
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
     # Gathers of few parts of aggregates, and of first rows
     _of_few: set[int] = field(default_factory=set)
+    _cut: set[int] = field(default_factory=set)  # of which first rows are wanted
+    # By the tables in which keys of groups are looked up
+    _looked_up: dict[int, LookedUpKeys] = field(default_factory=dict)
 
     def __post_init__(self, rotated: dict[int, HashJoin] | None) -> None:
         self._cuts = keys_of_scans(self.plan, self.sharing)
@@ -118,7 +123,10 @@ class Distribution:
                 # Each device has a hash of its own
                 at = ARBITRARY if placed.at.spread is Spread.HASHED else placed.at
                 return placed.over(node.with_children((placed.node,)), at)
-            case FilterRows() | UnnestRows():
+            case FilterRows(predicate=predicate):
+                placed = self.placed(node.input)
+                return placed.over(self._before_lookup(node, placed, columns_of(predicate)))
+            case UnnestRows():
                 placed = self.placed(node.input)
                 return placed.over(node.with_children((placed.node,)))
             case ComputeColumns(items=items):
@@ -151,8 +159,8 @@ class Distribution:
         if cut is None or not (cut.asked and by):
             return Placed(share, ARBITRARY)
         key = share.replaced(made=(by[0],), sources=(cut.source,))
-        column = node.table.identity, cut.source
-        self.claims.append(Claim.of(key, column, self.sharing.limits(cut.cuts)))
+        limits = self.sharing.limits(cut.cuts)
+        self.claims.append(Claim.of(key, node.table.identity, limits))
         return Placed(share, ranged(by, cut.cuts))
 
     def _whole(self, node: Physical) -> Placed:
@@ -206,6 +214,30 @@ class Distribution:
         if placed.at.separates(node.keys):
             self._joins.rely_on(placed.at)
             return placed.over(node.with_children((placed.node,)))
+        few = not node.keys or self._is_small(node)
+        many = (node.estimate or 0.0) > FEW_ROWS and (id(node) in self._cut or not few)
+        found = looked_up_keys(node, placed.node, self.sharing) if many else None
+        if found is None:
+            return self._in_parts(node, placed, few)
+        self.claims += found.claims
+        self._looked_up[id(found.table)] = found
+        groups = self._in_parts(found.groups, placed.over(found.groups.input), few=False)
+        return groups.over(found.beside(groups.node, node.columns))
+
+    def _before_lookup(self, node: Physical, placed: Placed, read: Collection[Column]) -> Physical:
+        """Return a node over a worker's rows, over groups before their other keys are looked up if it reads none of these."""
+        below = placed.node
+        found = self._looked_up.get(id(below.right)) if isinstance(below, HashJoin) else None
+        if found is None or not {*read} <= {*below.children[0].columns}:
+            return node.with_children((below,)).replaced(partitioning=placed.at)
+        few = node.with_children((below.children[0],))
+        if isinstance(few, FilterRows):
+            few = few.replaced(keep=None)
+        few = few.replaced(partitioning=placed.at.kept(few.columns))
+        return found.beside(few, node.columns)
+
+    def _in_parts(self, node: HashAggregate, placed: Placed, few: bool) -> Placed:
+        """Groups of each worker's rows, merged by the first worker where they are `few`, and else where their keys' hash says."""
         split = in_parts(node)
         if not isinstance(split, PartialAggregate):
             if not node.keys:
@@ -213,7 +245,6 @@ class Distribution:
             below = self._exchanges.sent(placed, node.keys, because=split)
             return Placed(node.with_children((below,)), hashed(node.keys))
         partial = split.partial.with_children((placed.node,)).placed_as(node)
-        few = not node.keys or self._is_small(node)
         at = SINGLE if few else hashed(node.keys)
         parts = Placed(partial.replaced(partitioning=ARBITRARY), ARBITRARY)
         merged: Physical = (
@@ -235,11 +266,13 @@ class Distribution:
 
     def _first_rows(self, node: TopK | LimitRows, local: Physical) -> Placed:
         """Of the first rows of each share come the first of all."""
+        self._cut.add(id(node.input))
         placed = self.placed(node.input)
         if not placed.at.is_shared:
             return placed.over(node.with_children((placed.node,)))
         # Rows of hashed keys are in no order that one worker would give them
-        first = local.with_children((placed.node,)).replaced(partitioning=placed.at)
+        orders = [order.column for order in node.keys if isinstance(order, Order)]
+        first = self._before_lookup(local, placed, orders)
         gathered = self._exchanges.of(first, "gather")
         if self._is_small(node):
             self._of_few.add(id(gathered))

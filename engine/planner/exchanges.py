@@ -7,7 +7,7 @@ the client can as well make of what each of them answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TypedDict, Unpack
@@ -20,6 +20,7 @@ from ..plan.partitioning import (
     ORDERED,
     REPLICATED,
     SINGLE,
+    Fact,
     Partitioning,
     Spread,
     hashed,
@@ -29,6 +30,7 @@ from ..plan.physical import (
     ComputeColumns,
     FilterRows,
     HashAggregate,
+    HashJoin,
     LimitRows,
     Order,
     ParquetScan,
@@ -118,37 +120,56 @@ Limits = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """That the values of a column of a worker's share are all there, at least `low` and below `high`; None: no limit.
+    """What a plan relies on of a column of a worker's share: that the values are all there, at least `low` and below `high` (None: no limit).
 
-    `extremes` gives the least and the largest of them, how many there are, and how many rows.  `column` has the identity of the whole
-    table.
+    `found` gives the least and the largest of them, how many there are, and how many rows; or, where none is to come twice, how many
+    there are, and how many different ones.
     """
 
-    extremes: Physical
-    column: tuple[Hashable, str]
+    found: Physical
+    fact: Fact
     share: Hashable
-    low: int | None
-    high: int | None
+    low: int | None = None
+    high: int | None = None
 
     @classmethod
-    def of(cls, share: ParquetScan, column: tuple[Hashable, str], limits: Limits) -> Claim:
-        """The claim for the only column of a share."""
+    def of(cls, share: ParquetScan, identity: Hashable, limits: Limits) -> Claim:
+        """The claim for the only column of a share of a table."""
         (key,) = share.made
         ref, kinds = (ColumnRef(key),), {"min": key.type, "max": key.type, "count": BIGINT}
         calls = [AggregateCall(name, ref, kind) for name, kind in kinds.items()]
         calls.append(AggregateCall("count_star", (), BIGINT))
-        made = tuple((new_column(call.function, call.type), call) for call in calls)
-        extremes = HashAggregate(share, (), made).placed_as(share)
-        return cls(extremes, column, (share.table.identity, share.selection), *limits)
+        return cls._that(share, calls, Fact(identity, share.sources[0], "ascends"), *limits)
 
-    def holds(self, least: int | None, largest: int | None, values: int, rows: int) -> bool:
-        if values < rows:
+    @classmethod
+    def of_key(cls, scan: ParquetScan, key: Column) -> Claim:
+        """The claim that no value of a column comes twice."""
+        source = scan.sources[scan.made.index(key)]
+        share = scan.replaced(made=(key,), sources=(source,))
+        calls = [
+            AggregateCall("count", (ColumnRef(key),), BIGINT, distinct=d) for d in (False, True)
+        ]
+        return cls._that(share, calls, Fact(scan.table.identity, source, "key"))
+
+    @classmethod
+    def _that(
+        cls, share: ParquetScan, calls: Sequence[AggregateCall], fact: Fact, *limits: int | None
+    ) -> Claim:
+        made = tuple((new_column(call.function, call.type), call) for call in calls)
+        found = HashAggregate(share, (), made).placed_as(share)
+        return cls(found, fact, (share.table.identity, share.selection), *limits)
+
+    def holds(self, *found: int | None) -> bool:
+        if self.fact.kind == "key":
+            return found[0] == found[1]
+        least, largest, values, rows = found
+        if values != rows:
             return False
         above = self.low is None or least is None or least >= self.low
         return above and (self.high is None or largest is None or largest < self.high)
 
     def __hash__(self) -> int:
-        return hash((self.column, self.share))
+        return hash((self.fact, self.share))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Claim):
@@ -157,7 +178,7 @@ class Claim:
 
     @property
     def _facts(self) -> tuple[object, ...]:
-        return self.column, self.share, self.low, self.high
+        return self.fact, self.share, self.low, self.high
 
 
 FEW_ROWS = (
@@ -200,6 +221,6 @@ def _most_rows(node: Physical) -> float:
             return groups
         case TopK(count=int(count), offset=offset) | LimitRows(count=int(count), offset=offset):
             return count + offset
-        case ComputeColumns():
-            return _most_rows(node.input)
+        case ComputeColumns(input=below) | HashJoin(left=TopK() as below):
+            return _most_rows(below)
     return float("inf")

@@ -39,6 +39,9 @@ class Sharing(Protocol):
     def is_whole(self, scan: ParquetScan) -> bool:
         """Whether each worker reads all rows."""
 
+    def may_be_key(self, scan: ParquetScan, source: str) -> bool:
+        """Whether no value of a column has turned out to come twice."""
+
     def usual_key(self, scan: ParquetScan) -> str | None:
         """The column by which a table is cut where a plan asks for no other."""
 

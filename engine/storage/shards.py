@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..plan.node import walk_once
+from ..plan.partitioning import Fact, KeyCut
 from ..plan.physical import ParquetScan, Physical, RowGroups
 from ..settings import Settings
 from .tables.access import opened
@@ -28,7 +29,6 @@ from .tables.column_chunks import SIGNED
 from .tables.footers import decoding, unreadable
 
 if TYPE_CHECKING:
-    from ..plan.partitioning import KeyCut
     from .tables.parquet import ParquetTable
 
 GRID = 1024  # steps of a key's range that cuts are rounded to, so that tables of one key have the same ones, each by itself
@@ -52,30 +52,28 @@ class Placement:
     A scan is read whole by each worker if the columns that the query reads of its table take less than `whole_below` bytes each, on average
     and as kernels read them, and its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
     sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one.
-    `unclustered` are columns, by the identity of their table, that turned out not to ascend.  `client_merges`: the client makes the last
+    `refuted` are facts that turned out to be wrong.  `client_merges`: the client makes the last
     steps over few rows.
     """
 
     whole_below: float
     alone_below: float = 0
-    unclustered: frozenset[tuple[Hashable, str]] = frozenset()
+    refuted: frozenset[Fact] = frozenset()
     few_below: float = 0
     whole_share: float = 1.0
     client_merges: bool = True
 
     @classmethod
-    def of(
-        cls, settings: Settings, room: int, unclustered: frozenset[tuple[Hashable, str]]
-    ) -> Placement:
+    def of(cls, settings: Settings, room: int, refuted: frozenset[Fact] = frozenset()) -> Placement:
         """Return what settings say, for workers of which the smallest has room for so many bytes of columns."""
         few, alone = settings.replicate_below, settings.one_worker_below
         few = room // WHOLE_PART if few is None else few
         if settings.placement == "sharded":
             least = min(few, MOST_GATHERED)
-            return cls(few, 0, unclustered, few_below=least, whole_share=SMALL_SHARE)
+            return cls(few, 0, refuted, few_below=least, whole_share=SMALL_SHARE)
         if settings.placement == "replicated":
-            return cls(inf, 0, unclustered, few_below=few)
-        return cls(few, few if alone is None else alone, unclustered, few_below=few)
+            return cls(inf, 0, refuted, few_below=few)
+        return cls(few, few if alone is None else alone, refuted, few_below=few)
 
 
 class KeyRows(NamedTuple):
@@ -153,8 +151,11 @@ class Shards:
 
     def is_clustered(self, scan: ParquetScan, source: str) -> bool:
         table = _table(scan)
-        known = (table.identity, source) not in self._placement.unclustered
-        return known and key_rows(table, source) is not None
+        may_be = Fact(table.identity, source, "ascends") not in self._placement.refuted
+        return may_be and key_rows(table, source) is not None
+
+    def may_be_key(self, scan: ParquetScan, source: str) -> bool:
+        return Fact(_table(scan).identity, source, "key") not in self._placement.refuted
 
     def usual_key(self, scan: ParquetScan) -> str | None:
         """The first one that there is, of a table of which not only some row groups are read: those few are shared evenly."""

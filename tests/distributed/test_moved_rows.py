@@ -111,3 +111,61 @@ def test_groups_are_merged_where_the_other_side_has_their_keys(query: str, conne
         assert_same_as_duckdb(query, TABLES, connection=connection)
     finally:
         connection.sql("set placement = 'auto'; set replicate_below = 12000")
+
+
+# Two of the buyers have one number, which their table's footer does not tell
+TWICE = BUYERS.set_column(0, "b", pa.array([n if n != 50 else 49 for n in range(9000)]))
+GROUPS = "from lines join buyers on buyer = b group by b, town"
+LOOKED_UP = [
+    f"select b, town, count(*), sum(sale) as x {GROUPS} order by x desc, b limit 9",
+    f"select town || '!' as t, b, avg(sale) as x {GROUPS} having max(sale) > 47000 and x > 2 order by x, b limit 20",
+    f"select b, town, count(*) {GROUPS} order by town, b limit 9",
+    f"select b, town, count(distinct sale), sum(sale) {GROUPS}",
+    "select place, max(town), id from (select buyer as id, town as place, town, sale from lines join buyers on buyer = b) group by id, place order by 2, 3 limit 7",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def with_keys(client: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Lines are cut, the buyers are on all workers."""
+    folder = tmp_path_factory.mktemp("keys")
+    settings: dict[str, Any] = {"replicate_below": 60_000, "one_worker_below": 0, "fuse": "never"}
+    with fuseline.connect("cpu", cluster=client, **settings) as opened:
+        for name, table in {**TABLES, "twice": TWICE}.items():
+            pq.write_table(table, folder / f"{name}.parquet", row_group_size=2000)
+            opened.read_parquet(folder / f"{name}.parquet", name)
+        yield opened
+
+
+@pytest.mark.parametrize("query", LOOKED_UP)
+def test_keys_that_follow_from_another_do_not_move(query: str, with_keys: Any) -> None:
+    text = with_keys.sql(query).explain()
+    assert re.search(
+        r"HashJoin inner  (b|id).*\n(.*\n)* +Exchange hash  by (b|id)(#1)?  ~", text
+    ), text
+    assert_same_as_duckdb(query, TABLES, connection=with_keys)
+
+
+def test_keys_are_looked_up_in_kernels_too(with_keys: Any) -> None:
+    with_keys.sql("set fuse = 'always'")
+    try:
+        assert_same_as_duckdb(LOOKED_UP[0], TABLES, connection=with_keys)
+    finally:
+        with_keys.sql("set fuse = 'never'")
+
+
+def test_a_key_that_comes_twice_moves_with_the_others(with_keys: Any) -> None:
+    """The first run finds that it does, and is made again."""
+    query = LOOKED_UP[0]
+    twice = query.replace("buyers", "twice")
+    assert_same_as_duckdb(twice, {**TABLES, "twice": TWICE}, connection=with_keys)
+    assert "Exchange hash  by b, town" in with_keys.sql(twice).explain()
+    sent = [_sent(with_keys, text) for text in (query, twice)]
+    assert 0 < sent[0] < sent[1]
+
+
+def _sent(connection: Any, query: str) -> int:
+    """The bytes that workers have sent for a query."""
+    frame = connection.sql(query)
+    frame.to_arrow()
+    return sum(met.sent for worker in frame.profile.workers for met in worker.meetings)

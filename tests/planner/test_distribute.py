@@ -98,6 +98,9 @@ class Halves:
     def is_clustered(self, scan: ParquetScan, source: str) -> bool:
         return source == "key"
 
+    def may_be_key(self, scan: ParquetScan, source: str) -> bool:
+        return True
+
     def usual_key(self, scan: ParquetScan) -> str | None:
         return None
 
