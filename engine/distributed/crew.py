@@ -145,7 +145,7 @@ class Crew:
         if self._members.has_changed():
             self._gather(before, stop)
         team, known = self._plan_for(plan, settings)
-        chosen, form = self._chosen(team, known.form), known.form
+        chosen, form = team.chosen(known.form), known.form
         with ExitStack() as turn:
             agrees = len(chosen) > 1 and known.number not in self._agreed
             agrees = agrees and settings.fuse != "never"  # kernels alone read agreed columns
@@ -260,18 +260,6 @@ class Crew:
         self._known[key] = known
         return known
 
-    def _chosen(self, team: Team, form: Form) -> list[int]:
-        """The ranks that run a plan: all, or the one that is least busy, beginning where few other clients do."""
-        ranks = range(len(team.members))
-        if form.meets or form.spread:
-            return list(ranks)
-        home = team.members[FIRST].turn
-
-        def load(rank: int) -> tuple[int, int]:
-            return team.members[rank].busy, (rank - home) % len(ranks)
-
-        return [min(ranks, key=load)]
-
     def _parts(
         self,
         ranks: list[int],
@@ -300,7 +288,7 @@ class Crew:
                 for rank, new in zip(ranks, sent, strict=True)
             ]
             calls = self._members.begin_query(team, ranks, orders)
-            parts = self._awaited(calls, ranks, team, form, stop)
+            parts = self._awaited(calls, ranks, team, order, form, stop)
         except BaseException as error:
             why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)
             self._stop(order.query, why, members, calls)
@@ -337,14 +325,20 @@ class Crew:
         return SentPlan(plan, new, known.settings, known.placement)
 
     def _awaited(
-        self, calls: list[Future[Part]], ranks: list[int], team: Team, form: Form, stop: Stop
+        self,
+        calls: list[Future[Part]],
+        ranks: list[int],
+        team: Team,
+        order: QueryOrder,
+        form: Form,
+        stop: Stop,
     ) -> list[Part]:
         """Wait for all answers, or where nobody meets for the first error; raises `ClusterError` where a worker is lost."""
 
         def look(done: set[Future[Part]]) -> bool:
             return not form.meets and any(call.result().error is not None for call in done)
 
-        self._await(calls, ranks, team, stop.check, look)
+        self._await(calls, ranks, team, stop.check, look, order)
         found = [call.result() for call in calls if call.done()]
         errors = [part for part in found if part.error is not None]
         return found if len(found) == len(calls) else errors[:1]
@@ -356,6 +350,7 @@ class Crew:
         team: Team,
         check: Callable[[], None],
         is_enough: Callable[[set[Future[Any]]], bool] = lambda done: False,
+        order: QueryOrder | None = None,
     ) -> None:
         """Wait for calls to workers; raises `ClusterError` where one is lost."""
         looked = time.monotonic()
@@ -375,6 +370,8 @@ class Crew:
             if pending and time.monotonic() - looked > ALIVE_SECONDS:
                 looked = time.monotonic()
                 self._members.check(team, ranks)
+                if order is not None and order.meets:
+                    self._members.tell_over(team, order.query, dict(zip(ranks, calls, strict=True)))
 
     def _stop(
         self, query: int, why: str, members: list[Member], calls: Sequence[Future[Any]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from distributed.protocol import to_serialize
 from ..errors import ClusterError
 
 WAIT_SECONDS = 0.05  # between two looks at the stop
+NOT_MET = "Another worker has come to its answer without a meeting that this one waits in."
 Part = tuple[int, int]  # the number of a meeting, and the worker whose part it is
 
 
@@ -46,6 +47,7 @@ class Meetings:
             int, list[tuple[list[int], Future[list[BaseException | None]]]]
         ] = defaultdict(list)
         self._left: dict[int, str] = {}  # why a query has no more meetings
+        self._over: dict[int, frozenset[int]] = {}  # workers that have answered a query
         self._ended = -1  # queries up to this one
         self._changed = threading.Condition()
         worker.handlers[self._handler] = self._take
@@ -106,6 +108,9 @@ class Meetings:
                     return [arrived[part] for part in wanted]
                 if query in self._left:
                     raise ClusterError(self._left[query])
+                over = self._over.get(query, frozenset())
+                if any(part not in arrived and part[1] in over for part in wanted):
+                    raise ClusterError(NOT_MET)
                 self._changed.wait(WAIT_SECONDS)
             self._have_been_taken(query)
             check()
@@ -133,6 +138,16 @@ class Meetings:
         """Why a query has no more meetings, None where it has."""
         return self._left.get(query)
 
+    def note_over(self, query: int, ranks: Collection[int]) -> None:
+        """Note which workers have answered a query: what they sent has been taken, and no more comes."""
+        with self._changed:
+            self._over[query] = frozenset(ranks)
+            self._changed.notify_all()
+
+    def why_alone(self, query: int) -> str | None:
+        """Why a meeting of all has no end, None where it may have."""
+        return self.why_left(query) or (NOT_MET if self._over.get(query) else None)
+
     def fail(self, query: int, why: str) -> None:
         """Tell the others that nothing more comes from here, without waiting for those that may be gone."""
         others = {r: b"" for r in range(self.workers) if r != self.rank}
@@ -148,7 +163,7 @@ class Meetings:
         """Forget a query and those before it."""
         with self._changed:
             self._ended = max(self._ended, query)
-            for kept in (self._arrived, self._given, self._on_their_way, self._left):
+            for kept in (self._arrived, self._given, self._on_their_way, self._left, self._over):
                 for number in [n for n in kept if n <= self._ended]:
                     kept.pop(number, None)
 

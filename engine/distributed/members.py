@@ -21,6 +21,7 @@ from ..storage.tables.memory_table import ShardedTable
 from .clusters import Cluster
 from .local_calls import LocalCall, LocalLines
 from .orders import Part, QueryOrder
+from .own_plans import FIRST, Form
 from .query_calls import ask
 from .session import WorkerSession
 from .versions import description
@@ -84,6 +85,18 @@ class Team(NamedTuple):
 
     number: int
     members: tuple[Member, ...]
+
+    def chosen(self, form: Form) -> list[int]:
+        """The ranks that run a plan: all, or the one that is least busy, beginning where few other clients do."""
+        ranks = range(len(self.members))
+        if form.meets or form.spread:
+            return list(ranks)
+        home = self.members[FIRST].turn
+
+        def load(rank: int) -> tuple[int, int]:
+            return self.members[rank].busy, (rank - home) % len(ranks)
+
+        return [min(ranks, key=load)]
 
     def check_rows(self, plan: Physical, holders: Mapping[ShardedTable, frozenset[Member]]) -> None:
         """Raise `ClusterError` where a worker is gone that had rows of a plan's tables."""
@@ -248,6 +261,12 @@ class Members:
                 self._silent[member.address] = member
                 self._wanted = max(1, self._wanted - 1)
                 raise self.lost(team, rank, f"has been silent for {self.grace:g} s (worker_grace)")
+
+    def tell_over(self, team: Team, query: int, calls: Mapping[int, Future[Any]]) -> None:
+        """Tell the workers that may wait for others in a query which of them have answered: none of these comes to a meeting any more."""
+        over = [rank for rank, call in calls.items() if call.done()]
+        for rank in calls.keys() - over if over else ():
+            self.begin(team, rank, "note_over", query, over)
 
     def begin(self, team: Team, rank: int, what: str, *given: object) -> Future[Any]:
         """Call a method of a worker of a team; raises `ClusterError` where Dask knows that it is lost, maybe before its list of workers says so."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from .meetings import Meetings, packed_rows, unpacked_rows
 
 # What a message over the link begins with: it is one, or rows; there are too many for it; the worker has failed
 WORDS, ROWS, MANY, FAILED = b"W", b"R", b"M", b"F"
+PLACE_BYTES = 8  # before it, for the number of the meeting
 MOST_TOLD = 1 << 20  # bytes of rows that workers tell each other over the link
 
 
@@ -121,13 +123,18 @@ class QueryPeers:
             raise ClusterError("The link between the GPUs is gone.")
         assert self._link is not None
         begun = time.perf_counter()
-        told = self._link.tell(message, self._why_left)
-        others = [len(said) for rank, said in enumerate(told) if rank != self.rank]
+        place = number.to_bytes(PLACE_BYTES, "little", signed=True)
+        why_alone = partial(self._meetings.why_alone, self._query)
+        said_by = self._link.tell(place + message, why_alone)
+        told = [said[PLACE_BYTES:] for said in said_by]
+        others = [len(said) for rank, said in enumerate(said_by) if rank != self.rank]
         self._note(number, begun, len(message) * len(others), sum(others))
-        for said in told:
-            if said[:1] == FAILED:
-                self._has_ended = True
-                raise ClusterError(said[1:].decode())
+        failed = next((said[1:].decode() for said in told if said[:1] == FAILED), None)
+        if failed is None and any(said[:PLACE_BYTES] != place for said in said_by):
+            failed = "Workers do not come to the same meetings."
+        if failed is not None:
+            self._has_ended = True
+            raise ClusterError(failed)
         self._told[number] = told
 
     def move(

@@ -166,6 +166,11 @@ class WorkerSession:
                 known[table.identity] = name
         return await asyncio.to_thread(cached_columns, self._cache, known, self._rank)
 
+    async def note_over(self, query: int, ranks: list[int]) -> None:
+        """Take note of the workers that have answered a query that runs here."""
+        if self._meetings is not None and self._running is not None and self._running[0] == query:
+            self._meetings.note_over(query, ranks)
+
     async def stop(self, query: int, why: str) -> None:
         """End a query, which may not have begun."""
         if self._meetings is not None:

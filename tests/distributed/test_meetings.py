@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fuseline import errors
 from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES
 
@@ -67,3 +68,30 @@ def test_no_more_meetings_and_messages_than_needed(client: Any, opened: Opened) 
         (met,) = {len(worker.meetings) for worker in frame.profile.workers}
         found[query] = met, sum(client.run(_calls).values()) - before
     assert found == MET
+
+
+def _skip_meetings(skips: bool) -> None:
+    """Have this worker answer without the others' rows."""
+    from fuseline.distributed.meetings import Exchanged, Meetings
+
+    if not skips:
+        Meetings.exchange = Meetings.whole  # type: ignore[attr-defined, method-assign]
+        return
+
+    def alone(self: Any, query: int, check: Any, number: int, parts: Any) -> Exchanged:
+        return Exchanged(list(parts[self.rank] or []), 0, 0)
+
+    Meetings.whole, Meetings.exchange = Meetings.exchange, alone  # type: ignore[attr-defined, method-assign]
+
+
+def test_a_worker_that_does_not_come_to_a_meeting_is_an_error(client: Any, opened: Opened) -> None:
+    connection, query = opened(TABLES, fuse="never"), "select count(*) from t, u where t.k = u.k"
+    found = connection.sql(query).to_arrow()
+    worker = connection._runner.crew.addresses[1]
+    client.run(_skip_meetings, True, workers=[worker])
+    try:
+        with pytest.raises(errors.ClusterError, match="without a meeting"):
+            connection.sql(query).to_arrow()
+    finally:
+        client.run(_skip_meetings, False, workers=[worker])
+    assert connection.sql(query).to_arrow().equals(found)

@@ -80,6 +80,8 @@ class _Meetings:
 
     def why_left(self, query: int) -> None: ...
 
+    def why_alone(self, query: int) -> None: ...
+
     def fail(self, query: int, why: str) -> None:
         self.board.failed.append(why)
 
@@ -133,6 +135,15 @@ def test_few_rows_are_told_once() -> None:
         assert kinds == [[rank, 10 + rank, 20 + rank], everything, gathered, [], [5]]
     assert [link.times for link in links] == [5] * WORKERS
     assert not board.by_host
+
+
+def test_workers_that_meet_elsewhere_all_fail() -> None:
+    def work(peers: QueryPeers) -> list[pa.RecordBatch]:
+        return peers.exchange(5 if peers.rank == 1 else 4, [_rows(peers.rank)] * WORKERS)
+
+    _, links, found = run(work)
+    assert found == ["Workers do not come to the same meetings."] * WORKERS
+    assert [link.times for link in links] == [1] * WORKERS
 
 
 def test_many_rows_of_one_worker_go_by_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
