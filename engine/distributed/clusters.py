@@ -182,6 +182,8 @@ def cluster_of(given: object, workers: int | None, device: str) -> Cluster:
             raise ClusterError(
                 "connect(cluster=...) takes no asynchronous client: make one with Client(address)."
             )
+        if given.scheduler is None:
+            raise ClusterError("The Dask client of connect(cluster=...) is closed.")
         return Cluster(given)
     if given == LOCAL:
         return _local(workers, device)

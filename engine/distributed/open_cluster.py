@@ -18,8 +18,11 @@ def cluster_runner(
     cluster: object, workers: object
 ) -> Callable[[Catalog, Settings], ClusterRunner]:
     """Return what makes the runner of a connection to a cluster; raises `WrongArguments` and `ClusterError`."""
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise WrongArguments(f"workers= takes a number of processes, not {shown(workers)}.")
+    if workers is not None:
+        if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+            raise WrongArguments(f"workers= takes a number of processes, not {shown(workers)}.")
+        if cluster != "local":
+            raise WrongArguments('workers= goes with cluster="local": others have theirs already.')
     try:
         from .runner import ClusterRunner
     except ModuleNotFoundError as error:

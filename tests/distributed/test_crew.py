@@ -270,11 +270,15 @@ def test_statements_stay_on_the_client(shared: Any) -> None:
 
 
 def test_what_is_no_cluster_is_refused(client: Any) -> None:
-    for given, words in ((7, "a Dask client"), ("tcp://127.0.0.1:1", "no Dask scheduler")):
+    closed = type(client)(client.scheduler.address)
+    closed.close()
+    nowhere = "tcp://127.0.0.1:1"
+    for given, words in ((7, "a Dask client"), (nowhere, "no Dask scheduler"), (closed, "closed")):
         with pytest.raises(errors.ClusterError, match=words):
             fuseline.connect("cpu", cluster=given)
-    with pytest.raises(errors.WrongArguments, match="workers"):
-        fuseline.connect("cpu", workers=2)
+    for more in ({}, {"cluster": client}, {"cluster": "local", "workers": True}):
+        with pytest.raises(errors.WrongArguments, match="workers="):
+            fuseline.connect("cpu", **{"workers": 2, **more})
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,12 @@ def until(happened: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def busy(opened: Opened) -> Iterator[tuple[Any, list[list[int]]]]:
+def busy(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, list[list[int]]]]:
     """A connection of which one worker has a query that takes long, and the ranks that ran each of its queries."""
     connection, asked = opened(TABLES), []
     crew = connection._runner.crew
-    chosen = crew._chosen
-    crew._chosen = lambda *given: asked.append(chosen(*given)) or asked[-1]
+    chosen = Team.chosen
+    monkeypatch.setattr(Team, "chosen", lambda *given: asked.append(chosen(*given)) or asked[-1])
     found: list[BaseException] = []
 
     def run() -> None:
