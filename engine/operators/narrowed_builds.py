@@ -25,13 +25,13 @@ from ..plan.pipeline_steps import (
     steps_of,
     stored_column,
 )
+from ..storage.tables.column_chunks import places_of
 from .context import ChunkScan
 from .scan_runs import (
     KeyBounds,
     Selection,
     files_of,
     key_bounds,
-    places_of,
     rows_in,
     run_at,
     selected,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from ..plan.expr import Column
+    from ..storage.tables.parquet import ParquetTable
 
 # How often the rows of a build side may be read, over all chunks, so that it is read with each of them
 MOST_READ = 2
@@ -185,11 +186,16 @@ def bytes_read(steps: PipelineSteps, encoded: bool = False) -> int:
 
 
 def _bytes(body: p.Physical, encoded: bool) -> int:
-    scans = [node for node in walk_once(body) if isinstance(node, p.ParquetScan)]
-    columns = {(files_of(s), selected(s), source) for s in scans for source in s.sources}
+    columns: dict[tuple[ParquetTable, Selection], dict[str, None]] = {}
+    for node in walk_once(body):
+        if isinstance(node, p.ParquetScan):
+            of_rows = columns.setdefault((files_of(node), selected(node)), {})
+            of_rows.update(dict.fromkeys(node.sources))
     if encoded:
-        return sum(t.sizes.narrow([source], rows_in(t, run)) for t, run, source in columns)
-    return sum(t.sizes.plain([source], part) for t, run, source in columns for part in run)
+        return sum(t.sizes.narrow([*s], rows_in(t, run)) for (t, run), s in columns.items())
+    return sum(
+        int(t.sizes.of_each((*s,))[places_of(t, run)].sum()) for (t, run), s in columns.items()
+    )
 
 
 def _along(chain: Chain, source: p.Physical, build: Callable[[Probe], p.Physical]) -> p.Physical:

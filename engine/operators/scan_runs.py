@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,7 @@ import numpy as np
 from ..plan import physical as p
 from ..plan.physical import RowGroups
 from ..storage.columns.encodings import Array
-from ..storage.tables.column_chunks import SIGNED
+from ..storage.tables.column_chunks import SIGNED, places_of, row_ranges, starts_of
 
 if TYPE_CHECKING:
     from ..storage.tables.parquet import ParquetTable
@@ -46,33 +46,23 @@ def selected(scan: p.ParquetScan) -> Selection:
     return files_of(scan).all_row_groups if scan.selection is None else scan.selection
 
 
-def places_of(table: ParquetTable, selection: Iterable[RowGroups]) -> Array:
-    """Return the numbers of row groups among those of all files."""
-    first = _first_places(table)
-    return np.array([first[part.file] + g for part in selection for g in part.groups], np.int64)
-
-
 def run_at(table: ParquetTable, places: Array) -> Selection:
     """Return the row groups of some numbers, which ascend, as scans select them."""
-    first = _first_places(table)
+    first = starts_of(table)[0]
     ends = np.searchsorted(places, first).tolist()
     of_files = enumerate(pairwise(ends))
     parts = ((file, places[start:end] - first[file]) for file, (start, end) in of_files)
     return tuple(RowGroups(file, tuple(groups.tolist())) for file, groups in parts if len(groups))
 
 
-def _first_places(table: ParquetTable) -> list[int]:
-    return list(accumulate(map(len, table.group_rows), initial=0))
-
-
 def rows_in(table: ParquetTable, selection: Selection) -> int:
-    return sum(table.group_rows[part.file][group] for part in selection for group in part.groups)
+    return sum(end - first for first, end in row_ranges(table, selection))
 
 
 def plain_bytes(scan: p.ParquetScan, selection: Selection) -> int:
     """Return what row groups of a scan take as they are read."""
-    sizes = files_of(scan).sizes
-    return sum(sizes.plain(scan.sources, part) for part in selection)
+    table = files_of(scan)
+    return int(table.sizes.of_each(scan.sources)[places_of(table, selection)].sum())
 
 
 def cut(scan: p.ParquetScan, target: int) -> list[Selection]:
@@ -81,13 +71,11 @@ def cut(scan: p.ParquetScan, target: int) -> list[Selection]:
     No key by which the rows ascend is in two runs, if one ends somewhere in the second half of what there is room for.
     """
     table, places = files_of(scan), places_of(files_of(scan), selected(scan))
-    sizes = [n for part in selected(scan) for n in table.sizes.of_each(scan.sources, part)]
+    sums = np.cumsum([0, *table.sizes.of_each(scan.sources)[places]])
     is_end = _ends_of_keys(scan, places)
     runs, start = [], 0
     while start < len(places):
-        end, size = start + 1, sizes[start]
-        while end < len(places) and size + sizes[end] <= target:
-            end, size = end + 1, size + sizes[end]
+        end = max(start + 1, int(np.searchsorted(sums, sums[start] + target, "right")) - 1)
         if end < len(places):
             end = next((i for i in range(end, (start + end) // 2, -1) if is_end(i)), end)
         runs.append(run_at(table, places[start:end]))

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.operators.scan_runs import cut, places_of, plain_bytes, run_at, selected, smaller
+from fuseline.operators.scan_runs import cut, plain_bytes, run_at, selected, smaller
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import ParquetScan, RowGroups
+from fuseline.storage.tables.column_chunks import places_of
 from fuseline.storage.tables.parquet import ParquetTable
 
 ROWS, GROUP = 1000, 10

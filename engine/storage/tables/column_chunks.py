@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from ...plan.types import DataType, Kind
+from ..columns.encodings import Array
 from .column_statistics import Bounds, constant_bounds, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow.parquet as pq
 
@@ -32,6 +37,9 @@ INTEGERS = frozenset(("INT32", "INT64"))
 TRUSTED_BYTES = 1 << 20  # of a column chunk, which any memory has room for
 # What codecs make of a byte at most; of pages, zstd repeats one byte 128 KiB long by four bytes
 MOST_FROM_A_BYTE = {"UNCOMPRESSED": 1, "SNAPPY": 22, "LZ4": 256, "GZIP": 1040, "ZSTD": 1 << 16}
+
+
+_starts: WeakKeyDictionary[ParquetTable, tuple[list[int], Array]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -241,16 +249,29 @@ def _is_nanoseconds(place: pq.ColumnChunkMetaData) -> bool:
     return getattr(logical, "type", "") == "TIMESTAMP" and "nano" in str(logical)
 
 
+def places_of(table: ParquetTable, selection: Iterable[RowGroups]) -> Array:
+    """Return the numbers of row groups among those of all files."""
+    first = starts_of(table)[0]
+    parts = [np.array(part.groups, np.int64) + first[part.file] for part in selection]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
 def row_ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
     """Yield first and last row (exclusive) of each run of neighbours among the selected row groups."""
-    wanted = {(part.file, group) for part in selection for group in part.groups}
-    start = position = 0
-    for file, groups in enumerate(table.group_rows):
-        for group, rows in enumerate(groups):
-            if (file, group) not in wanted:
-                if start < position:
-                    yield start, position
-                start = position + rows
-            position += rows
-    if start < position:
-        yield start, position
+    places, starts = np.sort(places_of(table, selection)), starts_of(table)[1]
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+        if len(run) and starts[run[0]] < starts[run[-1] + 1]:
+            yield int(starts[run[0]]), int(starts[run[-1] + 1])
+
+
+def starts_of(table: ParquetTable) -> tuple[list[int], Array]:
+    """Return the number of each file's first row group, and of each row group's first row, and how many there are of both in all.
+
+    Each chunk of a table asks, for each of its columns.
+    """
+    found = _starts.get(table)
+    if found is None:
+        rows = [count for groups in table.group_rows for count in groups]
+        groups = list(accumulate(map(len, table.group_rows), initial=0))
+        found = _starts[table] = groups, np.cumsum([0, *rows])
+    return found

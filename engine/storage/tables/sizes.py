@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ...plan.expr import physical
 from ...plan.types import INTEGER_BITS, DataType, Kind
-from ..columns.encodings import code_width, narrow_for
+from ..columns.encodings import Array, code_width, narrow_for
 from .column_statistics import column_positions
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ class ColumnSizes:
     def __init__(self, table: ParquetTable) -> None:
         self._table = table
         self._plain: dict[str, list[list[int]]] = {}
+        self._of_each: dict[tuple[str, ...], Array] = {}
         self._whole: dict[str, int] = {}
         self._narrow: dict[str, float] = {}
 
@@ -40,10 +44,13 @@ class ColumnSizes:
         columns = (self._groups(source)[part.file] for source in sources)
         return sum(sum(map(column.__getitem__, part.groups)) for column in columns)
 
-    def of_each(self, sources: Sequence[str], part: RowGroups) -> list[int]:
-        """The same of each of the row groups."""
-        columns = [self._groups(source)[part.file] for source in sources]
-        return [sum([column[g] for column in columns]) for g in part.groups]
+    def of_each(self, sources: tuple[str, ...]) -> Array:
+        """Some columns in each row group of all files, one after the other, as scans read them: what is in chunks is cut anew in each run."""
+        if sources not in self._of_each:
+            columns = (list(chain.from_iterable(self._groups(source))) for source in sources)
+            count = sum(map(len, self._table.group_rows))
+            self._of_each[sources] = sum(map(np.array, columns), np.zeros(count, np.int64))
+        return self._of_each[sources]
 
     def reading(self, sources: Sequence[str], part: RowGroups, copies: int = 2) -> int:
         """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them.
