@@ -50,11 +50,10 @@ GROUP_LIMIT = costs_of("gpu").group_limit  # whose accumulators travel to the ho
 # Elements of accumulators that travel, 1 MB: TPC-DS Q07's 51,000 groups of four averages took 4.8 ms, its rows alone 0.4 (SF10, H200)
 MOST_SENT = 1 << 17
 # Groups that are addressed directly on the device, however few rows there are
-LEAST_DENSE = 1 << 22
-MOST_DENSE = 1 << 30
+LEAST_DENSE, MOST_DENSE = 1 << 22, 1 << 30
 DENSE_A_ROW = 8
-LEAST_SLOTS = 1 << 16
-LEAST_LISTED = 1 << 16
+BYTES_A_DENSE, DENSE_A_GROUP = 256, 4  # under a memory limit; hash tables take as much a group
+LEAST_SLOTS = LEAST_LISTED = 1 << 16
 
 Codes = tuple[tuple[bytes, ...], Origin]
 
@@ -112,6 +111,9 @@ def generated(
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
     rows = relations.rows(node.steps.source)
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
+    if context.memory_limit is not None:
+        few = max(context.memory_limit // BYTES_A_DENSE, int(DENSE_A_GROUP * (estimate or 0)))
+        dense = min(dense, few)
     limits, memory = Limits(GROUP_LIMIT, I64_MAX, dense), launch.shared_memory()
     made = stages(node.steps, relations, limits).made_for(memory)
     made = with_packed_counts(made, estimate, learnt.count_bits)
