@@ -32,6 +32,7 @@ from typing import Any
 from benchmarks import tpch
 from benchmarks.data import tpch_tables
 from benchmarks.machine import machine, versions
+from benchmarks.micro.limits_tables import by_query, table, verdict
 from tests.compare import difference, ordering
 
 # What is counted: a name, where the function is, and how large what it gives is
@@ -60,7 +61,6 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("lift plain", "operators.gpu.scan.scan", "lift_columns"),
 )
 LIMITS = ("memory_limit", "column_cache_limit", "host_cache_limit")
-LIFTS = ("lift chunk", "lift", "lift plain")
 SLOW = 2.0  # seconds from which the stacks of a query are shown
 FRAMES = 7
 
@@ -228,6 +228,7 @@ def _one(
             row[what] = sum(getattr(n.receipt, what) for n in profile.pipelines)
         row["reasons"] = [n.receipt.reason for n in profile.pipelines if n.receipt.reason]
         row["spilled"] = dict(profile.spilled)
+        row["needed"] = _needed(profile)
         lifted: Counter[str] = Counter()
         for each in profile.lifted or ():
             lifted[each.tier] += each.bytes
@@ -238,6 +239,17 @@ def _one(
     if row["seconds"] >= SLOW:
         row["stacks"] = sampler.stacks.most_common(4)
     return row
+
+
+def _needed(profile: Any) -> int:
+    """Return the bytes of the columns that a query reads as kernels read them, each counted once."""
+    from fuseline.plan import physical as p
+    from fuseline.plan.node import walk
+
+    nodes = [n.node.body if isinstance(n.node, p.Pipeline) else n.node for n in profile.nodes]
+    scans = [s for node in nodes for s in walk(node) if isinstance(s, p.ParquetScan)]
+    columns = {(scan.table, source) for scan in scans for source in scan.sources}
+    return sum(table.sizes.narrow([source], table.num_rows) for table, source in columns)
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -318,11 +330,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"== {settings}, process {number + 1}")
             rows, _ = in_a_process(settings, args, answers)
             everything[f"{pair} process {number + 1}"] = rows
-            print(_verdict(rows), flush=True)
+            print(by_query(rows), verdict(rows), sep="\n", flush=True)
             if args.json is not None:
                 args.json.parent.mkdir(parents=True, exist_ok=True)
                 args.json.write_text(json.dumps(_result(args, everything), indent=1))
-    print(_table(everything), flush=True)
+    print(table(everything), flush=True)
 
 
 def _result(args: argparse.Namespace, everything: dict[str, list[dict[str, Any]]]) -> Any:
@@ -347,53 +359,6 @@ def _result(args: argparse.Namespace, everything: dict[str, list[dict[str, Any]]
         "versions": versions(),
         "limits": limits,
     }
-
-
-def _table(everything: dict[str, list[dict[str, Any]]]) -> str:
-    """A line for each process: seconds of all queries' first and best later runs, what these took from which tier, how much a second."""
-    lines = [
-        f"{'limits':32} {'queries':>7} {'first s':>8} {'hot s':>8} {'host MB':>9} {'store MB':>9} {'files MB':>9} {'GB/s':>6} {'link':>6}  right"
-    ]
-    for name, rows in everything.items():
-        hot = [
-            min(
-                (r for r in rows if r["query"] == query and r["run"] > 1),
-                key=lambda r: r["seconds"],
-            )
-            for query in dict.fromkeys(r["query"] for r in rows if r["run"] > 1)
-        ]
-        first = sum(r["seconds"] for r in rows if r["run"] == 1)
-        seconds = sum(r["seconds"] for r in hot)
-        sizes = [
-            sum(r.get("lifted", {}).get(t, 0) for r in hot) for t in ("host", "store", "Parquet")
-        ]
-        lifting = sum(r["counts"].get(name, [0, 0.0])[1] for r in hot for name in LIFTS)
-        rate = (sizes[0] + sizes[1]) / seconds / 1e9 if hot else 0.0
-        link = (sizes[0] + sizes[1]) / lifting / 1e9 if lifting else 0.0
-        shown = " ".join(f"{size / 1e6:9,.0f}" for size in sizes)
-        right = sum(r["status"] == "right" for r in rows)
-        lines.append(
-            f"{name:32} {len(hot):7} {first:8.2f} {seconds:8.2f} {shown} {rate:6.1f} {link:6.1f}  {right} of {len(rows)}"
-        )
-    return "\n".join(lines)
-
-
-def _verdict(rows: list[dict[str, Any]]) -> str:
-    """The slowest first and later runs, and how far the runs of a query are apart."""
-    if not rows:
-        return "nothing ran"
-    wrong = [f"{r['query']} run {r['run']}" for r in rows if r["status"] != "right"]
-    first = max((r["seconds"], r["query"]) for r in rows if r["run"] == 1)
-    later = [r for r in rows if r["run"] > 1]
-    text = f"{len(rows) - len(wrong)} of {len(rows)} right; slowest first run {first[0]:.2f} s ({first[1]})"
-    if later:
-        slow = max((r["seconds"], r["query"]) for r in later)
-        times: dict[str, list[float]] = {}
-        for row in later:
-            times.setdefault(row["query"], []).append(row["seconds"])
-        apart = max((max(t) / max(min(t), 1e-3), q) for q, t in times.items())
-        text += f"; slowest later run {slow[0]:.2f} s ({slow[1]}); farthest apart {apart[0]:.1f} times ({apart[1]})"
-    return text + (f"; NOT RIGHT: {', '.join(wrong)}" if wrong else "")
 
 
 if __name__ == "__main__":
