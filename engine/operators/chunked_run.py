@@ -11,7 +11,7 @@ from typing import Generic
 
 from ..plan import physical as p
 from ..progress.run_progress import Progress
-from ..storage.columns.cache import HOST, ChunkCache
+from ..storage.columns.cache import ChunkCache
 from .column_tiers import not_lifted
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
@@ -20,9 +20,6 @@ from .pipeline_backend import K, PipelineBackend
 from .run_unfused import T, run_operators
 from .scan_runs import Selection, cut, plain_bytes, smaller
 from .spilling import Merging, together
-
-# The bytes of build sides with indexes over their rows, as multiples of the former
-INDEXED = 2
 
 
 def beside_builds(plan: ChunkPlan, chunks: list[Selection]) -> list[Selection]:
@@ -56,19 +53,21 @@ class ChunkedRun(Generic[T, K]):
             return together(parts, made.columns, made.device, self._run)
 
         merging = None if split is None else Merging(split, self._run, joined)
-        self._make_room(chunks)
-        while chunks:
-            before = self.done
+        given = tuple(chunks)
+        chunks = self.plan.fitting.get(given, chunks)
+        while self.done < len(chunks):
             try:
-                self._run_all(self.plan.over(chunks), merging)
+                self._run_all(self.plan.over(chunks[self.done :]), merging)
                 break
             except MemoryError:
-                left = smaller(steps.source, chunks[self.done - before :])
+                left = smaller(steps.source, chunks[self.done :])
                 if left is None:
                     raise
-                chunks = left
+                chunks = [*chunks[: self.done], *left]
             self.tries += 1
             let_go()
+        if self.tries:
+            self.plan.fitting[given] = chunks
         if split is None or merging is None:
             return joined(self.parts)
         # No part knows which of its groups it keeps
@@ -77,17 +76,6 @@ class ChunkedRun(Generic[T, K]):
 
     def _run(self, step: p.Physical, tables: tuple[T, ...]) -> T:
         return self.backend.operators.by_node[type(step)](step, tables, self.context)
-
-    def _make_room(self, chunks: list[Selection]) -> None:
-        """Have cached columns leave a device that would not have room for build sides with their indexes, and two chunks, beside them."""
-        context, device = self.context, self.plan.node.device
-        limit = context.memory_limit
-        if limit is None or device == HOST:
-            return
-        held = INDEXED * sum(map(self.backend.operators.num_bytes, self.inputs))
-        largest = max(bytes_read(self.plan.steps(chunk), encoded=True) for chunk in chunks)
-        needed = context.cache.used(device) + held + 2 * largest
-        context.cache.release(device, max(0, needed - limit))
 
     def _run_all(self, chunks: list[ChunkSteps], merging: Merging[T] | None) -> None:
         # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
@@ -138,12 +126,14 @@ class ChunkedRun(Generic[T, K]):
 def _read_ahead(
     chunks: list[ChunkSteps], context: Context, backend: PipelineBackend[T, K]
 ) -> Generator[tuple[ChunkSteps, Context], None, None]:
-    """Yield each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
+    """Yield each chunk with a context in whose cache its columns lie, while a thread reads the next one's.
+
+    It has the interpreter until copies have begun: kernels of the chunk before are launched while these use the link.
+    """
     # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
     fuse = "never" if context.fuse == "never" else "always"
 
-    def read(chunk: ChunkSteps) -> tuple[ChunkSteps, Context]:
-        own = ChunkCache(context.cache)
+    def read(chunk: ChunkSteps, own: ChunkCache) -> tuple[ChunkSteps, Context]:
         inner = dataclasses.replace(
             context,
             cache=own,
@@ -154,19 +144,28 @@ def _read_ahead(
             progress=Progress(),  # another chunk is what the query is at
             _derived={},
         )
-        for scan, _ in chunk.scans.values():
-            missing = scan if fuse == "never" else not_lifted(scan, backend.lift, inner)
-            if missing.made:
-                backend.operators.by_node[p.ParquetScan](missing, (), inner)
+        scans = [scan for scan, _ in chunk.scans.values()]
+        try:
+            if fuse != "never":
+                backend.lift(scans, inner)
+                scans = [not_lifted(scan, inner) for scan in scans]
+        finally:
+            own.begun.set()
+        for scan in scans:
+            if scan.made:
+                backend.operators.by_node[p.ParquetScan](scan, (), inner)
         return chunk, inner
 
     with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:
-        ahead = [pool.submit(read, chunks[0])]
+        ahead = [pool.submit(read, chunks[0], ChunkCache(context.cache))]
         for following in [*chunks[1:], None]:
             # Taken out: an error's frames would otherwise refer to the future that refers to the error
             ready = ahead.pop().result()
             if following is not None:
-                ahead.append(pool.submit(read, following))
+                cache = ChunkCache(context.cache)
+                ahead.append(pool.submit(read, following, cache))
+                cache.begun.wait()
+                del cache
             context.bytes_read += ready[1].bytes_read
             yield ready
             del ready

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ..storage.tables.parquet import ParquetTable
     from .context import Context
 
-# Brings columns of a scan into the cache from tiers below, as kernels read them
-Lift = Callable[[ParquetScan, "Context"], None]
+# Brings columns of scans into the cache from tiers below, as kernels read them
+Lift = Callable[[Sequence[ParquetScan], "Context"], None]
 # A column of the host on the device with its bytes there, or None where the device would not have it so
 Uploaded = Callable[[StoredColumn, StoredPlace], tuple[object, int] | None]
 
@@ -141,9 +141,8 @@ def codes_on_host(scan: ParquetScan, context: Context) -> int:
     return size
 
 
-def not_lifted(scan: ParquetScan, lifted: Lift, context: Context) -> ParquetScan:
-    """Return the scan of those columns that are not in the cache as kernels read them, or as they are without an encoding, after a look into the store."""
-    lifted(scan, context)
+def not_lifted(scan: ParquetScan, context: Context) -> ParquetScan:
+    """Return the scan of those columns that are not in the cache as kernels read them, or as they are without an encoding."""
     cache, missing = context.cache, []
     for pair in zip(scan.made, scan.sources, strict=True):
         encoded = cache.peek(kernel_key(scan, pair[1], scan.device))

@@ -14,6 +14,10 @@ import pyarrow as pa
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
+class NoRoom(MemoryError):
+    """There is no memory, though nothing is cached any more that could go: no second run would help."""
+
+
 def readable(count: int) -> str:
     """Return a number of bytes in the unit that suits it: 1610612736 is '1.5 GiB'."""
     for size, unit in UNITS:

@@ -63,14 +63,15 @@ class ChunkSteps(NamedTuple):
 class ChunkPlan:
     """A pipeline that reads some build sides as inputs, and what runs of it over chunks: `part`, of which `split` says how parts are put together.
 
-    `whole` are the sides, by their identity, that are read whole with each chunk.  It is kept from run to run with the nodes that run,
-    by whose identity kernels are found.
+    `whole` are the sides, by their identity, that are read whole with each chunk.  `fitting` are smaller chunks in the place of those
+    for which there was no memory.  It is kept from run to run with the nodes that run, by whose identity kernels are found.
     """
 
     node: p.Pipeline
     whole: frozenset[int]
     split: PartialAggregate | None = field(init=False)
     part: PipelineSteps = field(init=False)
+    fitting: dict[tuple[Selection, ...], list[Selection]] = field(default_factory=dict)
     _steps: dict[Selection, PipelineSteps] = field(default_factory=dict)
     _nodes: dict[Hashable, tuple[p.Pipeline, list[p.ParquetScan]]] = field(default_factory=dict)
 

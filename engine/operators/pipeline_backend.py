@@ -98,7 +98,7 @@ class PipelineBackend(Generic[T, K]):
     """What a backend does with a pipeline, and with a chunk of one.
 
     `pipeline` is its operator for a pipeline whose columns fit, and `attempt` begins a run by kernels.  `settled` returns a table
-    that holds nothing of the chunk that it was made of.  `lift` brings columns of a scan into the cache where they need not be read from files,
+    that holds nothing of the chunk that it was made of.  `lift` brings columns of scans into the cache where they need not be read from files,
     `store_columns` writes them to the column store.
     """
 
@@ -107,8 +107,8 @@ class PipelineBackend(Generic[T, K]):
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]
     is_out_of_memory: Callable[[Exception], bool]
     settled: Callable[[T], T]
-    lift: Lift = lambda scan, context: None
-    store_columns: Lift = lambda scan, context: None
+    lift: Lift = lambda scans, context: None
+    store_columns: Callable[[p.ParquetScan, Context], None] = lambda scan, context: None
 
 
 def compiling(

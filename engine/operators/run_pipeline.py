@@ -46,6 +46,7 @@ from .context import (
     ShapeMemory,
     is_lasting,
 )
+from .host_memory import NoRoom
 from .pipeline_backend import (
     SHORT,
     Done,
@@ -57,6 +58,7 @@ from .pipeline_backend import (
     Void,
 )
 from .run_unfused import Operator, Operators, T, run_operators
+from .scan_runs import selected
 from .streaming import TooLarge, check_room, run_pipeline, unfused_chunks
 
 ATTEMPTS = 8  # each of which learns something that the next one needs
@@ -72,7 +74,7 @@ def pipelines(
     is_out_of_memory: Callable[[Exception], bool] = lambda error: False,
     settled: Callable[[T], T] = lambda table: table,
     prepared: Callable[[Operator[T]], Operator[T]] = lambda operator: operator,
-    store_columns: Lift = lambda scan, context: None,
+    store_columns: Callable[[p.ParquetScan, Context], None] = lambda scan, context: None,
 ) -> Operator[T]:
     """Return a backend's operator for pipelines, in chunks where their columns do not fit; `prepared` makes the device ready for one run."""
 
@@ -197,6 +199,9 @@ class _Run(Generic[T, K]):
                 if not memory.short_of_memory:
                     memory.short_of_memory = True
                     raise
+                chunk = self.context.chunk.get(id(self.node.steps.source))
+                if chunk is not None and sum(len(part.groups) for part in selected(chunk.scan)) > 1:
+                    raise NoRoom(SHORT) from None  # a smaller chunk needs less
                 return Void(SHORT)
             if not isinstance(outcome, Retry):
                 return outcome

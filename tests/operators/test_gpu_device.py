@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from fuseline.operators.gpu.memory import device
+from fuseline.storage.columns.cache import CacheKey, ChunkCache, ColumnCache
+
+if TYPE_CHECKING:
+    from fuseline.operators.context import Context
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +64,28 @@ def test_machine_with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_out_of_memory_is_recognised(error: Exception) -> None:
     assert device.is_out_of_memory(error)
     assert not device.is_out_of_memory(RuntimeError("CUDA error: misaligned address"))
+
+
+def test_columns_read_longest_ago_leave_until_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And no more of them: without a limit none, and none where what leaves is held by others."""
+    cache = ColumnCache(1000)
+    keys = [CacheKey("t", None, name, "gpu") for name in "abcd"]
+    for key in keys:
+        cache.put(key, key.column, 100)
+    cache.get(keys[0])
+    context = cast("Context", types.SimpleNamespace(cache=ChunkCache(cache)))
+
+    def there(limit: int | None, besides: int) -> str:
+        taken = lambda: besides + cache.used("gpu")  # noqa: E731
+        limiter = types.SimpleNamespace(get_allocated_bytes=taken)
+        monkeypatch.setattr(device._Memory, "limiter", limiter)
+        monkeypatch.setattr(device._Memory, "limit", limit)
+        device.make_room(300, context)
+        return "".join(key.column for key in keys if cache.holds(key))
+
+    assert there(None, 10**6) == there(800, 100) == "abcd"
+    assert there(800, 101) == "acd"
+    assert there(800, 250) == "ad"
+    assert there(800, 900) == ""

@@ -9,6 +9,7 @@ import dataclasses
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple, TypeVar
 
 from ...plan import physical as p
@@ -315,13 +316,14 @@ class ColumnCache:
 
 
 class ChunkCache(ColumnCache):
-    """The columns of one chunk; when the device runs out of memory, those of other queries go first."""
+    """The columns of one chunk, `begun` once they are on their way; when the device runs out of memory, those of other queries go first."""
 
     is_lasting = False
 
     def __init__(self, others: ColumnCache, is_stored: bool = True) -> None:
         super().__init__(1 << 62, others.store)
         self._others, self.is_stored = others, is_stored
+        self.begun = Event()
 
     @property
     def lasting(self) -> ColumnCache:

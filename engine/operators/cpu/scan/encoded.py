@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -130,9 +130,10 @@ def encoded_scan(scan: TableScan, wanted: Collection[Column], context: Context) 
     return made
 
 
-def lift_columns(scan: TableScan, context: Context) -> None:
-    """Bring those columns of a scan that the cache lacks into it from the column store."""
-    lift(scan, scan.sources, DEVICE, context)
+def lift_columns(scans: Iterable[p.ParquetScan], context: Context) -> None:
+    """Bring those columns of scans that the cache lacks into it from the column store."""
+    for scan in scans:
+        lift(scan, scan.sources, DEVICE, context)
 
 
 def store_columns(scan: p.ParquetScan, context: Context) -> None:

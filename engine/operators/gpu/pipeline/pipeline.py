@@ -18,6 +18,7 @@ from ...context import Context, Feedback, PipelineReceipt
 from ...pipeline_backend import SHORT, Done, Retry, Void, of_one_run
 from ..columns import INT32
 from ..memory.buffers import Memory
+from ..memory.device import make_room
 from ..memory.host_table import HostColumns, note
 from ..memory.upload import on_host
 from ..rows import filter_rows
@@ -72,8 +73,10 @@ class Attempt:
     def launch(self, kernels: CompiledPipeline) -> Done[Table] | Retry | Void:
         node, ready, context, relations = self._node, self._ready, self._context, self._relations
         is_limited = context.memory_limit is not None
-        if is_limited and not _hold(node, ready, context):
-            return Void(SHORT)
+        if is_limited:
+            if not _hold(node, ready, context):
+                return Void(SHORT)
+            make_room(ready.launches.nbytes, context)
         try:
             memory, words = ready.launches.run(relations)
         finally:

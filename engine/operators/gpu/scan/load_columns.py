@@ -25,10 +25,10 @@ from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
-from ...host_memory import let_go
+from ...host_memory import NoRoom, let_go
 from ...streaming import column_shares
 from ..dictionaries import Held
-from ..memory.device import NoRoom, free_memory, is_out_of_memory, take_device
+from ..memory.device import free_memory, is_out_of_memory, take_device
 from . import run_column_kernels
 from .compact import CompactText
 from .encode_columns import encode_each, encode_together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -18,6 +19,7 @@ from ....storage.column_store.column_store import StoredPlace
 from ....storage.columns.cache import (
     HOST,
     CacheKey,
+    ChunkCache,
     TableScan,
     encoded_key,
     kernel_key,
@@ -32,7 +34,7 @@ from ....storage.tables.column_chunks import row_ranges
 from ...column_tiers import keep_of_device, lift
 from ...context import Context
 from ..columns import INT32, TEXT, binary, scalar
-from ..memory.device import is_out_of_memory, on_device, synchronize, take_device
+from ..memory.device import is_out_of_memory, make_room, on_device, synchronize, take_device
 from ..memory.link import Uploads, downloaded, downloaded_texts
 from ..table import concat_columns, to_device
 
@@ -41,17 +43,18 @@ if TYPE_CHECKING:
 
 
 def lift_columns(scan: TableScan, context: Context) -> None:
-    """Bring those columns of a scan that the cache lacks into it from memory of the host, or from the column store.
-
-    Those of a chunk are copied beside the kernels of the one before; others are there for kernels that are launched from now on.
-    """
+    """Bring those columns of a scan that the cache lacks into it from memory of the host, or from the column store, for kernels that are launched from now on."""
     cache = context.cache
     if not cache.is_lasting and isinstance(scan, p.ParquetScan):
         _take_rows(scan, context)
     if cache.store is None and not cache.lasting.used(HOST):
         return
     with Uploads(in_order=cache.is_lasting) as uploads:
-        lift(scan, scan.sources, "gpu", context, partial(_uploaded, uploads, cache.is_lasting))
+        _lift(scan, uploads, context)
+
+
+def _lift(scan: TableScan, uploads: Uploads, context: Context) -> None:
+    lift(scan, scan.sources, "gpu", context, partial(_uploaded, uploads, context))
 
 
 def _take_rows(scan: p.ParquetScan, context: Context) -> None:
@@ -77,14 +80,20 @@ def _take_rows(scan: p.ParquetScan, context: Context) -> None:
             cache.put(key, replace(column, rows=end - first, codes=codes), 0)
 
 
-def lift_ahead(scan: p.ParquetScan, context: Context) -> None:
-    """Do so in the thread that reads the next chunk."""
-    _lift_ahead(scan, (), context)
+def lift_ahead(scans: Sequence[p.ParquetScan], context: Context) -> None:
+    """Do so for a chunk, in the thread that reads the next one, beside the kernels of the one before."""
+    _lift_ahead(scans, (), context)
 
 
 @on_device
-def _lift_ahead(scan: p.ParquetScan, inputs: tuple[()], context: Context) -> None:
-    lift_columns(scan, context)
+def _lift_ahead(scans: Sequence[p.ParquetScan], inputs: tuple[()], context: Context) -> None:
+    cache = context.cache
+    assert isinstance(cache, ChunkCache)
+    with Uploads(in_order=False) as uploads:
+        for scan in scans:
+            _take_rows(scan, context)
+            _lift(scan, uploads, context)
+        cache.begun.set()
 
 
 def keep_column(
@@ -121,13 +130,14 @@ def on_host(value: object) -> EncodedColumn | pa.Array | None:
 
 
 def _uploaded(
-    uploads: Uploads, may_lack: bool, column: StoredColumn, place: StoredPlace
+    uploads: Uploads, context: Context, column: StoredColumn, place: StoredPlace
 ) -> tuple[object, int] | None:
     """Return a column on the device and its bytes; None for what is read from Parquet: a dictionary that the device would not make, and where there is no room.
 
     Without room for a chunk that is an error, which has smaller ones come.
     """
     value = column.value
+    make_room(value.nbytes, context)
     try:
         if isinstance(value, EncodedColumn):
             made = _encoded_on_device(value, place, uploads)
@@ -140,7 +150,7 @@ def _uploaded(
         texts = _texts_on_device(value, data_type, uploads)
         return texts, texts.device_buffer_size()
     except Exception as error:
-        if may_lack and is_out_of_memory(error):
+        if context.cache.is_lasting and is_out_of_memory(error):
             return None
         raise
 
