@@ -144,6 +144,7 @@ class Draft:
 
     def make_plan(self, make: Callable[[Logical], Physical], settings: Settings) -> ShapedPlan:
         """Plan it, and note under which values the plan serves."""
+        self.slots.guards.is_bound = True
         plan = make(self.plan)
         guards = self.slots.guards.close()
         shape, names = self.slots.shape, tuple(self.slots.names)

@@ -58,6 +58,11 @@ TEXTS: dict[str, Sequence[str]] = {
         "!where x in (7, 9) and x in (9, 8)",
     ),
     "lists of an OR": ("where x = 1 or x = 2", "where x = 7 or x = 9", "!where x = 2 or x = 2"),
+    "branches of an OR": (
+        "where (x = 1 and s > 'a') or (x = 2 and s < 'c')",
+        "where (x = 7 and s > 'h') or (x = 7 and s < 'c')",
+        "where (x = 9 and s > 'a') or (x = 4 and s < 'a')",
+    ),
     "a list of decimals": ("where x in (1.0, 2.0)", "!where x in (1.5, 2.0)"),
     "a date in a text": ("where day > '1995-01-01'", "where day > '1997-12-31'"),
     "a date and an interval": (
@@ -98,6 +103,10 @@ STRUCTURE: dict[str, Sequence[str]] = {
     "a name": ("select x + 1 from t", "select x + 2 from t"),
     "a name of a text": ("select 'a' from t", "select 'b' from t"),
     "a range": ("select * from range(3) r(i)", "select * from range(5) r(i)"),
+    "grouping sets": (
+        "select x + 1 as a, x + 2 as b, count(*) as c from t group by grouping sets ((x + 1), (x + 2))",
+        "select x + 2 as a, x + 2 as b, count(*) as c from t group by grouping sets ((x + 2), (x + 2))",
+    ),
     "an alias as text": ("select x as 'a' from t", "select x as 'b' from t"),
 }  # fmt: skip
 

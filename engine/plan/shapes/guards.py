@@ -86,6 +86,8 @@ class PlanGuards:
 
     `types` are those of the literals that `slots` has.  With `is_filled`, a `PlanModel` puts values in the place of slots before
     anybody uses what is made of them; else that is used as it is, as where WITH RECURSIVE runs while it is planned.
+    What is bound has its meaning, and only what is the same is then shared: that two values differ leaves no guard, since to share
+    nothing is right whatever they are.  So a text of three brands serves one that has the same brand twice.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class PlanGuards:
         self._decided: dict[_Question, object] = {}
         self._lock = new_reentrant_lock()
         self._closed = False
+        self.is_bound = is_filled
         self.slots = [SlotLiteral.of(self, n, each) for n, each in enumerate(types)]
 
     @property
@@ -124,6 +127,14 @@ class PlanGuards:
                 self.decide(_is_same, (_Slot(other), _Slot(number)))
                 return other
         return number
+
+    def is_same(self, number: int, other: Value | _Slot) -> bool:
+        """Whether a slot has the value of another one, or a constant."""
+        if self.is_bound:
+            value = self._present[other.number] if isinstance(other, _Slot) else other
+            if not _is_same(self.present(number), value):
+                return False
+        return self.decide(_is_same, (_Slot(number), other))
 
     def decide(self, ask: Callable[..., T], args: tuple[object, ...]) -> T:
         self._check_open()
@@ -219,8 +230,10 @@ class SlotLiteral(Literal):  # noqa: PLW1641 - `Node` would take the place of a 
         if isinstance(other, SlotLiteral):
             if other.guards is not self.guards:
                 return self.value == other.value
-            return other.number == self.number or decided(_is_same, self, other)
-        return not other.is_null and decided(_is_same, self, other.value)
+            return other.number == self.number or self.guards.is_same(
+                self.number, _Slot(other.number)
+            )
+        return not other.is_null and self.guards.is_same(self.number, other.value)
 
     def __reduce__(self) -> tuple[Callable[..., Literal], tuple[object, ...]]:
         return Literal, (self.value, self.type, self.span)
