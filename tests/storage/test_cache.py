@@ -135,32 +135,50 @@ def test_a_note_that_there_is_no_encoding_is_no_column() -> None:
     assert cache.stats() == []
 
 
-def test_several_values_are_looked_for_at_once_and_then_read_last() -> None:
-    cache = ColumnCache(100)
-    first, second = Value(), Value()
+def test_what_was_made_of_several_values_is_there_as_long_as_all_of_them_are() -> None:
+    cache, owner, first, second = ColumnCache(100), Value(), Value(), Value()
     cache.put(key("a"), first, 40)
     cache.put(key("b"), second, 40)
-    assert cache.still_there("cpu", [(key("a"), ref(first))]) == [first]
+    assert cache.together(owner) is None
+    assert cache.keep_together(owner, [key("a"), key("b")], [first, second], "made")
+    assert cache.together(owner) == "made"
+    assert cache.together(Value()) is None
+    cache.release("cpu", 1)
+    assert cache.together(owner) is None
+
+
+def test_what_is_read_together_is_read_last() -> None:
+    cache, owner, first = ColumnCache(100), Value(), Value()
+    cache.put(key("a"), first, 40)
+    cache.put(key("b"), "B", 40)
+    assert cache.keep_together(owner, [key("a")], [first], first)
+    for _ in range(10):
+        assert cache.together(owner) is first
     cache.put(key("c"), "C", 40)  # pushes out what was read longest ago
     assert cache.get(key("b")) is None
-    assert [entry.hits for entry in cache.stats() if entry.column == "a"] == [1]
+    hits = {entry.column: entry.hits for entry in cache.stats()}
+    assert hits == {"a": 11, "c": 0}
 
 
-def test_another_value_is_not_the_one_that_was_there() -> None:
-    cache = ColumnCache(100)
-    first, passing = Value(), Value()
-    known = key("a"), ref(first)
+def test_nothing_is_kept_of_another_value_than_the_one_that_is_there() -> None:
+    cache, owner, first = ColumnCache(100), Value(), Value()
     cache.put(key("a"), first, 40)
-    assert cache.still_there("cpu", []) == []
-    assert cache.still_there("cpu", [known, (key("b"), ref(first))]) is None
-    assert cache.still_there("gpu", [known]) is None
-    gone = key("b"), ref(passing)
-    cache.put(key("b"), passing, 40)
-    cache.put(key("b"), first, 40)
-    del passing
-    assert cache.still_there("cpu", [gone]) is None
+    assert cache.keep_together(owner, [], [], "nothing read")
+    for wrong in ("b", "a"), (first, Value()), (None, None):
+        keys = [key("a"), key(str(wrong[0]))]
+        assert not cache.keep_together(owner, keys, [first, wrong[1]], "wrong")
+    assert cache.together(owner) == "nothing read"
     cache.put(key("a"), Value(), 40)
-    assert cache.still_there("cpu", [known]) is None
+    assert not cache.keep_together(owner, [key("a")], [first], "replaced")
+
+
+def test_what_was_made_goes_with_who_asked_for_it() -> None:
+    cache, owner, first, made = ColumnCache(100), Value(), Value(), Value()
+    cache.put(key("a"), first, 40)
+    assert cache.keep_together(owner, [key("a")], [first], made)
+    gone = ref(made)
+    del owner, made
+    assert gone() is None
 
 
 def moved_down(key: CacheKey, value: object, is_refused: bool) -> tuple[object, int] | None:

@@ -6,24 +6,22 @@ One cache serves all devices of a connection, each within its own limit; the lea
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple
+from weakref import ref
 
 from ...plan import physical as p
 from ...threads.fork_locks import new_lock
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Mapping, Sequence
-    from weakref import ref
 
     from ...plan.expr import Column
     from ..column_store.column_store import ColumnStore
     from .agreement import ColumnForm
-
-T = TypeVar("T")
 
 # In the place of a column as kernels read it, where there is no such form; `stats` says nothing of it
 NO_ENCODING = object()
@@ -85,7 +83,14 @@ class _Entry:
     bytes: int
     tier: Tier
     hits: int = 0
-    note: object = None
+
+
+class _Together(NamedTuple):
+    """What was made of the values of several keys."""
+
+    keys: Sequence[CacheKey]
+    made: Any
+    owner: ref[Any]
 
 
 _Gone = list["tuple[CacheKey, _Entry | None]"]
@@ -115,6 +120,9 @@ class ColumnCache:
         self.forms: dict[CacheKey, ColumnForm] = {}
         self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
         self._used: dict[str, int] = {}
+        self._together: dict[int, _Together] = {}  # by the identity of who asked
+        # What was read since the last mark, in that order, and how often: by its key, or the identity of who asked
+        self._reads: dict[CacheKey | int, tuple[Sequence[CacheKey], int]] = {}
         self._lock = new_lock()
 
     @property
@@ -127,49 +135,37 @@ class ColumnCache:
         with self._lock:
             entries = self._entries.get(key.device)
             entry = entries.get(key) if entries else None
-            if entries is None or entry is None:
+            if entry is None:
                 return None
-            entries.move_to_end(key)
-            entry.hits += 1
+            self._read(key, (key,))
             return entry.value
 
-    def still_there(self, device: str, known: Sequence[tuple[CacheKey, ref[T]]]) -> list[T] | None:
-        """Return the very values that keys of a device had, which are marked as read, as by `get`; None where one is gone."""
-        keys = [key for key, _ in known]
-        values: list[Any] = [value() for _, value in known]
+    def together(self, owner: object) -> Any | None:
+        """Return what `keep_together` was given for an owner, if all that it was made of is still there, and mark that as read.
+
+        A hot query asks for each pipeline: no lock is taken, and marks are made when somebody asks for the order.
+        """
+        own = id(owner)
+        found = self._together.get(own)
+        if found is None:
+            return None
+        self._read(own, found.keys)
+        return found.made
+
+    def keep_together(
+        self, owner: object, keys: Sequence[CacheKey], values: Sequence[object], made: object
+    ) -> bool:
+        """Keep what was made of these values until one of any leaves, or the owner goes; False where keys do not have them now."""
         with self._lock:
-            entries = self._entries.setdefault(device, OrderedDict())
-            found = list(map(entries.get, keys))
-            for value, entry in zip(values, found, strict=True):
+            for key, value in zip(keys, values, strict=True):
+                entry = self._entries.get(key.device, OrderedDict()).get(key)
                 if value is None or entry is None or entry.value is not value:
-                    return None
-            deque(map(entries.move_to_end, keys), maxlen=0)
-            for entry in found:
-                assert entry is not None
-                entry.hits += 1
-        return values
-
-    def note(self, key: CacheKey, value: object, note: object) -> None:
-        """Keep what was made of a value as long as that is there."""
-        with self._lock:
-            entries = self._entries.get(key.device)
-            entry = entries.get(key) if entries else None
-            if entry is not None and entry.value is value:
-                entry.note = note
-
-    def notes(self, device: str, keys: Sequence[CacheKey]) -> list[object] | None:
-        """Return what was noted beside values of a device, which are marked as read, as by `get`; None where some have no note."""
-        with self._lock:
-            entries = self._entries.setdefault(device, OrderedDict())
-            found = list(map(entries.get, keys))
-            noted = [None if entry is None else entry.note for entry in found]
-            if None in noted:
-                return None
-            deque(map(entries.move_to_end, keys), maxlen=0)
-            for entry in found:
-                assert entry is not None
-                entry.hits += 1
-            return noted
+                    return False
+            kept, own = self._together, id(owner)
+            found = _Together(keys, made, ref(owner, lambda _: kept.pop(own, None)))
+            kept[own] = found
+            self._read(own, keys)
+        return True
 
     def holds(self, key: CacheKey) -> bool:
         """Whether the value is there, without marking it as read."""
@@ -197,6 +193,7 @@ class ColumnCache:
         """Keep `value`, which takes `nbytes` on its device, in the place of what the key held before."""
         device = key.device
         with self._lock:
+            self._mark()
             entries = self._entries.setdefault(device, OrderedDict())
             self._remove(device, key)
             limit = self.limit(device)
@@ -247,6 +244,7 @@ class ColumnCache:
             self._entries.clear()
             self._used.clear()
             self.forms.clear()
+            self._together.clear()
 
     def close(self) -> None:
         """Have written what waits for that, while it is still here, and let everything go."""
@@ -266,6 +264,7 @@ class ColumnCache:
     def stats(self) -> list[CachedColumn]:
         """Return what is cached, for each device from the least to the most recently read."""
         with self._lock:
+            self._mark()
             return [
                 CachedColumn(
                     key.source,
@@ -282,14 +281,30 @@ class ColumnCache:
                 if entry.value is not NO_ENCODING
             ]
 
+    def _read(self, what: CacheKey | int, keys: Sequence[CacheKey]) -> None:
+        before = self._reads.pop(what, None)
+        self._reads[what] = keys, 1 if before is None else before[1] + 1
+
+    def _mark(self) -> None:
+        """Mark values as read; with the lock."""
+        reads, self._reads = self._reads, {}
+        for keys, count in reads.copy().values():  # a thread may add to them still
+            for key in keys:
+                entries = self._entries.get(key.device, OrderedDict())
+                if (entry := entries.get(key)) is not None:
+                    entries.move_to_end(key)
+                    entry.hits += count
+
     def _remove(self, device: str, key: CacheKey) -> _Entry | None:
         entry = self._entries[device].pop(key, None)
         if entry is not None:
             self._used[device] -= entry.bytes
+            self._together.clear()
         return entry
 
     def _shrink(self, device: str, target: int) -> _Gone:
         """Evict what was read longest ago of all that takes memory, and return it."""
+        self._mark()
         gone: _Gone = []
         entries = self._entries.get(device, OrderedDict())
         while self._used.get(device, 0) > target:

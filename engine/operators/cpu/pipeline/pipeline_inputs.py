@@ -262,10 +262,14 @@ class Leaves:
 
     def find(self, known: KnownInputs) -> bool:
         """Look in the cache for the very columns of scans that an earlier run has read; say whether they are all there."""
-        found = self._context.cache.still_there(DEVICE, known.cached)
+        cache = self._context.cache
+        found: dict[Key, EncodedColumn] | None = cache.together(known)
         if found is None:
-            return False
-        self.columns.update(zip(known.keys, found, strict=True))
+            values = [column() for _, column in known.cached]
+            found = dict(zip(known.keys, values, strict=True))  # type: ignore[arg-type]
+            if not cache.keep_together(known, [key for key, _ in known.cached], values, found):
+                return False
+        self.columns.update(found)
         self._known = known.scans
         return True
 

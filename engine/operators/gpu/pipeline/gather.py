@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
 from weakref import WeakKeyDictionary
 
 import pylibcudf as plc
@@ -23,9 +22,8 @@ from ..functions.expressions import evaluate_all
 from ..functions.kernels_arithmetic import proven_of
 from ..late_materialization import Bounds, Fetch, Fetches, LateColumns, Places
 from ..memory.host_table import HostColumns
-from ..scan.scan import DEVICE
 from ..table import Table, device_type
-from .leaf_columns import Leaf, ScanLeaf, StoredLeaf
+from .leaf_columns import LateRead, Leaf, ScanLeaf, StoredLeaf
 from .pipeline_inputs import Relations
 from .stored import decoded
 
@@ -113,21 +111,19 @@ def _fetches(
 ) -> list[Fetch]:
     """How to fetch columns of a relation; of a scan it is found beside its columns in the cache, as long as these are there."""
     names, cache = relations.names(node), relations.lasting.cache
-    keys = None if names is None else names.late.get(ids)
-    noted = None if keys is None else cache.notes(DEVICE, keys)
-    if noted is not None:
-        found = cast("list[Fetch]", noted)
-        plain = [fetch.lying.device_buffer_size() for fetch in found if fetch.encoding is None]
-        relations.context.bytes_read += sum(plain)  # as scans count them
-        return found
+    known = None if names is None else names.late.get(ids)
+    found: tuple[list[Fetch], int] | None = None if known is None else cache.together(known)
+    if found is not None:
+        relations.context.bytes_read += found[1]  # as scans count them
+        return found[0]
     leaf = relations.leaf(node)
     made = [_fetch(leaf, column) for column in columns]
     if names is not None and isinstance(leaf, ScanLeaf):
-        read = [leaf.cached(column) for column in columns]
-        names.late[ids] = tuple([key for key, _ in read])
-        for (key, held), fetch in zip(read, made, strict=True):
-            if fetch.lying is _lying(held):
-                cache.note(key, held, fetch)
+        known = names.late[ids] = LateRead()
+        keys, held = zip(*map(leaf.cached, columns), strict=True)
+        if all(fetch.lying is _lying(h) for fetch, h in zip(made, held, strict=True)):
+            plain = [f.lying.device_buffer_size() for f in made if f.encoding is None]
+            cache.keep_together(known, keys, held, (made, sum(plain)))
     return made
 
 

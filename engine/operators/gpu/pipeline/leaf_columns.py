@@ -40,13 +40,17 @@ class Leaf(Protocol):
         ...
 
 
+class LateRead:
+    """Columns that runs fetch in the end, for which a cache keeps how (`ColumnCache.together`)."""
+
+
 @dataclass(frozen=True)
 class Names:
-    """What the columns of a scan are called in its table, and by what keys the cache has them; `late`: those that runs fetch in the end."""
+    """What the columns of a scan are called in its table, and by what keys the cache has them; `late` by ids: those that runs fetch in the end."""
 
     scan: Scan
     _keys: dict[str, CacheKey] = field(default_factory=dict, repr=False)
-    late: dict[tuple[int, ...], tuple[CacheKey, ...]] = field(default_factory=dict, repr=False)
+    late: dict[tuple[int, ...], LateRead] = field(default_factory=dict, repr=False)
 
     @cached_property
     def sources(self) -> Mapping[Column, str]:

@@ -21,7 +21,7 @@ from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import PlanModel, at_present, of_present
 from ....plan.types import BOOLEAN
-from ....storage.columns.cache import CacheKey
+from ....storage.columns.cache import CacheKey, ColumnCache
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ...widened_rows import serve_column, serve_rows, widened, widened_count
@@ -29,7 +29,6 @@ from ..columns import INT64, reinterpret
 from ..dictionaries import Held
 from ..functions.expressions import evaluate
 from ..scan.encoded import scan_columns
-from ..scan.scan import DEVICE
 from ..table import Table, to_device
 from .derived_columns import derived
 from .leaf_columns import Leaf, Names, Scan, ScanLeaf, StoredLeaf
@@ -91,21 +90,27 @@ class KnownInputs:
         return found
 
     @cached_property
-    def scanned(self) -> Mapping[Key, Read]:
+    def scanned(self) -> dict[Key, Read]:
         """What is read of scans as it is."""
         scans = [node for node, scan, _ in self.leaves if scan is not None]
         return {read.key: read for node in scans for read in self.read_of(node)}
 
     @cached_property
-    def cached(self) -> tuple[tuple[CacheKey, weakref.ref[EncodedColumn]], ...]:
-        """For each of `scanned` its key in the cache, and the column."""
-        found: list[tuple[CacheKey, weakref.ref[EncodedColumn]]] = []
-        for scan in self.scans.values():
-            for name, read in scan.reads:
-                ref = self.scanned[read].encoded
-                assert ref is not None
-                found.append((scan.names.key(name), ref))
-        return tuple(found)
+    def keys(self) -> tuple[CacheKey, ...]:
+        """For each of `scanned` its key in the cache."""
+        scans = self.scans.values()
+        return tuple(scan.names.key(name) for scan in scans for name, _ in scan.reads)
+
+    def scanned_in(self, cache: ColumnCache) -> dict[Key, EncodedColumn] | None:
+        """Return the columns of scans, if a cache still has these very ones; all runs are given the same, to read."""
+        found: dict[Key, EncodedColumn] | None = cache.together(self)
+        if found is None:
+            refs = [read.encoded for read in self.scanned.values()]
+            values = [ref() for ref in refs if ref is not None]
+            found = dict(zip(self.scanned, values, strict=True))  # type: ignore[arg-type]
+            if not cache.keep_together(self, self.keys, values, found):
+                return None
+        return found
 
     @cached_property
     def others(self) -> tuple[tuple[p.Physical, int, tuple[Read, ...]], ...]:
@@ -262,10 +267,12 @@ class Relations:
         Columns of scans must be the same, those of stored rows as the kernels were told.  Where they are not, all is as before.
         """
         self._known = known
-        scanned = self.lasting.cache.still_there(DEVICE, known.cached)
+        scanned = known.scanned_in(self.lasting.cache)
         if scanned is not None:
-            self.columns = dict(zip(known.scanned, scanned, strict=True))
-            self._reads, self._scans = {**known.scanned}, known.scans
+            self.columns, self._reads, self._scans = scanned, known.scanned, known.scans
+            if not known.others and not known.derived:
+                return True
+            self.columns, self._reads = {**scanned}, {**known.scanned}
             others = not known.others or self._found_stored(known)
             if others and (not known.derived or self._found_derived(known)):
                 return True
