@@ -11,7 +11,7 @@ from fuseline.operators.gpu.pipeline import driver_calls as calls
 from fuseline.operators.gpu.pipeline.driver_calls import POINTERS, DriverCall, Late, LateArgument
 from fuseline.operators.gpu.pipeline.regions import BufferSpan, Region
 
-STARTS = {Region.SMALL: 1 << 40, Region.LARGE: 1 << 41, Region.HOST: 1 << 42}
+STARTS = {Region.SMALL: 1 << 40, Region.RESULTS: 1 << 41, Region.HOST: 1 << 42}
 Seen = list[tuple[str, tuple[int, ...]]]
 
 
@@ -38,7 +38,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 
 def test_arguments_reach_their_functions(seen: Seen) -> None:
-    span, late = BufferSpan(Region.LARGE, 24, 1, 8), Late()
+    span, late = BufferSpan(Region.RESULTS, 24, 1, 8), Late()
     made = calls.driver_calls(
         [
             DriverCall("copy", (span, BufferSpan(Region.HOST, 0, 1, 1), 7, late)),
@@ -51,33 +51,33 @@ def test_arguments_reach_their_functions(seen: Seen) -> None:
         made.run(STARTS, given)
         double, single = (int.from_bytes(kind(1.5).tobytes(), "little") for kind in (np.float64, np.float32))  # fmt: skip
         assert [(name, arguments[:4]) for name, arguments in seen] == [
-            ("copy", (STARTS[Region.LARGE] + 24, STARTS[Region.HOST], 7, given[0])),
-            ("launch", (STARTS[Region.LARGE] + 24, given[1], double)),
+            ("copy", (STARTS[Region.RESULTS] + 24, STARTS[Region.HOST], 7, given[0])),
+            ("launch", (STARTS[Region.RESULTS] + 24, given[1], double)),
             ("launch", (single, 2**64 - 1, 255)),
         ]
 
 
 def test_each_run_is_given_its_own_memory_and_arguments(seen: Seen) -> None:
-    made = calls.driver_calls([DriverCall("copy", (BufferSpan(Region.LARGE, 8, 1, 8), Late()))])
+    made = calls.driver_calls([DriverCall("copy", (BufferSpan(Region.RESULTS, 8, 1, 8), Late()))])
     for start, given in [(64, 1), (64, 1), (128, 1), (128, 2), (64, 1)]:
         seen.clear()
-        made.run({Region.LARGE: start}, [given])
+        made.run({Region.RESULTS: start}, [given])
         assert [arguments[:2] for _, arguments in seen] == [(start + 8, given)]
 
 
 def test_a_run_amid_another_has_words_of_its_own(
     seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = calls.driver_calls([DriverCall("copy", (BufferSpan(Region.LARGE, 0, 1, 8),))] * 2)
+    made = calls.driver_calls([DriverCall("copy", (BufferSpan(Region.RESULTS, 0, 1, 8),))] * 2)
     caller, waiting = calls._caller(), [64]
 
     def interrupted(words: int, count: int) -> int:
         while waiting:
-            made.run({Region.LARGE: waiting.pop()}, [])
+            made.run({Region.RESULTS: waiting.pop()}, [])
         return caller(words, count)
 
     monkeypatch.setattr(calls, "_caller", lambda: interrupted)
-    made.run({Region.LARGE: 128}, [])
+    made.run({Region.RESULTS: 128}, [])
     assert [arguments[0] for _, arguments in seen] == [64, 64, 128, 128]
 
 

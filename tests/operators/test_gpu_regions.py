@@ -21,7 +21,7 @@ def test_what_begins_otherwise_or_is_not_filled_stays_as_it_is() -> None:
     regions = Regions()
     zeros = regions.accumulators([0], 3)
     keys = regions.keys(4)
-    kept = regions.large(1, 4)
+    kept = regions.working(1, 4)
     more = regions.keys(4)
     assert regions.fills == [(zeros, 0), (keys, -1), (more, -1)]
     assert keys.start + keys.size <= kept.start < more.start
@@ -29,9 +29,9 @@ def test_what_begins_otherwise_or_is_not_filled_stays_as_it_is() -> None:
 
 def test_buffers_apart_are_filled_apart() -> None:
     regions = Regions()
-    regions._fill(regions._add(Region.INDEXES, 8, 8), 0)
-    regions._fill(regions._add(Region.LARGE, 8, 8), 0)
-    assert [span.region for span, _ in regions.fills] == [Region.INDEXES, Region.LARGE]
+    regions._fill(regions._add(Region.WORKING, 8, 8), 0)
+    regions._fill(regions._add(Region.RESULTS, 8, 8), 0)
+    assert [span.region for span, _ in regions.fills] == [Region.WORKING, Region.RESULTS]
 
 
 def test_fills_cover_each_array_and_no_other() -> None:
@@ -42,11 +42,11 @@ def test_fills_cover_each_array_and_no_other() -> None:
         for _ in range(made.integers(1, 8)):
             length, word = int(made.integers(0, 70)), int(made.integers(-1, 2))
             if word == 1:
-                free.append(regions.large(length, 8))
+                free.append(regions.working(length, 8))
             else:
                 span = regions.accumulators([word], length)
                 wanted.append((span, word))
-        memory = np.full(regions.sizes[Region.LARGE] // 8 + 1, 7, np.int64)
+        memory = np.full(regions.sizes[Region.WORKING] // 8 + 1, 7, np.int64)
         for span, word in regions.fills:
             assert span.start % ALIGNMENT == 0
             memory[span.start // 8 :][: span.length] = word

@@ -33,39 +33,39 @@ class Memory:
     def __init__(self, regions: Regions) -> None:
         sizes = regions.sizes
         small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
-        self._working = _working_memory(small + sizes[Region.INDEXES])
+        self._working = _working_memory(small + sizes[Region.WORKING])
         start = int(self._working.ptr)
-        self.starts = {Region.SMALL: start, Region.INDEXES: start + small}
-        self.starts |= {Region.LARGE: 0, Region.PICKED: 0}
-        self._kept: dict[Region, DeviceBuffer] = {}
-        self._views: dict[Region, plc.gpumemoryview] = {}
-        for region in (Region.LARGE, Region.PICKED):
-            if size := sizes[region]:
-                self._kept[region] = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
-                self.starts[region] = int(self._kept[region].ptr)
+        self.starts = {Region.SMALL: start, Region.WORKING: start + small, Region.RESULTS: 0}
+        self._results: Any = None
+        if size := sizes[Region.RESULTS]:
+            buffer = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+            self.starts[Region.RESULTS] = int(buffer.ptr)
+            self._results = plc.gpumemoryview(buffer)
         for span, word in regions.fills:
             if word not in BYTES:
-                self._fill(span, word)
+                self._fill(span, word, small)
 
     def column(self, span: BufferSpan, data_type: plc.DataType) -> plc.Column:
-        """Return a large array as a column, which keeps the buffer."""
+        """Return an array of the results as a column, which keeps all of them."""
         if not span.length:
             return empty(data_type)
-        whole = self._views.get(span.region)
-        if whole is None:
-            whole = self._views[span.region] = plc.gpumemoryview(self._kept[span.region])
-        data = whole.byte_slice(slice(span.start, span.start + span.size))
+        data = self._results.byte_slice(slice(span.start, span.start + span.size))
         return plc.Column(data_type, span.length, data, None, 0, 0, [])
 
     def give_back(self) -> None:
-        """Leave all but the large arrays to other runs: their kernels come after those that this one has launched, on the same stream."""
+        """Leave all but the results to other runs: their kernels come after those that this one has launched, on the same stream."""
         if (spare := _spare.get(self._working.size)) is not None:
             spare.append(self._working)
 
-    def _fill(self, span: BufferSpan, word: int) -> None:
+    def _fill(self, span: BufferSpan, word: int, small: int) -> None:
+        """Fill words of the working memory, which begins behind what is small."""
+        whole = plc.gpumemoryview(self._working)
         for first in range(0, span.length, MOST_ROWS):
-            column = self.column(span.part(first, min(MOST_ROWS, span.length - first)), INT64)
-            plc.filling.fill_in_place(column, 0, column.size(), scalar(word, INT64))
+            part = span.part(first, min(MOST_ROWS, span.length - first))
+            place = small + part.start
+            data = whole.byte_slice(slice(place, place + part.size))
+            column = plc.Column(INT64, part.length, data, None, 0, 0, [])
+            plc.filling.fill_in_place(column, 0, part.length, scalar(word, INT64))
 
 
 def blank_of(regions: Regions) -> DeviceBuffer | None:
@@ -132,7 +132,7 @@ def exchanged(given: Array, work: Callable[[int], None], size: int) -> Array:
 
 
 # Memory of the device that no run uses, by its size
-_spare: dict[int, list[DeviceBuffer]] = {1 << bits: [] for bits in range(12, 21, 2)}
+_spare: dict[int, list[DeviceBuffer]] = {1 << bits: [] for bits in range(12, 23, 2)}
 
 
 def _working_memory(size: int) -> DeviceBuffer:

@@ -369,7 +369,7 @@ class _Builder:
             out_i,
             self.nothing,
             out_i,
-            lists=tuple(self.regions.large(length, 4) for _ in main.rows_out),
+            lists=tuple(self.regions.results(length, 4) for _ in main.rows_out),
             counter=self.regions.small(_blank([], 1, 1)),
         )
 

@@ -34,7 +34,7 @@ from . import launch
 from .driver_calls import LateArgument
 from .late_arguments import CONDITION, late_constants
 from .launch import Launch
-from .regions import ALIGNMENT, BufferSpan, Region, Regions
+from .regions import ALIGNMENT, BufferSpan, Regions
 
 COUNT_WORD, FIRST_LOW = 0, 1  # of the state: how many groups there are, then extremes in pairs
 TYPES = {"int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64, "float64": FLOAT64}
@@ -189,15 +189,15 @@ def picking(
         slots,
         arrays[grouping.rows] if keys is None else keys,
         keys is not None,
-        regions.large(warps * share // kernels.WORD, 4),
+        regions.working(warps * share // kernels.WORD, 4),
         arrays,
-        regions.large(warps, 8),
+        regions.working(warps, 8),
         regions.small(state),
         _measured(program),
         codes,
         wanted,
         tuple(
-            regions.large(min(slots, MOST_PICKED), np.dtype(kind).itemsize, Region.PICKED)
+            regions.results(min(slots, MOST_PICKED), np.dtype(kind).itemsize)
             for kind in wanted.results
         ),
     )

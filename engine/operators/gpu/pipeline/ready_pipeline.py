@@ -199,9 +199,9 @@ def coming_out_of(
     arrays = {}
     for n in coming_out(program):
         machine = program.accumulators[n].machine
-        arrays[n] = regions.large(listed, 8), FLOAT64 if machine is Machine.F64 else INT64
+        arrays[n] = regions.results(listed, 8), FLOAT64 if machine is Machine.F64 else INT64
     counter = regions.small(np.zeros(2, np.int64))
-    return ComingOut(program, regions.large(listed, 8), arrays, counter, wanted)
+    return ComingOut(program, regions.results(listed, 8), arrays, counter, wanted)
 
 
 @dataclass(frozen=True)

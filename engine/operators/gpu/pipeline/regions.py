@@ -2,7 +2,7 @@
 and as many buckets of hashed indexes as an earlier run put rows in.
 
 What is small goes to the host in one copy after the last kernel: states of indexes, accumulators of few groups, counters.  Indexes
-are let go of after the run.  Large results stay: accumulators of many groups, lists of rows.
+and accumulators of many groups are let go of after the run.  Results stay: what is picked of groups, lists of rows.
 
 Any number of buckets gives the right answer, so that kernels are neither made anew nor run again for another one.
 """
@@ -26,9 +26,8 @@ class Region(StrEnum):
     """The buffers."""
 
     SMALL = "small"
-    INDEXES = "indexes"
-    LARGE = "large"
-    PICKED = "picked"  # of the large results what an answer keeps
+    WORKING = "working"  # of the run alone
+    RESULTS = "results"
     HOST = "host"  # where the small buffer goes after the last kernel
 
 
@@ -69,15 +68,19 @@ class Regions:
         self.initial.append(words)
         return self._add(Region.SMALL, len(words), 8)
 
-    def large(self, length: int, width: int, region: Region = Region.LARGE) -> BufferSpan:
-        """Add a large array of anything."""
-        return self._add(region, length, width)
+    def working(self, length: int, width: int) -> BufferSpan:
+        """Add a large array of anything, for the run alone."""
+        return self._add(Region.WORKING, length, width)
+
+    def results(self, length: int, width: int) -> BufferSpan:
+        """Add a large array that an answer keeps."""
+        return self._add(Region.RESULTS, length, width)
 
     def accumulators(
         self, identities: Sequence[int | float], groups: int, more: int = 0
     ) -> BufferSpan:
         """Add a large array of `groups` elements for each identity, and `more` zeros."""
-        span = self.large(len(identities) * groups + more, 8)
+        span = self.working(len(identities) * groups + more, 8)
         words = [int(np.array(i, type(i)).view(np.int64)) for i in identities]
         at = 0
         while at < len(words):
@@ -93,13 +96,13 @@ class Regions:
 
     def short_accumulators(self, length: int) -> BufferSpan:
         """Add a large array of zeros of 32 bits."""
-        span = self.large(length, 4)
+        span = self.working(length, 4)
         self._fill(BufferSpan(span.region, span.start, -(-length // 2), 8), 0)
         return span
 
     def keys(self, slots: int) -> BufferSpan:
         """Add a large array of -1, the keys of an empty hash table."""
-        span = self.large(slots, 8)
+        span = self.working(slots, 8)
         self._fill(span, -1)
         return span
 
@@ -107,13 +110,13 @@ class Regions:
         """Add the buffers of all indexes, those of one fill side by side."""
         found = {}
         for fill in (-1, 0, None):
-            start = self.sizes[Region.INDEXES]
+            start = self.sizes[Region.WORKING]
             for buffer in (b for b in buffers if b.fill == fill):
                 width = np.dtype(buffer.type).itemsize
-                found[buffer.name] = self._add(Region.INDEXES, buffer.length, width)
-            words = (self.sizes[Region.INDEXES] - start) // 8
+                found[buffer.name] = self._add(Region.WORKING, buffer.length, width)
+            words = (self.sizes[Region.WORKING] - start) // 8
             if fill is not None:
-                self._fill(BufferSpan(Region.INDEXES, start, words, 8), fill)
+                self._fill(BufferSpan(Region.WORKING, start, words, 8), fill)
         return found
 
     def report(self, word: BufferSpan) -> BufferSpan:

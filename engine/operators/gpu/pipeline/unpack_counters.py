@@ -69,5 +69,5 @@ def short_results(where: Layout, slots: int, regions: Regions) -> BufferSpan:
     """Add the array of results of 32 bits, zeros unless all of them are unpacked into it."""
     rows = len(where.identities("out_n"))
     if rows == len(where.packed):
-        return regions.large(rows * slots, 4)
+        return regions.working(rows * slots, 4)
     return regions.short_accumulators(rows * slots)
