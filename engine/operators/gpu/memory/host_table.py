@@ -91,6 +91,10 @@ class HostColumns(Mapping[int, "Held"]):
         return size
 
     @property
+    def columns(self) -> list[Column]:
+        return [column for column, _ in self._held.values()]
+
+    @property
     def arrays(self) -> Arrays:
         return {column: self.array(column) for column, _ in self._held.values()}
 
@@ -111,8 +115,8 @@ class HostColumns(Mapping[int, "Held"]):
 
     def registers(self, column: Column) -> Registers | None:
         """Return a column as in registers, few texts as codes of the sorted ones; None for what has no such form."""
-        lying, data_type = self.lying(column), column.type
-        if isinstance(lying, Registers):
+        lying, data_type = self._held[column.id][1], column.type
+        if type(lying) is Registers:
             return lying
         array = self.array(column)
         there = np.asarray(array.is_valid()) if array.null_count else None
@@ -167,7 +171,11 @@ class HostColumns(Mapping[int, "Held"]):
 
     def _at(self, rows: Rows) -> HostColumns:
         """The rows of some numbers, or of a slice."""
-        return HostColumns([(c, _rows(lying, rows)) for c, lying in self._held.values()], self.move)
+        taken = [
+            (c, held.take(rows) if type(held) is Registers else _rows(held, rows))
+            for c, held in self._held.values()
+        ]
+        return HostColumns(taken, self.move)
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
         """Return columns in the Arrow types of results."""
@@ -179,8 +187,8 @@ class HostColumns(Mapping[int, "Held"]):
         return pa.Table.from_arrays(exact, [c.name for c in columns])
 
 
-def _rows(held: Lying, rows: Rows) -> Lying:
-    if not isinstance(held, pa.Array):
+def _rows(held: pa.Array | Texts, rows: Rows) -> pa.Array | Texts:
+    if isinstance(held, Texts):
         return held.take(rows)
     if isinstance(rows, slice):
         return held.slice(rows.start, rows.stop - rows.start)
@@ -190,8 +198,8 @@ def _rows(held: Lying, rows: Rows) -> Lying:
 def _numbered(array: pa.Array, valid: Array | None, data_type: DataType) -> Registers:
     texts = array.to_pylist()
     known = sorted({text for text in texts if text is not None})  # by code point, as by bytes
-    places = {text: place for place, text in enumerate(known)}
-    codes = np.array([places.get(text, 0) for text in texts], np.int64)
+    places = {None: 0, **dict(zip(known, range(len(known)), strict=True))}
+    codes = np.array(list(map(places.__getitem__, texts)), np.int64)
     return Registers(codes, valid, data_type, pa.array(known, pa.string()))
 
 

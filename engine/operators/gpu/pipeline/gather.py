@@ -138,7 +138,7 @@ def _fetch(leaf: Leaf, column: Column) -> Fetch:
     """How to fetch a relation's column: as codes where it has them, decoded afterwards, since they are narrow."""
     codes = leaf.narrow(column)
     if codes is not None:
-        return _of_codes(codes)
+        return _of_codes(codes, codes.nbytes if isinstance(leaf, StoredLeaf) else 0)
     if isinstance(leaf, StoredLeaf) and isinstance(leaf.table.columns, LateColumns):
         fetch = leaf.table.columns.whole(column.id)
         if fetch is not None:
@@ -152,11 +152,11 @@ def _fetch(leaf: Leaf, column: Column) -> Fetch:
     return Fetch(held, None, lambda lying: lying, owned, origin=origin)
 
 
-def _of_codes(column: EncodedColumn) -> Fetch:
-    """How to fetch a column of the cache, which this does not keep there."""
+def _of_codes(column: EncodedColumn, owned: int = 0) -> Fetch:
+    """How to fetch an encoded column; one of the cache is not kept there by this."""
     found = _kept.get(column)
     if found is None:
         bounds = None if column.low is None or column.high is None else (column.low, column.high)
         decode = partial(decoded, encoding=column.encoding, data_type=device_type(column.type))
-        found = _kept[column] = Fetch(codes_of(column), column.encoding, decode, bounds=bounds)
+        found = _kept[column] = Fetch(codes_of(column), column.encoding, decode, owned, bounds)
     return found

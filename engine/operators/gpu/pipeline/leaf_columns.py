@@ -13,6 +13,7 @@ from ....storage.columns.cache import CacheKey, plain_key
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ..dictionaries import Held
+from ..memory.host_table import HostColumns
 from ..scan.encoded import cache_keys, plain_column
 from ..scan.scan import DEVICE
 from ..table import Table
@@ -32,7 +33,7 @@ class Leaf(Protocol):
         ...
 
     def narrow(self, column: Column) -> EncodedColumn | None:
-        """Return a column's codes where it lies as such."""
+        """Return a column's codes where it lies on the device as such."""
         ...
 
     def held(self, column: Column) -> Held:
@@ -128,14 +129,17 @@ class StoredLeaf:
         return self._encoded[column.id]
 
     def encode(self, columns: Iterable[Column]) -> None:
-        """Encode several columns together, which waits for the device once."""
+        """Encode several columns together, which waits for the device once: all of rows that lie on the host, which so move once."""
         missing = [c for c in columns if c.id not in self._encoded]
         if missing:
-            found = stored_columns(self.table, missing)
+            held = self.table.columns
+            wanted = held.columns if isinstance(held, HostColumns) else missing
+            found = stored_columns(self.table, wanted)
             self._encoded |= {column.id: encoded for column, encoded in found.items()}
 
     def narrow(self, column: Column) -> EncodedColumn | None:
-        return None
+        is_on_host = isinstance(self.table.columns, HostColumns)
+        return self._encoded.get(column.id) if is_on_host else None
 
     def held(self, column: Column) -> Held:
         return self.table.columns[column.id]
