@@ -65,6 +65,7 @@ ATTEMPTS = 8  # each of which learns something that the next one needs
 
 COMPILING = "the kernel is being compiled"
 UNSETTLED = "its result did not settle"
+FROM_MEMORY: Origin = "memory"
 
 
 def pipelines(
@@ -224,11 +225,16 @@ class _Run(Generic[T, K]):
 
     def _attempt(self) -> Done[T] | Retry | Void:
         start = time.perf_counter()
-        attempt = self.backend.attempt(self.node, self.inputs, self.context, self.memory.feedback)
-        found = self._kernels(attempt)
-        if found is None:
-            return Void(COMPILING)
-        kernels, origin = found
+        memory = self.memory
+        attempt = self.backend.attempt(self.node, self.inputs, self.context, memory.feedback)
+        kernels, origin = memory.kernels, FROM_MEMORY
+        if kernels is not None and not attempt.fits(kernels):
+            kernels = None
+        if kernels is None or memory.compiled is not kernels:
+            found = self._kernels(attempt, kernels)
+            if found is None:
+                return Void(COMPILING)
+            kernels, origin = found
         attempt.load(kernels)
         launched = time.perf_counter()
         outcome = attempt.launch(kernels)
@@ -240,7 +246,7 @@ class _Run(Generic[T, K]):
         )
         if isinstance(outcome, Void):
             return Void(outcome.reason, facts)
-        self.memory.short_of_memory = False
+        memory.short_of_memory = False
         if outcome.feedback is not None:
             self._learn(outcome.feedback)
         self.context.receipts[id(self.node)] = facts
@@ -251,18 +257,16 @@ class _Run(Generic[T, K]):
         if (shape := self._shape()) is not None:
             shape.memory.feedback = feedback
 
-    def _kernels(self, attempt: PipelineAttempt[T, K]) -> tuple[K, Origin] | None:
+    def _kernels(
+        self, attempt: PipelineAttempt[T, K], kernels: K | None
+    ) -> tuple[K, Origin] | None:
         """Return kernels for these columns, those of the last run or another text if they fit, and where their code came from.
 
         There are none while a thread compiles them, which is waited for where operators would have to run in chunks: TPC-H SF100's
         Q21 takes a GPU 1.2 s under 20 GB then, and more than 25 without.
         """
-        memory = self.memory
-        kernels = memory.kernels
-        known = kernels is not None and attempt.fits(kernels)
-        if kernels is not None and known and memory.compiled is kernels:
-            return kernels, "memory"
-        if kernels is None or not known:
+        memory, known = self.memory, kernels is not None
+        if kernels is None:
             shape = self._shape()
             kernels, known = (
                 (attempt.compile(None), False) if shape is None else shape.kernels(attempt)
@@ -279,7 +283,7 @@ class _Run(Generic[T, K]):
             memory.kernels = None  # the next run tries again
             raise error
         memory.compiled = kernels
-        return kernels, "memory" if known else codes.result()[1]
+        return kernels, FROM_MEMORY if known else codes.result()[1]
 
     # Operators
 

@@ -63,7 +63,9 @@ def run_pipeline(
     memory = context.memory.pipeline(node)
     if memory.probe_bytes is None:
         memory.probe_bytes = _whole(node.steps.source)
-    room = _room(context, node.device)
+    room = context.cache.limit(node.device)
+    if context.memory_limit is not None:
+        room = min(room, context.memory_limit)
     chunks = _chunks_left(node.steps, context, backend) if memory.probe_bytes > room else None
     if chunks is None and memory.divided is not None and memory.divided[0] == room:
         chunks = memory.divided[1]

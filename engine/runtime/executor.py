@@ -106,8 +106,9 @@ def _run_in_order(run: Run) -> Result:
     start = began = time.perf_counter()
     progress = run.context.progress
     progress.begin(run.order, run.measured, run.context.receipts)
+    check = run.context.check
     for position, turn in enumerate(run.turns):
-        run.context.check()
+        check()
         progress.node(position)
         began = _take_turn(turn, run, began)
     return result_of(run, run.held.tables[id(run.plan)], start)
@@ -141,10 +142,7 @@ def _take_turn(turn: Turn, run: Run, start: float) -> float:
     if counted:
         run.host_values[key] = _since(before, counted)
     run.measured[key] = (end - start, table.num_rows, size)
-    # Inputs go first: an operator may pass their arrays on, which would count twice
-    if done_with:
-        run.held.drop(done_with)
-    run.held.add(node, table, size)
+    run.held.add(node, table, size, done_with)
     return end
 
 
@@ -159,9 +157,10 @@ def _run_within_memory(node: Physical, reads: tuple[int, ...], run: Run) -> Back
     if run.held.spilled and isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
     try:
-        if run.chains.ends:
+        operator = run.backends[node.device].OPERATORS.get(type(node))
+        if operator is None or run.chains.ends:
             return _run_operator_or_chain(node, reads, run)
-        return _run_operator(node, tuple(map(run.held.tables.__getitem__, reads)), run)
+        return operator(node, tuple(map(run.held.tables.__getitem__, reads)), run.context)
     except MemoryError:
         if not isinstance(node, HashJoin) and not run.held.waiting(node.device, reads):
             raise

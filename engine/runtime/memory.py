@@ -125,11 +125,18 @@ class Held:
     sizes: dict[int, int] = field(default_factory=dict)
     spilled: dict[tuple[int, int], Spool[BackendTable]] = field(default_factory=dict)
 
-    def add(self, node: Physical, table: BackendTable, size: int) -> None:
-        """Hold a node's table.
+    def add(
+        self, node: Physical, table: BackendTable, size: int, done_with: Iterable[Physical] = ()
+    ) -> None:
+        """Hold a node's table, and no longer those that nobody reads any more.
 
         Beyond the memory limit tables that wait for a join leave memory; raises `MemoryLimitError` where that is not enough.
         """
+        # These first: an operator may pass their arrays on, which would count twice
+        for read in done_with:
+            if (key := id(read)) in self.tables:
+                del self.tables[key]
+                self.budget.remove(read.device, self.sizes.pop(key))
         key = id(node)
         self.tables[key], self.sizes[key] = table, size
         del table
@@ -144,14 +151,6 @@ class Held:
         for child in waiting:
             if self.budget.excess(node.device) > 0:
                 self.spill([child])
-
-    def drop(self, nodes: Iterable[Physical]) -> None:
-        """Let go of tables that nobody reads any more."""
-        for node in nodes:
-            key = id(node)
-            if key in self.tables:
-                del self.tables[key]
-                self.budget.remove(node.device, self.sizes.pop(key))
 
     def waiting(self, device: Device, read: Iterable[int] = ()) -> list[int]:
         """Return the tables on a device that wait for a join, oldest first, but none that is about to be `read`."""

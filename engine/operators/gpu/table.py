@@ -266,9 +266,11 @@ def in_physical_form(column: plc.Column, data_type: DataType) -> plc.Column:
 
 def num_bytes(table: Table) -> int:
     """Return the bytes of the device buffers behind a table, which it may share with others, or of its host arrays."""
-    if isinstance(table.columns, HostColumns | LateColumns):
-        return table.columns.nbytes
-    return sum(column.device_buffer_size() for column in table.columns.values())
+    columns = table.columns
+    # Not by `isinstance`, which for another abstract class is a call of Python
+    if type(columns) is HostColumns or type(columns) is LateColumns:
+        return columns.nbytes
+    return sum([column.device_buffer_size() for column in columns.values()])
 
 
 def _for_host(column: plc.Column, data_type: DataType) -> plc.Column:

@@ -286,10 +286,9 @@ def codes_at(data: Any, encoding: Encoding, rows: int) -> plc.Column:
 
 def aligned(column: plc.Column) -> plc.Column:
     """The column itself, or a copy where it begins within a buffer or between words."""
-    spans = [s for s in (column.data(), column.null_mask()) if s is not None]
-    if column.offset() == 0 and all(s.ptr % PADDING == 0 for s in spans):
-        return column
-    return column.copy()
+    data, mask = column.data(), column.null_mask()
+    begins = column.offset() == 0 and (data is None or data.ptr % PADDING == 0)
+    return column if begins and (mask is None or mask.ptr % PADDING == 0) else column.copy()
 
 
 def reinterpret(column: plc.Column, data_type: plc.DataType) -> plc.Column:

@@ -183,7 +183,8 @@ def _result(
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             return MANY
         finisher = Finisher(main, prepared.columns, sink.picking)
-        return only(finisher.table(memory, count, bounds, relations), prepared.columns)
+        made = finisher.table(memory, count, bounds, relations)
+        return only(made, prepared.columns) if main.late else made
     arrays = sink.accumulators(words)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         return MANY
