@@ -14,6 +14,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, ColumnRef, Expr, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BOOLEAN
+from tests.compare import assert_same_as_duckdb
 from tests.operators.relations import (
     Relation,
     assert_node,
@@ -271,3 +272,25 @@ def test_keep_none_passes_all_columns(backend: str) -> None:
         null_equal=(False,),
     )
     assert_node(backend, node, "select * from l full join r on a = b", l=left, r=right)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select t.id from t where k in (select k from u)",
+        "select t.id from t where k not in (select k from u where k is not null)",
+        "select t.id, u.id from t join u on t.k = u.k",
+        "select t.id, u.id from t left join u on t.k = u.k",
+        "select t.id, u.id from t full join u on t.k = u.k",
+        "select t.id, k in (select k from u) as found from t",
+        "select t.id from t where exists (select * from u where u.k = t.k and u.id < t.id)",
+    ],
+)
+def test_sides_that_begin_behind_the_first_row(backend: str, query: str) -> None:
+    """On a GPU a part of a table is a slice of it, whose NULLs stand at an offset of the mask."""
+    tables = {
+        name: {"id": [*range(rows)], "k": [i * step % 97 if i % 7 else None for i in range(rows)]}
+        for name, rows, step in [("a", 700, 31), ("b", 200, 41)]
+    }
+    parts = "with t as (from a order by id limit 600 offset 25), u as (from b order by id limit 150 offset 13)"
+    assert_same_as_duckdb(f"{parts} {query}", tables, backend=backend, fuse=("never", "always"))

@@ -5,7 +5,7 @@ The keys decide first and only they are read; columns that the parents want are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pylibcudf as plc
@@ -51,6 +51,17 @@ class Keys:
 
     def swapped(self) -> Keys:
         return Keys(self.right, self.left, self.nulls)
+
+
+def _keys(
+    left: Sequence[plc.Column], right: Sequence[plc.Column], nulls: plc.types.NullEquality
+) -> Keys:
+    """Return keys of which none with NULL is a slice: libcudf reads a lone key's mask from its first bit, wherever the slice begins."""
+    lefts, rights = (
+        [key.copy() if key.offset() and key.null_count() else key for key in side]
+        for side in (left, right)
+    )
+    return Keys(plc.Table(lefts), plc.Table(rights), nulls)
 
 
 @on_device
@@ -99,14 +110,14 @@ def join_keys(node: p.HashJoin, left: Table, right: Table) -> Keys:
     nullable = [bool(a.null_count() and b.null_count()) for a, b in zip(lefts, rights, strict=True)]
     asked = [equal for equal, both in zip(node.null_equal, nullable, strict=True) if both]
     if all(asked):
-        return Keys(plc.Table(lefts), plc.Table(rights), EQUAL if asked else UNEQUAL)
+        return _keys(lefts, rights, EQUAL if asked else UNEQUAL)
     for i, equal in enumerate(node.null_equal):
         if equal and nullable[i]:
             filler = "" if lefts[i].type().id() == plc.TypeId.STRING else 0
             for side in (lefts, rights):
                 side.append(plc.unary.is_null(side[i]))
                 side[i] = without_nulls(side[i], filler)
-    return Keys(plc.Table(lefts), plc.Table(rights), UNEQUAL)
+    return _keys(lefts, rights, UNEQUAL)
 
 
 def _comparable(left: Held, right: Held) -> tuple[plc.Column, plc.Column]:
@@ -174,7 +185,7 @@ def _residual_pairs(
     context.check()
     parts = []
     for first, part in zip((0, rows // 2), plc.copying.split(keys.left, [rows // 2]), strict=True):
-        half = Keys(part, keys.right, keys.nulls)
+        half = _keys(part.columns(), keys.right.columns(), keys.nulls)
         parts.append(_residual_pairs(node, left, right, half, context, start + first))
     return concat_pairs(parts)
 
@@ -187,7 +198,7 @@ def _shifted(rows: plc.Column, start: int) -> plc.Column:
 def _null_aware(node: p.HashJoin, left: Table, right: Table) -> Table:
     """NOT IN and IN: a comparison with NULL is unknown, unless there is nothing to compare with."""
     left_key, right_key = left[node.left_keys[0]], right[node.right_keys[0]]
-    keys = Keys(plc.Table([as_key(left_key)]), plc.Table([as_key(right_key)]), UNEQUAL)
+    keys = _keys([as_key(left_key)], [as_key(right_key)], UNEQUAL)
     if not left.num_rows or not right.num_rows:
         return marked(node, left, in_a_pair(no_pairs().left, left.num_rows))
     found = in_a_pair(filtered(keys, JoinKind.SEMI), left.num_rows)
