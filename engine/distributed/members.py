@@ -262,7 +262,7 @@ class Members:
                 self._wanted = max(1, self._wanted - 1)
                 raise self.lost(team, rank, f"has been silent for {self.grace:g} s (worker_grace)")
 
-    def tell_over(self, team: Team, query: int, calls: Mapping[int, Future[Any]]) -> None:
+    def tell_over(self, team: Team, query: int, calls: Mapping[int, Future[object]]) -> None:
         """Tell the workers that may wait for others in a query which of them have answered: none of these comes to a meeting any more."""
         over = [rank for rank, call in calls.items() if call.done()]
         for rank in calls.keys() - over if over else ():

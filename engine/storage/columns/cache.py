@@ -89,8 +89,8 @@ class _Together(NamedTuple):
     """What was made of the values of several keys."""
 
     keys: Sequence[CacheKey]
-    made: Any
-    owner: ref[Any]
+    made: object
+    owner: ref[object]
 
 
 _Gone = list["tuple[CacheKey, _Entry | None]"]

@@ -36,7 +36,7 @@ class Memory:
         self._working = _working_memory(small + sizes[Region.WORKING])
         start = int(self._working.ptr)
         self.starts = {Region.SMALL: start, Region.WORKING: start + small, Region.RESULTS: 0}
-        self._results: Any = None
+        self._results: plc.gpumemoryview = None
         if size := sizes[Region.RESULTS]:
             buffer = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
             self.starts[Region.RESULTS] = int(buffer.ptr)

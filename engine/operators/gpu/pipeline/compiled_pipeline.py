@@ -49,11 +49,11 @@ from .unpack_counters import short_results, unpacking, with_packed_counts
 GROUP_LIMIT = costs_of("gpu").group_limit  # whose accumulators travel to the host
 # Elements of accumulators that travel, 1 MB: TPC-DS Q07's 51,000 groups of four averages took 4.8 ms, its rows alone 0.4 (SF10, H200)
 MOST_SENT = 1 << 17
-# Groups that are addressed directly on the device, however few rows there are
-LEAST_DENSE = 1 << 22
+LEAST_DENSE = 1 << 22  # groups addressed directly on the device, however few rows there are
 DENSE_A_ROW = 8
 MOST_DENSE, BYTES_A_DENSE, DENSE_A_GROUP = 1 << 30, 256, 4  # hash tables take as much
-LEAST_SLOTS = LEAST_LISTED = 1 << 16
+LEAST_SLOTS = 1 << 16
+LEAST_LISTED = 1 << 16
 
 Codes = tuple[tuple[bytes, ...], Origin]
 
