@@ -134,23 +134,23 @@ def _read_ahead(
     fuse = "never" if context.fuse == "never" else "always"
 
     def read(chunk: ChunkSteps, own: ChunkCache) -> tuple[ChunkSteps, Context]:
-        inner = dataclasses.replace(
-            context,
-            cache=own,
-            fuse=fuse,
-            bytes_read=0,
-            receipts={},
-            chunk=chunk.scans,
-            progress=Progress(),  # another chunk is what the query is at
-            _derived={},
-        )
-        scans = [scan for scan, _ in chunk.scans.values()]
         try:
+            inner = dataclasses.replace(
+                context,
+                cache=own,
+                fuse=fuse,
+                bytes_read=0,
+                receipts={},
+                chunk=chunk.scans,
+                progress=Progress(),  # another chunk is what the query is at
+                _derived={},
+            )
+            scans = [scan for scan, _ in chunk.scans.values()]
             if fuse != "never":
                 backend.lift(scans, inner)
                 scans = [not_lifted(scan, inner) for scan in scans]
         finally:
-            own.begun.set()
+            own.begun.set()  # whatever happens: the other thread waits for it
         for scan in scans:
             if scan.made:
                 backend.operators.by_node[p.ParquetScan](scan, (), inner)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -47,16 +49,22 @@ WHOLE = [
 ]
 
 
+@contextmanager
+def opened(client: Any, folder: Path, tables: dict[str, pa.Table], whole: int) -> Iterator[Any]:
+    """A connection to tables that are cut, but for those that take less than so many bytes."""
+    settings: dict[str, Any] = {"replicate_below": whole, "one_worker_below": 0, "fuse": "never"}
+    with fuseline.connect("cpu", cluster=client, **settings) as connection:
+        for name, table in tables.items():
+            pq.write_table(table, folder / f"{name}.parquet", row_group_size=2000)
+            connection.read_parquet(folder / f"{name}.parquet", name)
+        yield connection
+
+
 @pytest.fixture(scope="module")
 def connection(client: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """All but the makers are cut, sales and lines at the same sales."""
-    folder = tmp_path_factory.mktemp("moved")
-    settings: dict[str, Any] = {"replicate_below": 12_000, "one_worker_below": 0, "fuse": "never"}
-    with fuseline.connect("cpu", cluster=client, **settings) as opened:
-        for name, table in TABLES.items():
-            pq.write_table(table, folder / f"{name}.parquet", row_group_size=2000)
-            opened.read_parquet(folder / f"{name}.parquet", name)
-        yield opened
+    with opened(client, tmp_path_factory.mktemp("moved"), TABLES, 12_000) as made:
+        yield made
 
 
 @pytest.mark.parametrize("query", REDUCED)
@@ -128,13 +136,9 @@ LOOKED_UP = [
 @pytest.fixture(scope="module")
 def with_keys(client: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Lines are cut, the buyers are on all workers."""
-    folder = tmp_path_factory.mktemp("keys")
-    settings: dict[str, Any] = {"replicate_below": 60_000, "one_worker_below": 0, "fuse": "never"}
-    with fuseline.connect("cpu", cluster=client, **settings) as opened:
-        for name, table in {**TABLES, "twice": TWICE}.items():
-            pq.write_table(table, folder / f"{name}.parquet", row_group_size=2000)
-            opened.read_parquet(folder / f"{name}.parquet", name)
-        yield opened
+    tables = {**TABLES, "twice": TWICE}
+    with opened(client, tmp_path_factory.mktemp("keys"), tables, 60_000) as made:
+        yield made
 
 
 @pytest.mark.parametrize("query", LOOKED_UP)

@@ -147,6 +147,17 @@ def test_what_was_made_of_several_values_is_there_as_long_as_all_of_them_are() -
     assert cache.together(owner) is None
 
 
+def test_reads_of_owners_that_are_gone_do_not_add_up() -> None:
+    cache, first = ColumnCache(100), Value()
+    cache.put(key("a"), first, 40)
+    owners = [Value() for _ in range(100)]  # no two of one identity
+    for owner in owners:
+        assert cache.keep_together(owner, [key("a")], [first], first)
+        assert cache.together(owner) is first
+    assert len(cache._reads) == 1
+    assert next(iter(cache.stats())).hits == 2 * len(owners)
+
+
 def test_what_is_read_together_is_read_last() -> None:
     cache, owner, first = ColumnCache(100), Value(), Value()
     cache.put(key("a"), first, 40)

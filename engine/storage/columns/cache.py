@@ -157,6 +157,7 @@ class ColumnCache:
     ) -> bool:
         """Keep what was made of these values until one of any leaves, or the owner goes; False where keys do not have them now."""
         with self._lock:
+            self._mark()  # reads of owners that are gone would add up
             for key, value in zip(keys, values, strict=True):
                 entry = self._entries.get(key.device, OrderedDict()).get(key)
                 if value is None or entry is None or entry.value is not value:
