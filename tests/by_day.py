@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,13 +23,14 @@ def leave_to_the_night(items: Iterable[Any]) -> None:
 
 
 def covering(cases: Sequence[Any]) -> list[Any]:
-    """Return so many that each value of each parameter is in one, first those in which all are new."""
+    """Return so many that each value of each parameter is in one, and in about as many as the others."""
     chosen: list[Any] = []
-    seen: set[tuple[str, int]] = set()
-    for all_new in (True, False):
-        for case in cases:
-            values = {(name, id(value)) for name, value in case.callspec.params.items()}
-            if seen.isdisjoint(values) if all_new else values - seen:
-                seen |= values
-                chosen.append(case)
+    used: Counter[tuple[str, int]] = Counter()
+
+    def uses(case: Any) -> list[int]:
+        return sorted(used[name, id(value)] for name, value in case.callspec.params.items())
+
+    while left := [case for case in cases if uses(case)[0] == 0]:
+        chosen.append(min(left, key=uses))
+        used.update((name, id(value)) for name, value in chosen[-1].callspec.params.items())
     return chosen

@@ -197,7 +197,7 @@ def test_counting_values_of_a_large_domain() -> None:
     assert_fused("select count(distinct k * v) from t", {"t": table})
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", ["var_samp", "var_pop", "stddev_samp", "stddev_pop"])
 @pytest.mark.parametrize("rows", [0, 1, 2, 100])
 def test_variances(name: str, rows: int) -> None:
@@ -208,7 +208,7 @@ def test_variances(name: str, rows: int) -> None:
 
 @pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", ["covar_samp", "covar_pop", "corr"])
-@pytest.mark.parametrize("rows", [0, 1, 2, 100])
+@pytest.mark.parametrize("rows", [100, 2, 1, 0])
 def test_moments_of_two_columns(name: str, rows: int) -> None:
     table = _table(np.arange(rows) % 3, rows)
     calls = f"{name}(v, n), {name}(n, v * 0.01), {name}(n, n)"

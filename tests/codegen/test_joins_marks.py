@@ -34,6 +34,7 @@ CHOSEN = (
 CHOSEN = (*CHOSEN, "build keys null", "range of 2**63, duplicate", "many, duplicate")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("shape", CHOSEN)
 def test_marks_as_columns_over_every_shape_of_keys(shape: str) -> None:
     probe, build = SHAPES[shape]
@@ -80,6 +81,7 @@ GROUPS = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", [*OTHERS, *GROUPS])
 def test_marks_anywhere(query: str) -> None:
     assert_fused_joins(query, TABLES)
@@ -100,6 +102,7 @@ def test_a_mark_comes_out_as_a_row_number() -> None:
     assert number.name.text == main.relations[1].row
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("shape", ["duplicate", "range of 2**63"])
 def test_simulated_marks(shape: str, simulate: Simulate) -> None:
     probe, build = SHAPES[shape]
@@ -117,6 +120,7 @@ def test_simulated_marks_of_groups_that_are_rows(simulate: Simulate) -> None:
     assert sum(main.relations[i].leaf is TRUTHS for i, _ in main.grouping.rows_of) == 2
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", [ROWS, OTHERS[5], GROUPS[-1]])
 def test_kernels_compile_for_a_gpu(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba_cuda")

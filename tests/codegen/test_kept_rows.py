@@ -68,6 +68,7 @@ def small_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 64)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_rows_are_left_out(query: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=("never", "always"))

@@ -202,6 +202,7 @@ def test_random(values: list[str | None], pattern: str, way: str, data: Any) -> 
     assert found == expected(strings, pattern)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
 def test_machine_code(shape: LikeShape) -> None:
     assembly(like_source.source(shape), shape.name, like.signature(shape))

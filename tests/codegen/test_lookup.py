@@ -59,6 +59,7 @@ def _long(heads: list[str | None], rows: int = 10_000) -> dict[str, pa.Table]:
 ALL, ASCII = _long(HEADS), _long([h for h in HEADS if h is None or h.isascii()])
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("tables", [ALL, ASCII], ids=["all", "ascii"])
 @pytest.mark.parametrize("expr", [
     "substring(s, 1, 2)", "substring(s, 3, 1)", "left(s, 2)", "right(s, 1)", "upper(left(s, 3))", "left(upper(s), 3)",

@@ -122,6 +122,7 @@ def small_blocks(limits: SetLimits) -> None:
     limits(cuda__BLOCK_THREADS=32)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("aggregates", [ALL, "sum(n)", "count(*)", "max(w)"])
 @pytest.mark.parametrize("keys", KEYS_OF)
 def test_all_groups_come_out(keys: str, aggregates: str) -> None:

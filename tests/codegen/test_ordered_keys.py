@@ -116,6 +116,7 @@ def tables(keys: list[int]) -> dict[str, pa.Table]:
     return {"t": keyed("v", probe), "u": keyed("w", keys)}
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     ("query", "keys"),
     [
