@@ -16,7 +16,7 @@ import fuseline
 from fuseline import planner, stopping
 from fuseline.deep import deeply
 from fuseline.errors import Interrupted
-from fuseline.frame import cursor, python_values
+from fuseline.frame import cursor, library_columns
 from fuseline.operators.cpu.functions import kernels_texts
 from fuseline.stopping import Stop
 from tests.compare import assert_same_as_duckdb
@@ -307,7 +307,7 @@ def test_values_for_pandas_are_made_some_at_a_time(connection, monkeypatch, limi
     whole = frame.to_pandas()
     limits(OBJECTS_AT_A_TIME=10)
     assert frame.to_pandas().equals(whole)
-    assert [whole[c].dtype for c in "dian"] == [object, object, "int64", object]
+    assert [whole[c].dtype for c in "dian"] == [object, "timedelta64[us]", "int64", object]
     assert list(whole.columns) == ["d", "a", "i", "n"]
     assert frame.select("d").to_pandas().equals(whole[["d"]])
     looked = []
@@ -320,7 +320,7 @@ def test_values_for_pandas_are_made_some_at_a_time(connection, monkeypatch, limi
         assert stop is not None
         stop.check()
 
-    monkeypatch.setattr(python_values.stopping, "check", check)
+    monkeypatch.setattr(library_columns.stopping, "check", check)
     with pytest.raises(Interrupted):
         frame.to_pandas()
     monkeypatch.undo()

@@ -14,7 +14,8 @@ from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
 from .batches import MOST_ROWS, NOTHING, Batches, Rowset, batch_rows, run_many
-from .python_values import Row, fetched_values, numpy_columns, to_pandas, to_polars
+from .library_columns import numpy_columns, to_pandas, to_polars
+from .python_values import Row, fetched_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,10 +72,7 @@ class Cursor:
         """Seven values for each column: name, SQL type, and precision and scale of a DECIMAL; None where there are no rows to come."""
         if self._rowset.source is None:
             return None
-        return [
-            (n, str(t), None, None, t.precision or None, t.scale if t.is_decimal else None, True)
-            for n, t in zip(self._rowset.source.schema.names, self._rowset.types, strict=True)
-        ]
+        return described(self._rowset.source.schema.names, self._rowset.types)
 
     @property
     def rowcount(self) -> int:
@@ -196,6 +194,14 @@ class Cursor:
         if self._rowset.source is None:
             raise NoRows("There are no rows to fetch: execute a query first.")
         return self._rowset.source
+
+
+def described(names: Iterable[str], types: Iterable[DataType]) -> list[Description]:
+    """Return what PEP 249 has of columns."""
+    return [
+        (n, str(t), None, None, t.precision or None, t.scale if t.is_decimal else None, True)
+        for n, t in zip(names, types, strict=True)
+    ]
 
 
 def _rows_of(source: pa.Table | Reading, types: Sequence[DataType]) -> Rows:

@@ -1,18 +1,16 @@
-"""Columns of a result as Python values, and as what CSV and pandas take, over all of DuckDB's range.
+"""Columns of a result as Python values, over all of DuckDB's range.
 
 Python has no date outside of the years 1 to 9999: there DuckDB's client gives the text of the value, and so does this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import stopping
-from ..errors import ExecutionError, TypeMismatch
 from ..plan.calendar import (
     INFINITE_DAY,
     INFINITE_MICROS,
@@ -22,19 +20,13 @@ from ..plan.calendar import (
     interval_text,
     timestamp_text,
 )
-from ..plan.text.quoted_name import distinct_names
-from ..plan.types import HUGEINT, NULL, DataType, Kind, list_of
+from ..plan.types import HUGEINT, DataType, Kind, list_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
-    import torch
 
 
 Row: TypeAlias = tuple[Any, ...]  # as in DB-API: whoever asked knows the types of its values
-OBJECTS_AT_A_TIME = 50_000  # some 20 ms
 
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
@@ -108,20 +100,20 @@ def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
         return [None if v is None else int(v) for v in values]
     if data_type.kind is Kind.INTERVAL:
         return [None if v is None else _as_timedelta(v) for v in values]
-    if _is_converted(data_type):
+    if has_converted(data_type):
         return [_fetched(v, data_type) for v in values]
     return values
 
 
-def _is_converted(data_type: DataType) -> bool:
+def has_converted(data_type: DataType) -> bool:
     """Whether DuckDB's client gives other values of a type than Arrow: TUPLE, HUGEINT, INTERVAL, and what holds these."""
     own = data_type.is_tuple or data_type == HUGEINT or data_type.kind is Kind.INTERVAL
-    return own or any(map(_is_converted, data_type.children))
+    return own or any(map(has_converted, data_type.children))
 
 
 def _fetched(value: object, data_type: DataType) -> object:
     """Return a nested value as DuckDB's client gives it."""
-    return _with_tuples(value, data_type, _is_converted, _leaf)
+    return _with_tuples(value, data_type, has_converted, _leaf)
 
 
 def _leaf(value: object, data_type: DataType) -> object:
@@ -220,180 +212,3 @@ def has_values_beyond(column: pa.ChunkedArray) -> bool:
 def _limits(arrow: pa.DataType) -> tuple[date, date]:
     kind: type[date] = date if arrow.bit_width == 32 else datetime
     return kind.min, kind.max
-
-
-def to_pandas(table: pa.Table, types: Sequence[DataType] = ()) -> pd.DataFrame:
-    """Return a pandas frame of DuckDB's dtypes, but for DECIMAL, which stays exact, and HUGEINT, which is int64 where all values fit.
-
-    Names that repeat an earlier one get a number.  DATE is datetime64[us], or [ms] for days that leave its range; integers and truth values among which is a NULL have pandas'
-    nullable dtypes, since they are no floats.
-    """
-    import pandas as pd
-    import pyarrow as pa
-
-    for i, field in enumerate(table.schema):
-        if pa.types.is_date32(field.type):
-            try:
-                micros = table.column(i).cast(pa.timestamp("us"))
-            except pa.ArrowInvalid:
-                continue
-            table = table.set_column(i, field.name, micros)
-    table = with_plain_integers(table, types)
-    table = table.rename_columns(distinct_names(table.column_names))
-    known = types or [NULL] * table.num_columns
-    objects = {
-        name: pd.Series(_objects(column, data_type), dtype=object)
-        for name, column, data_type in zip(table.column_names, table.columns, known, strict=True)
-        if data_type.holds_tuple or _is_object(column.type)
-    }
-    frame = table.drop_columns(list(objects)).to_pandas(date_as_object=False)
-    if objects:  # at once: pandas warns of frames to which many columns are added
-        frame = pd.DataFrame(
-            {name: objects.get(name, frame.get(name)) for name in table.column_names}
-        )
-    nullable = {
-        pa.bool_(): pd.BooleanDtype(),
-        pa.int8(): pd.Int8Dtype(),
-        pa.int16(): pd.Int16Dtype(),
-        pa.int32(): pd.Int32Dtype(),
-        pa.int64(): pd.Int64Dtype(),
-        pa.uint8(): pd.UInt8Dtype(),
-        pa.uint16(): pd.UInt16Dtype(),
-        pa.uint32(): pd.UInt32Dtype(),
-        pa.uint64(): pd.UInt64Dtype(),
-    }
-    for i, column in enumerate(table.columns):
-        if column.null_count and column.type in nullable:
-            frame.isetitem(i, column.to_pandas(types_mapper=nullable.get))
-        elif pa.types.is_dictionary(column.type):  # of an ENUM
-            frame.isetitem(i, frame.iloc[:, i].cat.as_ordered())
-    return frame
-
-
-def with_plain_integers(table: pa.Table, types: Sequence[DataType]) -> pa.Table:
-    """Return a table with its HUGEINT columns, as those of sums, as int64, or as doubles where a value does not fit."""
-    import pyarrow as pa
-
-    for i, data_type in enumerate(types):
-        if data_type != HUGEINT:
-            continue
-        column = table.column(i)
-        try:
-            whole = column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            whole = column.cast(pa.float64())
-        table = table.set_column(i, table.schema.names[i], whole)
-    return table
-
-
-def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.ndarray]:
-    """Return an array for each column, a masked one where there are NULLs; texts and decimals are objects."""
-    import numpy as np
-    import pyarrow as pa
-
-    table = with_plain_integers(table, types)
-    made: dict[str, np.ndarray] = {}
-    names = distinct_names(table.column_names)
-    known = types or [NULL] * table.num_columns
-    for name, column, data_type in zip(names, table.columns, known, strict=True):
-        valid = column.is_valid().to_numpy()
-        arrow = column.type
-        plain = pa.types.is_integer(arrow) or pa.types.is_floating(arrow)
-        if plain or pa.types.is_boolean(arrow):
-            filled = column.fill_null(False if pa.types.is_boolean(arrow) else 0)
-            values = filled.to_numpy()
-        elif pa.types.is_date32(arrow) or (pa.types.is_timestamp(arrow) and arrow.tz is None):
-            values = column.to_numpy()
-        else:
-            values = np.empty(len(column), object)
-            values[:] = shown_values(column, data_type)
-        made[name] = values if valid.all() else np.ma.masked_array(values, mask=~valid)
-    return made
-
-
-def torch_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, torch.Tensor]:
-    """Return a tensor for each column; raises `ExecutionError` without PyTorch, `TypeMismatch` for what no tensor holds."""
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise ExecutionError(
-            "PyTorch is not installed: pip install torch, or use to_numpy() or fetchnumpy()."
-        ) from error
-    made: dict[str, torch.Tensor] = {}
-    for (name, values), data_type in zip(numpy_columns(table, types).items(), types, strict=True):
-        if values.dtype.kind not in "biuf":
-            raise TypeMismatch(
-                f'The column "{name}" is {data_type}, and a tensor holds numbers and truth values: cast it, or leave it out.'
-            )
-        if hasattr(values, "mask"):
-            raise TypeMismatch(
-                f'The column "{name}" has NULLs, which a tensor cannot hold: fill_null(value) or drop_nulls("{name}") first.'
-            )
-        made[name] = torch.from_numpy(values.copy())
-    return made
-
-
-def _is_object(arrow: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_decimal(arrow) or pa.types.is_interval(arrow) or _holds_uuid(arrow))
-
-
-def _holds_uuid(arrow: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_nested(arrow):
-        return any(_holds_uuid(arrow.field(i).type) for i in range(arrow.num_fields))
-    return bool(arrow == pa.uuid())
-
-
-def _objects(column: pa.ChunkedArray, data_type: DataType) -> np.ndarray:
-    """Return a column as an array of Python objects, of which millions take seconds: some at a time, between which it may be stopped."""
-    import numpy as np
-
-    values = np.empty(len(column), object)
-    for start in range(0, len(column), OBJECTS_AT_A_TIME):
-        stopping.check()
-        some = column.slice(start, OBJECTS_AT_A_TIME)
-        if data_type.holds_tuple or _holds_uuid(column.type):
-            # Which pyarrow gives as dicts, and as bytes, and not within lists
-            found = shown_values(some, data_type)
-            values[start : start + len(some)] = [_with_arrays(v) for v in found]
-        else:
-            values[start : start + len(some)] = some.to_pandas().to_numpy()
-    return values
-
-
-def _with_arrays(value: object) -> object:
-    """Return a value whose lists are arrays of objects, as those that pyarrow makes for pandas."""
-    import numpy as np
-
-    if isinstance(value, dict):
-        return {name: _with_arrays(inside) for name, inside in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_with_arrays(inside) for inside in value)
-    if not isinstance(value, list):
-        return value
-    array = np.empty(len(value), object)
-    array[:] = [_with_arrays(inside) for inside in value]
-    return array
-
-
-def to_polars(table: pa.Table) -> pl.DataFrame:
-    """Return a Polars frame, which has no INTERVAL and no two columns of one name; raises `TypeMismatch` for these."""
-    import polars as pl
-    import pyarrow as pa
-
-    names = table.column_names
-    for field in table.schema:
-        if pa.types.is_interval(field.type):
-            raise TypeMismatch(
-                f'The column "{field.name}" is INTERVAL, which Polars does not have: cast it to VARCHAR, or use to_arrow().'
-            )
-        if names.count(field.name) > 1:
-            raise TypeMismatch(
-                f'More than one column is called "{field.name}", which Polars does not take: name them, or use to_arrow().'
-            )
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

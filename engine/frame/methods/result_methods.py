@@ -62,14 +62,14 @@ class ResultMethods(RelationalMethods):
 
     def to_pandas(self) -> pd.DataFrame:
         """Run and return a pandas frame; sums of integers are int64 where they fit, dates datetime64, which has years that Python's `date` has not."""
-        from ..python_values import to_pandas
+        from ..library_columns import to_pandas
 
         with self._connection.stoppable():
             return to_pandas(self._run().to_arrow(), self._types)
 
     def to_polars(self) -> pl.DataFrame:
         """Run and return a polars.DataFrame; raises `TypeMismatch` for columns that Polars cannot hold."""
-        from ..python_values import to_polars
+        from ..library_columns import to_polars
 
         return to_polars(self.to_arrow())
 
@@ -105,7 +105,7 @@ class ResultMethods(RelationalMethods):
 
     def fetchnumpy(self) -> dict[str, np.ndarray]:
         """Run and return an array for each column, a masked one where there are NULLs, as DuckDB's client does."""
-        from ..python_values import numpy_columns
+        from ..library_columns import numpy_columns
 
         with self._connection.stoppable():
             return numpy_columns(self._run().to_arrow(), self._types)
@@ -115,7 +115,7 @@ class ResultMethods(RelationalMethods):
 
         Raises `ExecutionError` where PyTorch is not installed, and `TypeMismatch` for other columns and for NULLs.
         """
-        from ..python_values import torch_columns
+        from ..library_columns import torch_columns
 
         with self._connection.stoppable():
             return torch_columns(self._run().to_arrow(), self._types)
