@@ -8,19 +8,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime, time
+from decimal import Decimal
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import TypeMismatch
 from ..operators.cpu.sort.keys import DAY_MICROS
 from ..plan.copies import fresh
 from ..plan.logical import CatalogTable, Logical
+from ..plan.text.quoted_name import distinct_names
 from ..storage.tables.other_types import ENUM_MARK, as_enum
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..connection import Connection
     from ..running import QueryRunner
 
@@ -38,14 +46,14 @@ def ingest(source: object) -> pa.Table:
     """
     try:
         table = _to_table(source)
+        if table is not None:
+            return _as_read(table)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise TypeMismatch(
             f"{_type_name(source)} could not be taken as a table: {reason}."
         ) from error
-    if table is None:
-        raise TypeMismatch(f"{_type_name(source)} is no table: give {TAKEN}.")
-    return _with_intervals(table)
+    raise TypeMismatch(f"{_type_name(source)} is no table: give {TAKEN}.")
 
 
 def is_table(value: object) -> bool:
@@ -98,9 +106,19 @@ def _to_table(source: object) -> pa.Table | None:
         return source.read_all()
     if datasets is not None and isinstance(source, datasets.Dataset):
         return source.to_table()
+    if type(source).__name__ == "Series" and hasattr(source, "to_frame"):
+        is_pandas = type(source).__module__.startswith("pandas")
+        source = source.to_frame("value") if is_pandas else source.to_frame()
     if pandas is not None and isinstance(source, pandas.DataFrame):
-        named = source.rename(columns=str)  # a column's name may be a number
-        table = pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
+        # A column's name may be a number
+        named = source.set_axis(distinct_names([str(name) for name in source.columns]), axis=1)
+        try:
+            table = pa.Table.from_pandas(named, preserve_index=False)
+        except (pa.ArrowException, OverflowError):
+            mixed = [name for name, kind in named.dtypes.items() if kind.kind == "O"]
+            named = named.assign(**{name: _as_one_type(named[name]) for name in mixed})
+            table = pa.Table.from_pandas(named, preserve_index=False)
+        table = table.replace_schema_metadata(None)
         return _with_intervals(_with_enums(table), days=True)
     if _is_lazy(source):
         source = source.collect()  # type: ignore[attr-defined]
@@ -114,6 +132,39 @@ def _to_table(source: object) -> pa.Table | None:
     if arrays is not None:
         return _from_columns({f"column{i}": values for i, values in enumerate(arrays)})
     return None
+
+
+def _as_one_type(column: pd.Series) -> pd.Series:
+    """Return a pandas column of objects that Arrow takes: values of several types as Python's texts, as in DuckDB, and integers beyond 64 bits as decimals.
+
+    Of other types than these it stays as it is.
+    """
+    kinds = {type(value) for value in column[column.notna()]}
+    if kinds == {int}:
+        return column.map(Decimal, na_action="ignore")
+    return column.map(str, na_action="ignore") if kinds <= _WRITTEN else column
+
+
+_WRITTEN = {str, int, float, bool, Decimal, UUID, date, datetime, time}
+
+
+def _as_read(table: pa.Table) -> pa.Table:
+    """Return a table with columns of the types that queries read: durations are INTERVALs, run-end encoded columns are plain, and times have microseconds.
+
+    Times that have nanoseconds stay what they are, which queries may leave out.
+    """
+    nanos = pa.time64("ns")
+    for i, field in enumerate(table.schema):
+        plain = column = table.column(i)
+        if pa.types.is_run_end_encoded(field.type):
+            chunks = map(pc.run_end_decode, column.chunks)
+            plain = pa.chunked_array(chunks, field.type.value_type)
+        elif field.type == nanos:  # all of Polars' times
+            with suppress(pa.ArrowInvalid):
+                plain = column.cast(pa.time64("us"))
+        if plain is not column:
+            table = table.set_column(i, field.with_type(plain.type), plain)
+    return _with_intervals(table)
 
 
 def _with_enums(table: pa.Table) -> pa.Table:

@@ -1,6 +1,6 @@
 """Objects of other libraries as Arrow tables."""
 
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 
 import duckdb
 import numpy as np
@@ -87,6 +87,33 @@ def test_durations_are_intervals_as_in_duckdb(unit):
     duckdb.unregister("steps")
 
 
+MADE = {
+    "names that repeat": lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]),
+    "a Series of pandas": lambda: pd.Series([1, 2], name="a"),
+    "a Series of Polars": lambda: pl.Series("a", [1, 2]),
+    "several types": lambda: pd.DataFrame({"a": [1, "x", None, 2.5, 1e20, True, date(2024, 1, 31)]}),
+    "times of Polars": lambda: pl.DataFrame({"a": [time(1, 2, 3), None]}),
+    "runs": lambda: pa.table({"a": pa.RunEndEncodedArray.from_arrays([2, 3], ["x", None])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_table_has_the_rows_that_duckdb_sees_in_it(make):
+    found = []
+    for module in (fuseline, duckdb):
+        with module.connect() as connection:
+            connection.register("t", make())
+            cursor = connection.execute("select * from t")
+            found.append(([column[0] for column in cursor.description], cursor.fetchall()))
+    assert found[0] == found[1]
+
+
+def test_integers_beyond_64_bits_are_decimals_and_nanoseconds_of_times_are_kept():
+    assert ingest(pd.DataFrame({"a": [2**70, None]}, dtype=object))["a"].type == pa.decimal128(22)
+    nanos = pa.table({"a": pa.array([1], pa.time64("ns"))})
+    assert ingest(nanos) == nanos
+
+
 @pytest.mark.parametrize(("source", "said"), [
     (pa.table({"d": pa.array([10**16], pa.duration("us"))}), '"d" has a duration of more than 292'),
     (5, "An int is no table: give a pyarrow Table"),
@@ -94,7 +121,7 @@ def test_durations_are_intervals_as_in_duckdb(unit):
     ({"a": [1], "b": [1, 2]}, "one length"),
     ({"a": np.zeros((2, 2))}, '"a" has 2 dimensions'),
     ({"a": [object()]}, "dict could not be taken"),
-    (pd.DataFrame({"a": [1, "x"]}), "pandas.DataFrame could not be taken"),
+    (pd.DataFrame({"a": [[1], ["x"]]}), "pandas.DataFrame could not be taken"),
 ])  # fmt: skip
 def test_what_is_no_table_is_refused_with_the_reason(source, said):
     with pytest.raises(TypeMismatch, match=said):
