@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from threading import local
 from typing import TYPE_CHECKING
 
 from .catalog import Catalog, TableFunction
 from .connection_files import FileReaders, Path, warn_of_columns
-from .db_api import EndsTransactions, HasErrors
+from .db_api import HasErrors, RunsStatements
 from .errors import (
     ConnectionClosed,
     WrongArguments,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from .file_tables.converted_table import UnreadTable
     from .frame.batches import Rowset
-    from .frame.cursor import Cursor
     from .frame.frame import Frame
     from .observe.profile import PlanOrigin
     from .plan.changes.stand_in import Recursion
@@ -106,7 +106,7 @@ def connect(
 
 
 @fenced
-class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions, HasErrors):
+class Connection(FileReaders, FunctionRegistry, TellsProgress, RunsStatements, HasErrors):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query
@@ -126,7 +126,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         )
         self._initial = settings or Settings.from_environment()
         self._runner = runner(self.catalog, self._initial)
-        self._closed = False
+        self._closed, self._executed = False, local()
         sweep(self._initial.spill_dir)
         import_ahead(self.device)
 
@@ -176,26 +176,11 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         """
         return self._sql({}, text, params)
 
-    query = sql
+    query = from_query = sql
 
     def sql_over(self, tables: Mapping[str, Logical], text: str, params: Parameters) -> Frame:
         """Do what `sql` does with plans as further tables, by their names in lower case."""
         return self._sql(tables, text, params)
-
-    def cursor(self) -> Cursor:
-        """Return a cursor, which runs statements and has the rows of its last one (PEP 249)."""
-        from .frame.cursor import Cursor
-
-        self._check_open()
-        return Cursor(self)
-
-    def execute(self, text: str, params: Parameters = None) -> Cursor:
-        """Run all statements of a text and return a cursor over the rows of the last."""
-        return self.cursor().execute(text, params)
-
-    def executemany(self, text: str, params: Iterable[Parameters]) -> Cursor:
-        """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
-        return self.cursor().executemany(text, params)
 
     def table(self, name: str) -> Frame:
         """Return a table or view, also by `schema.name` or with its database; raises `UnknownName`."""
@@ -208,6 +193,8 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
         return (
             self.sql(f"SELECT * FROM {path_in_query(name)}") if table is None else self._scan(table)
         )
+
+    view = table
 
     def register(self, name: str, source: object) -> Frame:
         """Make an object usable in SQL, in the place of what had the name; returns it as a Frame.
@@ -319,6 +306,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, EndsTransactions,
             left, self.catalog = self.catalog, Catalog()
             self._runner.clear()
             left.release()
+            self._executed = local()
         except BaseException:
             self._closed = False  # another call ends it
             raise

@@ -11,7 +11,11 @@ from .errors import FuselineError, Unsupported
 from .fence import fenced
 
 if TYPE_CHECKING:
+    from threading import local
+
     from .catalog import Catalog
+    from .frame.cursor import Cursor
+    from .plan_cache import Parameters
 
 apilevel = "2.0"
 threadsafety = 2  # threads may share the module and connections
@@ -80,26 +84,41 @@ class HasErrors:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Raise: DuckDB's connections are cursors too, and ours, which threads share, have none of their own."""
+            """Return what a cursor has, of that of this thread's last `execute`, as DuckDB's connections are cursors too; raise for other names."""
             from .frame.api_hints import missing
             from .frame.cursor import Cursor
 
-            if hasattr(Cursor, name) and not name.startswith("_"):
-                raise errors.UnknownAttribute(
-                    f"A connection has no {name!r}: execute(...) returns what has it, a cursor."
-                )
-            raise missing(type(self), name)
+            if name.startswith("_") or not hasattr(Cursor, name):
+                raise missing(type(self), name)
+            return getattr(getattr(self._executed, "cursor", None) or self.cursor(), name)
 
 
 @fenced
-class EndsTransactions:
-    """The methods of a connection that begin and end transactions."""
+class RunsStatements:
+    """The methods of a connection that run statements, and begin and end transactions."""
 
     if TYPE_CHECKING:  # what a connection has
         catalog: Catalog
+        _executed: local
 
-        def execute(self, text: str) -> object: ...
         def _check_open(self) -> None: ...
+
+    def cursor(self) -> Cursor:
+        """Return a cursor, which runs statements and has the rows of its last one (PEP 249)."""
+        from .frame.cursor import Cursor
+
+        self._check_open()
+        return Cursor(self)  # type: ignore[arg-type]
+
+    def execute(self, text: str, params: Parameters = None) -> Cursor:
+        """Run all statements of a text and return a cursor over the rows of the last, which the connection's fetchall(), df() and the like read too."""
+        self._executed.cursor = None  # whose rows need no room any more
+        self._executed.cursor = cursor = self.cursor().execute(text, params)
+        return cursor
+
+    def executemany(self, text: str, params: Iterable[Parameters]) -> Cursor:
+        """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
+        return self.cursor().executemany(text, params)
 
     def begin(self) -> None:
         """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""

@@ -369,11 +369,13 @@ def test_an_argument_of_the_wrong_kind_is_refused_by_name(connection, call, mess
     assert connection.sql("select 1").fetchall() == [(1,)]
 
 
-def test_a_connection_says_where_a_cursor_is():
+def test_each_thread_reads_the_rows_of_its_own_execute():
     with fuseline.connect(device="cpu") as connection:
-        assert not hasattr(connection, "fetchall")
-        with pytest.raises(UnknownAttribute, match="returns what has it, a cursor"):
-            connection.fetchall()
+        connection.execute("select 1")
+        other = threading.Thread(target=connection.execute, args=("select 2",))
+        other.start()
+        other.join()
+        assert connection.fetchall() == [(1,)]
         with pytest.raises(UnknownAttribute, match='Did you mean "sql"'):
             connection.sgl("select 1")
         assert connection.query("select 1 + ?", [1]).fetchall() == [(2,)]

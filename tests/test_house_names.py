@@ -69,7 +69,7 @@ LISTS = {
     "engine/operators/one_group.py": 2,  # ways to compute what no part's aggregate makes
     "engine/plan/infer.py": 3,  # rules of types
     "engine/planner/check.py": 1,
-    "engine/frame/api_hints.py": 3,  # what other libraries call things
+    "engine/frame/api_hints.py": 2,  # what other libraries call things
     "engine/frame/expressions/unbound.py": 2,  # text
     "engine/plan/text/expr_text.py": 3,
     "engine/planner/estimates/estimate.py": 2,  # estimates

@@ -8,13 +8,9 @@ from ..errors import UnknownAttribute, nearest
 
 # Names that several classes lack, and those of one class
 INSTEAD = {
-    "aggregate": "agg(...)",
     "apply": "an expression of col(...) and fn.<name>(...)",
     "assign": "with_columns(...)",
-    **dict.fromkeys(
-        ("avg", "max", "mean", "median", "min", "std", "sum", "var"),
-        'agg(x=fn.sum("column")) and the like',
-    ),
+    **dict.fromkeys(("std", "var"), 'stddev("column"), variance("column")'),
     "collect": "to_arrow(), to_polars() or to_pandas()",
     "collect_batches": "to_batches()",
     "collect_schema": "schema",
@@ -23,7 +19,6 @@ INSTEAD = {
     "difference": "except_(other)",
     "drop_duplicates": "distinct(...)",
     "dropna": "drop_nulls(...)",
-    **dict.fromkeys(("description", "dtypes", "types"), "schema"),
     "eval": 'sql("SELECT ... FROM self")',
     "execute": "to_arrow()",
     "fetch": "limit(n), and then to_arrow(), to_polars() or to_pandas()",
@@ -48,12 +43,10 @@ INSTEAD = {
     "relocate": "select(...) in the order that you want",
     "reset_index": "the frame as it is: it has no index",
     "set_index": "the frame as it is: it has no index",
-    "shape": "len(frame) and len(frame.columns)",
     "set_alias": 'sql("SELECT ... FROM name", name="name")',
     "size": "count()",
     **dict.fromkeys(("offset", "slice"), "limit(count, offset=first)"),
     "sort_values": "sort(...)",
-    "to_df": "to_pandas()",
     "to_pyarrow": "to_arrow()",
     "to_reader": "to_arrow_reader()",
     "union_all": "union(other)",

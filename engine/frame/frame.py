@@ -9,10 +9,11 @@ import io
 import shutil
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ..errors import FuselineError, InvalidQuery, in_text
 from ..fence import fenced
+from ..plan.functions import aggregate_name
 from ..plan.logical import Logical, Scan
 from ..plan.node import walk
 from ..plan.types import DataType
@@ -93,8 +94,10 @@ class Frame(ReshapeMethods, RelationNames, FileMethods, NotebookMethods):
         column = self.resolve(name)
         return Expression(lambda _: column, name)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Say what a method of other libraries is called here."""
+    def __getattr__(self, name: str) -> Callable[..., Frame]:
+        """Return an aggregate of a column, by its name in SQL, or say what a method of other libraries is called here."""
+        if aggregate_name(name) is not None:
+            return self._aggregate_method(name)
         raise missing(Frame, name, () if name.startswith("_") else self.columns)
 
     def __bool__(self) -> bool:

@@ -5,6 +5,7 @@ Frames and the connection's tables: SQL over a frame, rows into tables, frames a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import WrongArguments, check_name, shown
@@ -12,6 +13,7 @@ from ...fence import fenced
 from ...plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace, View
 from ...plan.text.quoted_name import quoted_name
 from ..batches import MOST_ROWS
+from ..cursor import Description, described
 from .planned import Planned
 from .result_methods import ResultMethods
 
@@ -76,13 +78,43 @@ class RelationNames(TableMethods, ResultMethods):
         return self.sql(f"SELECT {_text(columns, 'project')} FROM self")
 
     def aggregate(self, aggregates: str, groups: str = "") -> Frame:
-        """Return aggregates by GROUP BY: `aggregate("city, sum(sold)", "city")`."""
-        by = f" GROUP BY {_text(groups, 'aggregate')}" if groups else ""
-        return self.sql(f"SELECT {_text(aggregates, 'aggregate')} FROM self{by}")
+        """Return aggregates by GROUP BY, without groups by ALL: `aggregate("city, sum(sold)", "city")`."""
+        by = _text(groups, "aggregate") or "ALL"
+        return self.sql(f"SELECT {_text(aggregates, 'aggregate')} FROM self GROUP BY {by}")
+
+    def _aggregate_method(self, function: str) -> Callable[..., Frame]:
+        """Return an aggregate of a column as DuckDB's relations have it: `sum("sold", "city")`, `sum("sold", window_spec="over ()")`."""
+
+        def method(
+            column: str, groups: str = "", window_spec: str = "", projected_columns: str = ""
+        ) -> Frame:
+            call = f"{function}({_text(column, function)}) {_text(window_spec, function)}"
+            items = f"{_text(projected_columns, function)}, {call}" if projected_columns else call
+            return self.project(items) if window_spec else self.aggregate(items, groups)
+
+        method.__name__ = method.__qualname__ = function
+        return fenced(method)
 
     def order(self, keys: str) -> Frame:
         """Return the rows in the order of ORDER BY: `order("sold DESC, city")`."""
         return self.sql(f"FROM self ORDER BY {_text(keys, 'order')}")
+
+    @property
+    def types(self) -> list[str]:
+        """The SQL type of each column, as text."""
+        return [str(t) for t in self._types]
+
+    dtypes = types
+
+    @property
+    def description(self) -> list[Description]:
+        """Seven values for each column, as a cursor's: the name and the SQL type are the first."""
+        return described(self.columns, self._types)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Run, and return how many rows and columns there are."""
+        return self.count(), len(self.columns)
 
     def query(self, name: str, text: str) -> Frame:
         """Return a query of this frame under a name: `query("sales", "SELECT * FROM sales")`."""
@@ -92,7 +124,7 @@ class RelationNames(TableMethods, ResultMethods):
         """Do what `to_pandas` does."""
         return self.to_pandas()
 
-    fetchdf = fetch_df = df
+    fetchdf = fetch_df = to_df = df
 
     def pl(self) -> pl.DataFrame:
         """Do what `to_polars` does."""

@@ -87,7 +87,14 @@ class RelationalMethods(Planned):
         )
 
     def filter(self, *conditions: Columns) -> Self:
-        """Return the rows for which all conditions are true (not NULL); window functions may stand in them, as in QUALIFY."""
+        """Return the rows for which all conditions are true (not NULL); window functions may stand in them, as in QUALIFY.
+
+        One text that is no column's name is a condition in SQL, as DuckDB's relations take it: `filter("sold > 3")`.
+        """
+        text = conditions[0] if len(conditions) == 1 else None
+        if isinstance(text, str) and text.lower() not in map(str.lower, self.columns):
+            tables = {"self": self._plan}
+            return self._connection.sql_over(tables, f"FROM self WHERE ({text})", None)  # type: ignore[return-value]
         plan, bound = self._condition(conditions)
         return self._back(Filter(plan, conjunction(bound))) if bound else self
 
