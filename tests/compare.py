@@ -8,7 +8,7 @@ import importlib.util
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tests import slices
 from tests.identical import identical, in_numbers
 from tests.sort_keys import sort_keys
 
@@ -74,25 +75,30 @@ def assert_same_as_duckdb(
     statements that both run first. `backend` is one of `backends_at_hand()`, by default each in turn;
     `connection` is a Fuseline connection that already has the tables, and is used instead of new ones.
     `ordered=None` looks whether the query itself ends in an ORDER BY; `fuse` holds the values of that
-    setting to run with. Returns DuckDB's answer.
+    setting to run with. Every second query has tables and what operators give one another as slices of
+    longer ones. Returns DuckDB's answer.
     """
     given = {name: _as_source(value) for name, value in (tables or {}).items()}
     expected = run_duckdb(query, given, params=params, setup=setup)
     order = ordering(query, expected.column_names) if ordered is None else Ordering(ordered)
-    if connection is not None:
-        actual = fuseline_answer(connection, query, params)
-        _check(query, f"the {backend or 'given'} connection", expected, actual, order)
-        return expected
     elsewhere = opens_elsewhere.get()
-    devices = ["cluster"] if elsewhere else [backend] if backend else backends_at_hand()
-    for device, mode in product(devices, fuse):
-        opened = elsewhere(given, mode) if elsewhere else connected(given, device=device, fuse=mode)
-        with opened as fresh:
-            for statement in setup:
-                fresh.execute(statement)
-            actual = fuseline_answer(fresh, query, params)
-        where = device if len(fuse) == 1 else f"{device}, fuse {mode}"
-        _check(query, where, expected, actual, order)
+    sliced = slices.wanted(query) and not elsewhere
+    with slices.from_operators(backends_at_hand()) if sliced else nullcontext():
+        if connection is not None:
+            actual = fuseline_answer(connection, query, params)
+            _check(query, f"the {backend or 'given'} connection", expected, actual, order)
+            return expected
+        if sliced:
+            given = {n: t if isinstance(t, Path) else slices.table(t) for n, t in given.items()}
+        devices = ["cluster"] if elsewhere else [backend] if backend else backends_at_hand()
+        for device, mode in product(devices, fuse):
+            opened = elsewhere(given, mode) if elsewhere else connected(given, device, fuse=mode)
+            with opened as fresh:
+                for statement in setup:
+                    fresh.execute(statement)
+                actual = fuseline_answer(fresh, query, params)
+            where = f"{device}, fuse {mode}" + ", over slices" * sliced
+            _check(query, where, expected, actual, order)
     return expected
 
 
@@ -205,9 +211,6 @@ def _as_source(value: Any) -> pa.Table | Path:
     if isinstance(value, str | Path):
         return Path(value)
     return pa.table(value) if isinstance(value, dict) else value
-
-
-# What the query says about order
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Literal, SortKey, new_column
 from fuseline.plan.types import VARCHAR, DataType
 from fuseline.storage.columns.cache import ColumnCache
+from tests import slices
 from tests.compare import Ordering, difference, run_duckdb
 
 
@@ -62,12 +63,14 @@ def text(value: str) -> Literal:
     return Literal(value, VARCHAR)
 
 
-def run(backend: str, node: p.Physical, *inputs: Relation) -> pa.Table:
-    """Return the node's columns, in its order, named c0, c1, ..."""
+def run(backend: str, node: p.Physical, *inputs: Relation, sliced: bool = False) -> pa.Table:
+    """Return the node's columns, in its order, named c0, c1, ...; `sliced`: over parts of longer tables."""
     module = importlib.import_module(f"fuseline.operators.{backend}")
     reason = module.unsupported(node)
     assert reason is None, reason
     tables = tuple(module.from_arrow(r.data, r.columns) for r in inputs)
+    if sliced:
+        tables = tuple(slices.held(backend, table) for table in tables)
     context = Context(ColumnCache(1 << 20), lambda: None, threads=2)
     result = module.OPERATORS[type(node)](node, tables, context)
     assert result.num_rows >= 0
@@ -83,10 +86,11 @@ def assert_node(
     backend: str, node: p.Physical, sql: str, *, ordered: bool = False, **inputs: Relation
 ) -> None:
     """The node over `inputs` (in the order given) makes the rows that DuckDB makes of `sql` over tables of those names."""
-    problem = difference(
-        query(sql, **inputs), run(backend, node, *inputs.values()), Ordering(ordered)
-    )
-    assert problem is None, f"{problem}\n{sql}"
+    expected = query(sql, **inputs)
+    for sliced in (False, True):
+        actual = run(backend, node, *inputs.values(), sliced=sliced)
+        problem = difference(expected, actual, Ordering(ordered))
+        assert problem is None, f"{problem}\n{sql}" + "\nover slices" * sliced
 
 
 def decimals(values: Sequence[Any], precision: int, scale: int) -> pa.Array:

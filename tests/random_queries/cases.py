@@ -16,7 +16,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,15 @@ import pyarrow as pa
 
 import fuseline
 from fuseline import errors
-from tests.compare import difference, duckdb_answer, frame_answer, ordering, rows as rows_of
+from tests import slices
+from tests.compare import (
+    backends_at_hand,
+    difference,
+    duckdb_answer,
+    frame_answer,
+    ordering,
+    rows as rows_of,
+)
 from tests.random_queries import deep, wide
 from tests.random_queries.data import COLUMNS, KEYED, tables
 from tests.random_queries.shapes import HOLES, filled, shape
@@ -36,7 +44,9 @@ LIMITS = (
     "bytes of text", "Overflow in addition of DECIMAL(38",
 )  # fmt: skip
 MODES = ("never", "always")
-DATA_A_SHAPE = 3  # draws of data a shape; the draws of constants are spread over them
+DATA_A_SHAPE = (
+    3  # draws of data a shape, the last as slices; the draws of constants are spread over them
+)
 REDUCING_TRIES = 150
 Tables = Mapping[str, pa.Table]
 Maker = Callable[[int], str]
@@ -47,7 +57,12 @@ MAKERS: dict[str, Maker] = {
 
 
 class Engines:
-    """DuckDB, ours with operators alone, and ours with kernels; `notes` counts the pipelines that were fused, and why others were not."""
+    """DuckDB, ours with operators alone, and ours with kernels; `notes` counts the pipelines that were fused, and why others were not.
+
+    While they are `sliced`, tables and what operators give one another are slices of longer ones.
+    """
+
+    sliced = False
 
     def __init__(
         self,
@@ -71,6 +86,8 @@ class Engines:
         }
 
     def load(self, data: Tables) -> None:
+        if self.sliced:
+            data = {name: slices.table(table) for name, table in data.items()}
         for engine in (self.duck, self.unoptimized, *self.ours.values()):
             for name, table in data.items():
                 written = wide.statements(name, table)
@@ -88,7 +105,8 @@ class Engines:
     def answer(self, mode: str, query: str) -> pa.Table | Exception:
         try:
             frame = self.ours[mode].sql(query)
-            answer = frame_answer(frame)
+            with slices.from_operators(backends_at_hand()) if self.sliced else nullcontext():
+                answer = frame_answer(frame)
         except Exception as error:
             return error
         receipts = [node.receipt for node in frame.profile.pipelines] if mode == "always" else []
@@ -156,8 +174,9 @@ def run_shape(
         draw = random.Random(f"{seed} {number}")
         extreme = (0.0, 0.15, 0.5)[(number if draws > 1 else seed) % 3]
         if number * DATA_A_SHAPE // draws != (number - 1) * DATA_A_SHAPE // draws or number == 0:
-            odd = (0.0, 0.3, 0.15)[number * DATA_A_SHAPE // draws if draws > 1 else seed % 3]
-            data = tables_of(maker, text, draw, odd)
+            part = number * DATA_A_SHAPE // draws if draws > 1 else seed % DATA_A_SHAPE
+            data = tables_of(maker, text, draw, (0.0, 0.3, 0.15)[part])
+            engines.sliced = part == DATA_A_SHAPE - 1
             engines.load(data)
         query = filled(text, draw, extreme, holes)
         expected = engines.duckdb(query) if compare else None
