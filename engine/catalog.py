@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .file_tables.converted_table import UnreadTable
+    from .settings import Settings
     from .storage.tables.parquet import ParquetTable
 
 __all__ = ["Catalog", "TableFunction", "View", "file_paths"]
@@ -53,7 +54,7 @@ class Catalog(Namespace):
         """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan, `open_files` tables of other files than Parquet."""
         super().__init__()
         self.timezone = "UTC"
-        self.sort_defaults = DEFAULTS
+        self.sort_defaults, self.zero_fails = DEFAULTS, True
         self.access = Access()
         self._functions = functions or {}
         self._system_views = views or {}
@@ -122,19 +123,13 @@ class Catalog(Namespace):
                 self._files.clear()
                 self.version += 1
 
-    def set_timezone(self, name: str) -> None:
-        """Plan statements in another zone from now on."""
+    def plan_by(self, settings: Settings) -> None:
+        """Plan statements in another zone, and sort and divide by 0 in another way, from now on."""
         with self._lock:
-            if name != self.timezone:
-                self.timezone = name
-                self.version += 1
-
-    def set_sort_defaults(self, defaults: SortDefaults) -> None:
-        """Plan ORDER BY without a direction in another way from now on."""
-        with self._lock:
-            if defaults != self.sort_defaults:
-                self.sort_defaults = defaults
-                self.version += 1
+            before = self.timezone, self.sort_defaults, self.zero_fails
+            self.timezone, self.zero_fails = settings.timezone, settings.error_on_division_by_zero
+            self.sort_defaults = SortDefaults(settings.default_order, settings.default_null_order)
+            self.version += before != (self.timezone, self.sort_defaults, self.zero_fails)
 
     def system_view(self, name: str, schema: str | None) -> View | None:
         """Return a view of information_schema or pg_catalog; without a schema one of main or pg_catalog."""

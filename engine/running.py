@@ -16,7 +16,6 @@ from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import PlanMemory
-from .plan.composed.sampling import SortDefaults
 from .plan.logical import CatalogTable, Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -70,8 +69,7 @@ class QueryRunner:
         self.listener: Callable[[QueryProgress], object] | None = None
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(self._rules(settings))
-        catalog.set_timezone(settings.timezone)
-        catalog.set_sort_defaults(SortDefaults(settings.default_order, settings.default_null_order))
+        catalog.plan_by(settings)
         self._lock = new_reentrant_lock()
         self._folders: WeakSet[SpillFolder] = WeakSet()
 
@@ -82,8 +80,7 @@ class QueryRunner:
             self.backends = backends.load_backends(device, new)
             self.device, self.settings = device, new
             self.catalog.restrict(self._rules(new))
-            self.catalog.set_timezone(new.timezone)
-            self.catalog.set_sort_defaults(SortDefaults(new.default_order, new.default_null_order))
+            self.catalog.plan_by(new)
             self.cache.to_host = backends.host_tier(device)
             self.cache.set_limits(backends.cache_limits(device, new))
 

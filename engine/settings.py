@@ -101,6 +101,7 @@ class Settings:
     timezone           the zone in which TIMESTAMP WITH TIME ZONE is read and shown; by default the machine's
     default_order      how ORDER BY sorts without a direction: asc, desc
     default_null_order where ORDER BY puts NULLs that it does not say: nulls_last, nulls_first, or by the direction
+    error_on_division_by_zero  false: `//`, `%` and INTERVAL / 0 give NULL
     lock_settings      true: no setting changes any more, this one included
     """
 
@@ -138,6 +139,7 @@ class Settings:
     timezone: str = field(default_factory=_system_zone)
     default_order: str = "ASC"
     default_null_order: str = "NULLS_LAST"
+    error_on_division_by_zero: bool = True
     lock_settings: bool = False
 
     def __post_init__(self) -> None:
@@ -359,30 +361,23 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+_OF_TYPES: dict[object, Callable[[str, object], Any]] = {
+    "bool": _parse_flag,
+    "int | None": parse_bytes,
+}
 _PARSERS: dict[str, Callable[[str, object], Any]] = {
+    **{f.name: _OF_TYPES[f.type] for f in fields(Settings) if f.type in _OF_TYPES},
     "device": _one_of(get_args(DeviceChoice)),
-    "memory_limit": parse_bytes,
-    "column_cache_limit": parse_bytes,
-    "host_cache_limit": parse_bytes,
     "threads": _parse_threads,
-    "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),
     "placement": _one_of(get_args(PlacementChoice)),
     "exchange": _one_of(get_args(ExchangeChoice)),
     "column_store": parse_optional_path,
-    "column_store_limit": parse_bytes,
     "cache_dir": parse_path,
-    "kernel_cache_limit": parse_bytes,
     "spill_dir": parse_path,
-    "spill_memory": parse_bytes,
-    "one_worker_below": parse_bytes,
-    "replicate_below": parse_bytes,
     "worker_grace": _parse_limit,
     "debug": _count(0, 5, "a number from 0 to 5"),
-    "check": _parse_flag,
-    "deterministic": _parse_flag,
     "statement_timeout": parse_seconds,
-    "external_access": _parse_flag,
     "allowed_paths": parse_paths,
     "http_timeout": _parse_limit,
     "http_retries": _count(0, 100, "a number of tries, 0 to 100"),
@@ -390,10 +385,6 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "default_order": parse_direction,
     "default_null_order": parse_place_of_nulls,
     "recursion_limit": _count(1, 10**9, "a number of rounds, 1 to 999999999"),
-    "lock_settings": _parse_flag,
-    "python_enable_replacements": _parse_flag,
-    "python_scan_all_frames": _parse_flag,
-    "enable_progress_bar": _parse_flag,
     "progress_bar_time": _parse_milliseconds,
 }
 _OTHER_UNITS: dict[str, Callable[[str, object], Any]] = {"max_execution_time": _parse_timeout}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from fuseline.catalog import Catalog
 from fuseline.errors import FuselineError
+from fuseline.plan.functions.temporal_arithmetic import division_by_zero
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import Query, Statement
 from fuseline.plan.temporal import zones
@@ -79,7 +80,8 @@ def plan_sql(
         for piece in pieces:
             number += 1
             began = catalog.session.began
-            with zones.of_session(catalog.timezone), zones.of_statement(began) as moment:
+            zone, zero = zones.of_session(catalog.timezone), division_by_zero(catalog.zero_fails)
+            with zone, zero, zones.of_statement(began) as moment:
                 statement = _bound(piece, session)
             if (moment.was_asked or session.passing) and isinstance(statement, Query):
                 statement = dataclasses.replace(statement, is_kept=False)

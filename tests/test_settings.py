@@ -50,7 +50,7 @@ GIVEN = {
     "timezone": ("europe/berlin", "Europe/Berlin"), "statement_timeout": ("500ms", 0.5), "http_timeout": ("2s", 2.0), "http_retries": ("5", 5), "external_access": ("off", False),
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
     "lock_settings": ("yes", True), "default_order": ("descending", "DESC"), "default_null_order": ("nulls first", "NULLS_FIRST"),
-    "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
+    "error_on_division_by_zero": ("no", False), "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
     "recursion_limit": ("500", 500),
     "enable_progress_bar": ("on", True), "progress_bar_time": ("250", 250),
 }  # fmt: skip

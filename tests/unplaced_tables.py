@@ -15,7 +15,7 @@ class UnplacedTables:
     """The methods of a catalog whose tables are all in memory.main."""
 
     user_types: Mapping[str, Any] = {}
-    sort_defaults = DEFAULTS
+    sort_defaults, zero_fails = DEFAULTS, True
 
     def table(self, name: str) -> Any:
         raise NotImplementedError

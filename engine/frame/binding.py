@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidQuery
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
+from ..plan.functions.temporal_arithmetic import division_by_zero
 from ..plan.logical import Item, Logical
 from ..plan.node import walk
 from ..plan.temporal import zones
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def of_connection(connection: Connection) -> Iterator[None]:
-    """Have casts and date parts use a connection's time zone, and `fn` know its Python functions."""
-    functions = connection.catalog.session.functions
-    with zones.of_session(connection.settings.timezone), with_functions(functions):
+    """Have casts, date parts and divisions use a connection's settings, and `fn` know its Python functions."""
+    functions, settings = connection.catalog.session.functions, connection.settings
+    zero = division_by_zero(settings.error_on_division_by_zero)
+    with zones.of_session(settings.timezone), zero, with_functions(functions):
         yield
 
 

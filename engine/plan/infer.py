@@ -43,7 +43,7 @@ from .functions import (
 from .functions.constant_arguments import check_constants, checked
 from .functions.rounding import rounded, signed_of
 from .functions.row import FunctionRow, Resolve, Resolved, compared
-from .functions.temporal_arithmetic import arithmetic
+from .functions.temporal_arithmetic import arithmetic, divided
 from .literals import fits, literal as literal
 from .shapes.guards import decided
 from .types import (
@@ -98,7 +98,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     row = SCALAR[known]
     args = list(map(as_list, args)) if row.takes_lists else args
     targets, result = _signature(row, args, span)
-    return checked(Call(row.name, _coerced(args, targets), result, span))
+    return checked(Call(row.name, divided(row, _coerced(args, targets)), result, span))
 
 
 def _of_their_types(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr]]:

@@ -119,6 +119,7 @@ class Tables(UnplacedTables):
     by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})
     timezone: str = "UTC"
     sort_defaults: SortDefaults = DEFAULTS
+    zero_fails: bool = True
     session: SessionObjects = field(default_factory=SessionObjects)
 
     def table(self, name: str) -> StatisticsTable | None:

@@ -247,7 +247,12 @@ ARITHMETIC = (
         ),
         "INTERVAL * number",
     ),
-    operator("div_interval", fixed(INTERVAL, DOUBLE, result=INTERVAL), "INTERVAL / number"),
+    operator(
+        "div_interval",
+        fixed(INTERVAL, DOUBLE, result=INTERVAL),
+        "INTERVAL / number",
+        by_zero="error",
+    ),
     # A number of the unit as an INTERVAL.
     *(
         FunctionRow(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")

@@ -126,13 +126,18 @@ ARITHMETIC = (
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
     operator(
-        "int_div", integer_division, "number // number", "divide", bounds=quotient(whole=True)
+        "int_div",
+        integer_division,
+        "number // number",
+        "divide",
+        by_zero="error",
+        bounds=quotient(whole=True),
     ),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    operator("mod", remainder, "number % number", bounds=remaining),
+    operator("mod", remainder, "number % number", by_zero="error if exact", bounds=remaining),
     # DOUBLE in place of decimals that no decimal type holds together.  y = 0: ExecutionError.
-    operator("mod_of_decimals", remainder, "number % number"),
+    operator("mod_of_decimals", remainder, "number % number", by_zero="error"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
     operator("neg", unary(_is_number), "- number", total=True, bounds=each_end(lambda x: -x)),
 )

@@ -47,6 +47,8 @@ class FunctionRow:
     # propagate: NULL in any argument gives NULL; all: NULLs in all of them do, a value in one may give a value; never: there is a
     # value for any arguments; own: anything else, as a list of NULLs, which is a value
     nulls: OneOf["propagate", "all", "own", "never"] = "propagate"
+    # Of a division, when the divisor is 0: an error, or one unless that is a float
+    by_zero: OneOf["", "error", "error if exact"] = ""
     total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own
     raises: bool = True  # for some values, rather than to give one for all
     # Of an infinite moment among its arguments: NULL; that infinity, of the first moment; an error

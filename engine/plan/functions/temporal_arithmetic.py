@@ -1,14 +1,19 @@
-"""What + - * / % mean for dates, intervals, text, and decimals that no decimal holds together."""
+"""What + - * / % mean for dates, intervals, text, decimals that no decimal holds together, and a divisor of 0."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import loses_digits
-from ..expr import Expr
+from ..expr import Call, Case, Expr, Literal
 from ..temporal.ticks import PLAIN
-from ..types import DATE, DOUBLE, Kind
+from ..types import BOOLEAN, DATE, DOUBLE, INTEGER, Kind
+from .row import FunctionRow
+
+_zero_fails: ContextVar[bool] = ContextVar("zero_fails", default=True)
 
 _OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
 # (kinds of the two sides, N for a number) -> function and whether to swap the arguments.
@@ -80,3 +85,25 @@ def _sides(args: Sequence[Expr]) -> tuple[str, str]:
 
 def _side(kind: Kind) -> str:
     return _T if kind in PLAIN else kind.name
+
+
+@contextmanager
+def division_by_zero(fails: bool) -> Iterator[None]:
+    """Have divisions that are bound inside fail for a divisor of 0, or give NULL."""
+    token = _zero_fails.set(fails)
+    try:
+        yield
+    finally:
+        _zero_fails.reset(token)
+
+
+def divided(row: FunctionRow, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return the arguments of a function, those of a division by b with CASE WHEN b = 0 THEN NULL ELSE b END where 0 gives NULL."""
+    if _zero_fails.get() or not row.by_zero:
+        return args
+    left, right = args
+    if row.by_zero == "error if exact" and right.type.is_float:
+        return args
+    is_zero = Call("eq", (right, coerce(Literal(0, INTEGER), right.type)), BOOLEAN)
+    null = Literal(None, right.type)
+    return left, Case((is_zero,), (null,), right, right.type, right.span)
