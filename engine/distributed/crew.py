@@ -278,14 +278,12 @@ class Crew:
                 member.busy += 1
         try:
             sent = [self._sent(member, known, once) for member in members]
+            # Two at most where nothing is sent with them, each of which is packed once
+            first = replace(order, answers=True, logs=True)
+            others = replace(order, answers=form.spread)
+            own = [first, *[others] * (len(sent) - 1)]
             orders = [
-                replace(
-                    order,
-                    sent=new,
-                    answers=form.spread or rank == FIRST or len(ranks) == 1,
-                    logs=rank == ranks[0],
-                )
-                for rank, new in zip(ranks, sent, strict=True)
+                o if new is None else replace(o, sent=new) for o, new in zip(own, sent, strict=True)
             ]
             calls = self._members.begin_query(team, ranks, orders)
             parts = self._awaited(calls, ranks, team, order, form, stop)

@@ -17,7 +17,6 @@ import time
 from collections.abc import Collection, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
@@ -73,10 +72,12 @@ class LocalDoor:
     def _answer(self, line: socket.socket, given: bytearray) -> None:
         order: QueryOrder = pickle.loads(given)
         part = self._session.run(order)
-        rows = b"" if part.rows is None else memoryview(part.rows)
+        rows, part.rows = b"" if part.rows is None else memoryview(part.rows), None
         try:
-            _send(line, dumps(replace(part, rows=None)), rows)
-        except OSError:  # of a client that takes no more
+            _send(line, dumps(part), rows)
+        except (
+            BaseException
+        ):  # a client that takes no more, or what cannot be packed: nobody waits for more of it
             _end(line)
         if order.logs:
             self._worker.loop.add_callback(self._session.tell, order, part)
@@ -96,7 +97,7 @@ class LocalCall(Future[Part]):
         self._lines = lines
         self.line = lines.take()
         try:
-            _send(self.line, pickle.dumps(order, 5))
+            _send(self.line, order.packed)
         except OSError as error:
             self.end(error)
 
@@ -109,10 +110,12 @@ class LocalCall(Future[Part]):
             return
         self._lines.free.append(self.line)
         part: Part = pickle.loads(packed)
-        self.set_result(replace(part, rows=pa.py_buffer(rows)) if rows else part)
+        part.rows = pa.py_buffer(rows) if rows else None
+        self.set_result(part)
 
     def result(self, timeout: float | None = None) -> Part:
-        wait_for([self], timeout)
+        if not self.done():
+            wait_for([self], timeout)
         return super().result(0.0)
 
     def end(self, error: OSError) -> None:
@@ -177,7 +180,10 @@ def wait_for(calls: Collection[Call], seconds: float | None) -> tuple[set[Call],
         for line, _ in ready:
             poll.unregister(line)
             lines.pop(line).read()
-    return wait(calls, 0.0 if lines else left(), FIRST_EXCEPTION)
+    done = {call for call in calls if call.done()}
+    if lines or len(done) == len(calls):  # without asking each under a lock of its own
+        return done, {*calls} - done
+    return wait(calls, left(), FIRST_EXCEPTION)
 
 
 def _end(line: socket.socket) -> None:

@@ -6,6 +6,7 @@ import io
 import pickle
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 from weakref import WeakSet, finalize, ref
@@ -63,8 +64,12 @@ class QueryOrder:
         """Whether neither a plan nor a table goes with it, which may have arrays of many bytes beside them."""
         return self.sent is None and self.keep is None
 
+    @cached_property
+    def packed(self) -> bytes:
+        return pickle.dumps(self, 5)
 
-@dataclass(frozen=True)
+
+@dataclass
 class Part:
     """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
 

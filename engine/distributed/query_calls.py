@@ -38,7 +38,7 @@ async def ask(client: Client, address: str, actor: str, order: QueryOrder) -> Pa
     """Have the session of an actor run a query; raises `OSError` or `RuntimeError` where it, or its worker, is gone."""
     direct = client.direct_to_workers
     worker = client.rpc(address) if direct else ProxyRPC(client.scheduler, address)
-    given = pickle.dumps(order, 5) if order.is_short else to_serialize(order)
+    given = order.packed if order.is_short else to_serialize(order)
     answer = await getattr(worker, HANDLER)(actor=actor, order=given)
     if isinstance(answer, bytes):
         part: Part = pickle.loads(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from ..errors import Unsupported
 from ..frame.frame import Frame
 from ..observe.profile import NodeProfile, PlanOrigin, Profile, WorkerReceipt
 from ..operators import cpu
-from ..operators.cpu.table import Table
 from ..operators.run_unfused import Operators, run_operators
 from ..plan.logical import Logical
 from ..plan.node import walk_once
@@ -27,9 +26,9 @@ from ..plan.udf.python_function import PythonFunction
 from ..plan_cache import CachedPlan
 from ..reading import Reading
 from ..running import Observer, QueryRunner
-from ..runtime.memory import MemoryBudget
+from ..runtime.memory import MemoryBudget, ask_for_answer
 from ..runtime.run import NOT_RUN, Result
-from ..runtime.stream import stream_of
+from ..runtime.stream import Stream
 from ..settings import FuseChoice, Settings
 from ..stopping import Stop
 from ..storage.tables.memory_table import WORKERS, MemoryTable, ShardedTable
@@ -47,6 +46,19 @@ if TYPE_CHECKING:
 
 AT_CLIENT = "run by the client"
 LAST_STEPS = Operators(cpu.OPERATORS, cpu.num_bytes)
+
+
+class ArrowResult(Result):
+    """Rows that have come as Arrow."""
+
+    def to_arrow(self) -> pa.Table:
+        assert isinstance(self.table, pa.Table)
+        if self.budget.limit is not None:
+            ask_for_answer(self.budget, self.table.nbytes)
+        return self.table
+
+    def tables(self) -> Generator[pa.Table]:
+        yield self.to_arrow()
 
 
 class ClusterRunner(QueryRunner):
@@ -69,7 +81,7 @@ class ClusterRunner(QueryRunner):
     def _fuse(self) -> FuseChoice:
         return "never"  # each worker makes pipelines of its own plan
 
-    def _execute(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
+    def _execute(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> ArrowResult:
         schedule, options = self._schedule_and_options(prepared, timed, start)
         begun = time.perf_counter()
         plan = schedule.plan
@@ -92,7 +104,7 @@ class ClusterRunner(QueryRunner):
             timed=options.timed,
             workers=tuple(map(_receipt, parts)),
         )
-        return Result(
+        return ArrowResult(
             table,
             plan.columns,
             "cpu",
@@ -101,17 +113,19 @@ class ClusterRunner(QueryRunner):
             MemoryBudget(options.memory_limit),
         )
 
-    def _ended(self, answer: CrewAnswer, plan: Physical, stop: Stop) -> Table:
+    def _ended(self, answer: CrewAnswer, plan: Physical, stop: Stop) -> pa.Table:
         """Return the rows of a plan, of which its last steps may be left to do."""
         rows, _, rest = answer
         assert rows is not None
         if rest is None:
-            return cpu.from_arrow(rows, plan.columns)
+            return rows.rename_columns([c.name for c in plan.columns])
+        few = self.memory.last_steps(rest).run(rows)
+        if few is not None:
+            return few
         (stored,) = (node for node in walk_once(rest) if isinstance(node, Stored))
         given = cpu.from_arrow(rows, stored.columns)
-        return run_operators(
-            rest, (given,), context_of(self.settings, self.cache, stop, self.memory), LAST_STEPS
-        )
+        context = context_of(self.settings, self.cache, stop, self.memory)
+        return cpu.to_arrow(run_operators(rest, (given,), context, LAST_STEPS), plan.columns)
 
     def _begin_reading(
         self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
@@ -119,9 +133,8 @@ class ClusterRunner(QueryRunner):
         result = self._execute(prepared, False, start, stop)
         if not in_parts:
             return result
-        assert prepared.schedule is not None
-        context = context_of(self.settings, self.cache, stop, self.memory)
-        answer = stream_of(result, prepared.schedule.plan, context)
+        profile = result.profile
+        answer = Stream(result.tables(), result.columns, result.num_rows, lambda: profile)
         return Reading(answer, prepared.text, stop, self._running, self.stoppable)
 
     def kept(
@@ -139,8 +152,7 @@ class ClusterRunner(QueryRunner):
             answer = self.crew.run(schedule.plan, self.settings, False, stop, table)
             parts = answer.parts
             if answer.rows is not None:
-                ended = self._ended(answer, schedule.plan, stop)
-                rows = cpu.to_arrow(ended, schedule.plan.columns)
+                rows = self._ended(answer, schedule.plan, stop)
                 return MemoryTable(name, rows.rename_columns(names), types)
             table.rows, nbytes = (sum(part.kept[i] for part in parts) for i in range(2))
             is_small = nbytes < self.crew.placement(self.settings).whole_below

@@ -14,12 +14,11 @@ from weakref import ref
 
 from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
-from ..plan.expr import new_column
 from ..plan.node import walk
 from ..plan.physical import Physical, Stored
 from ..plan.shapes.plan_model import ShapedPart, Variants
-from ..plan.types import BOOLEAN
 from ..progress.run_progress import Progress
+from .last_steps import LastSteps
 from .row_interpreter import RowSteps
 
 if TYPE_CHECKING:
@@ -127,6 +126,7 @@ class PlanMemory:
         self.shape = _ByNode(_shape_memory)
         self.pipeline: _ByNode[PipelineMemory[Any]] = _ByNode(lambda node: PipelineMemory())
         self.row_steps = _ByNode(_row_steps)
+        self.last_steps = _ByNode(LastSteps)
 
 
 def _shape_memory(node: p.Physical) -> ShapeMemory[object]:
@@ -136,7 +136,7 @@ def _shape_memory(node: p.Physical) -> ShapeMemory[object]:
 
 def _row_steps(node: p.Physical) -> RowSteps:
     if isinstance(node, p.FilterRows):
-        return RowSteps.of([(new_column("kept", BOOLEAN), node.predicate)])
+        return RowSteps.condition(node.predicate)
     assert isinstance(node, p.ComputeColumns)
     return RowSteps.of(node.items)
 

@@ -12,8 +12,13 @@ from math import isnan
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, TypeAlias
 
-from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, physical
-from ..plan.types import DataType, Kind
+import numpy as np
+import pyarrow as pa
+
+from ..codegen.groups.results import Registers, arrow_array
+from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, new_column, physical
+from ..plan.types import BOOLEAN, DataType, Kind
+from ..storage.columns.encodings import Array
 
 MOST_ROWS = 64  # of so many, arrays take as long
 
@@ -41,6 +46,11 @@ class RowSteps:
         steps = tuple((column, step) for column, step in found if step is not None)
         passed = tuple((c, e.column) for c, e in items if isinstance(e, ColumnRef))
         return cls(read, passed, constants, steps if len(steps) == len(found) else None)
+
+    @classmethod
+    def condition(cls, predicate: Expr) -> RowSteps:
+        """One step, which says of a row whether it is kept."""
+        return cls.of([(new_column("kept", BOOLEAN), predicate)])
 
 
 class Unsure(Exception):
@@ -88,6 +98,36 @@ def is_known(data_type: DataType) -> bool:
     return data_type.is_decimal or data_type.kind in (Kind.DOUBLE, Kind.BOOLEAN)
 
 
+def values_of(array: pa.Array) -> list[Any]:
+    """The values of a column in the types of results, of decimals the unscaled integers."""
+    if not pa.types.is_decimal128(array.type):
+        found: list[Any] = array.to_pylist()
+        return found
+    words = np.frombuffer(array.buffers()[1], np.uint64)
+    limbs = words[2 * array.offset : 2 * (array.offset + len(array))]
+    highs = limbs[1::2].view(np.int64).tolist()
+    found = [(h << 64) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
+    return with_nulls(found, np.asarray(array.is_valid())) if array.null_count else found
+
+
+def with_nulls(values: list[Any], valid: Array) -> list[Any]:
+    return [v if there else None for v, there in zip(values, valid.tolist(), strict=True)]
+
+
+def column_of(values: list[Any], data_type: DataType) -> Registers | pa.Array:
+    """A column of such values, of integers beyond 64 bits in the type of results."""
+    valid = None
+    if None in values:
+        valid = np.array([v is not None for v in values])
+        values = [0 if v is None else v for v in values]
+    if data_type.is_float:
+        return Registers(np.array(values, np.float64), valid, data_type)
+    try:
+        return Registers(np.array(values, np.int64), valid, data_type)
+    except OverflowError:
+        return arrow_array(np.array(values, object), valid, data_type, None)
+
+
 def _lies(data_type: DataType) -> bool:
     """Whether a constant of a type is a number, or text."""
     return (is_known(data_type) and not data_type.is_wide_decimal) or data_type.kind in (
@@ -120,7 +160,7 @@ def _converted(source: DataType, target: DataType) -> Convert | None:
     shift = target.scale - source.scale
     if shift < 0:
         return None
-    factor, check = 10**shift, _checked(target)
+    factor, check = 10**shift, checked(target)
     return lambda value: check(value * factor)
 
 
@@ -135,7 +175,7 @@ def _to_double(source: DataType) -> Convert:
 # Functions
 
 
-def _checked(data_type: DataType) -> Convert:
+def checked(data_type: DataType) -> Convert:
     low, high = data_type.integer_range
 
     def check(value: int) -> int:
@@ -151,7 +191,7 @@ def _of_two(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], 
 
     def make(call: Call, steps: list[Step]) -> Step:
         left, right = steps
-        check = None if call.type.is_float else _checked(call.type)
+        check = None if call.type.is_float else checked(call.type)
 
         def step(row: RegisterRow) -> object:
             a, b = left(row), right(row)
@@ -233,7 +273,7 @@ def _decided_by(value: bool) -> Callable[[Call, list[Step]], Step]:
 def _negation(call: Call, steps: list[Step]) -> Step:
     if call.type.is_float:
         return _through(lambda value: -value, steps[0])
-    check = _checked(call.type)
+    check = checked(call.type)
     return _through(lambda value: check(-value), steps[0])
 
 

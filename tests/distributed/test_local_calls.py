@@ -31,6 +31,8 @@ class Session:
             self.goes_on.wait(10)
         if order.query == 0:
             return Part(error=ClusterError("none"))
+        if order.query == 8:
+            return Part(lost=self.goes_on)  # type: ignore[arg-type]
         return Part(order.query, pa.py_buffer(b"x" * order.query))
 
     def tell(self, order: QueryOrder, part: Part) -> None:
@@ -105,6 +107,11 @@ def test_a_session_that_ends_is_lost(
     for call in calls:
         done, _ = wait_for([call], 10)
         assert isinstance(done.pop().exception(), OSError)
+
+
+def test_an_answer_that_cannot_be_packed_is_no_answer(lines: LocalLines) -> None:
+    done, _ = wait_for([LocalCall(lines, order(8))], 10)
+    assert isinstance(done.pop().exception(), OSError)
 
 
 def test_neither_end_trusts_another_user(

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ...codegen.groups.results import Registers, arrow_array
+from ...codegen.groups.results import Registers
 from ...plan import physical as p
 from ...plan.expr import Literal, physical
-from ...plan.types import DataType, Kind
+from ...plan.types import Kind
 from ..context import PlanMemory
-from ..row_interpreter import MOST_ROWS, RowSteps, Unsure
+from ..row_interpreter import MOST_ROWS, RowSteps, Unsure, column_of, values_of, with_nulls
 from .memory.host_table import HostColumns, Lying
 
 
@@ -28,7 +28,7 @@ def row_by_row(
     held: dict[int, Lying] = {new.id: columns.lying(old) for new, old in made.passed}
     held |= {column.id: _constant(literal, rows) for column, literal in made.constants}
     for (column, _), values in zip(made.steps or (), results, strict=True):
-        held[column.id] = _held(values, column.type)
+        held[column.id] = column_of(values, column.type)
     return HostColumns([(column, held[column.id]) for column in node.columns], columns.move)
 
 
@@ -62,21 +62,12 @@ def _results(
 def _values(lying: Lying) -> list[object] | None:
     """The values of a column as `row_interpreter` has them."""
     if isinstance(lying, Registers):
-        values, valid = lying.values, lying.valid
         if lying.strings is not None:
             return None
+        values = lying.values
         found = (values != 0 if lying.type.kind is Kind.BOOLEAN else values).tolist()
-    elif isinstance(lying, pa.Array) and pa.types.is_decimal128(lying.type):
-        words = np.frombuffer(lying.buffers()[1], np.uint64)
-        limbs = words[2 * lying.offset : 2 * (lying.offset + len(lying))]
-        highs = limbs[1::2].view(np.int64).tolist()
-        found = [(h << 64) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
-        valid = np.asarray(lying.is_valid()) if lying.null_count else None
-    else:
-        return lying.to_pylist() if isinstance(lying, pa.Array) else None
-    if valid is None:
-        return found
-    return [v if there else None for v, there in zip(found, valid.tolist(), strict=True)]
+        return found if lying.valid is None else with_nulls(found, lying.valid)
+    return values_of(lying) if isinstance(lying, pa.Array) else None
 
 
 def _constant(literal: Literal, rows: int) -> Registers:
@@ -87,16 +78,3 @@ def _constant(literal: Literal, rows: int) -> Registers:
         return Registers(np.zeros(rows, np.int64), valid, kind, pa.array([value or ""]))
     number = np.full(rows, value or 0, np.float64 if kind.is_float else np.int64)
     return Registers(number, valid, kind)
-
-
-def _held(values: list[object], data_type: DataType) -> Lying:
-    valid = None
-    if None in values:
-        valid = np.array([v is not None for v in values])
-        values = [0 if v is None else v for v in values]
-    if data_type.is_float:
-        return Registers(np.array(values, np.float64), valid, data_type)
-    try:
-        return Registers(np.array(values, np.int64), valid, data_type)
-    except OverflowError:
-        return arrow_array(np.array(values, object), valid, data_type, None)
