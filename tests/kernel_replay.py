@@ -34,7 +34,7 @@ from benchmarks import adhoc, ssb, tpch
 from benchmarks.data import ssb_tables, tpch_tables
 from fuseline.codegen.compile import kernel_files
 from fuseline.codegen.compile.compile_pool import CompilerEnded
-from fuseline.codegen.cpu import emit_cpu, host_kernels
+from fuseline.codegen.cpu import emit_cpu, host_functions
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.program import Program
 from fuseline.operators.cpu.handwritten_kernels import HandwrittenKernels
@@ -74,7 +74,7 @@ def normal_form(source: str) -> str:
 def recorded() -> Iterator[list[Program]]:
     """Note the programs of all pipelines that run meanwhile; none is compiled."""
     programs: list[Program] = []
-    made = host_kernels.compiled
+    made = host_functions.compiled
 
     def keep(program: Program, *rest: Any) -> Any:
         programs.append(program)
@@ -84,7 +84,7 @@ def recorded() -> Iterator[list[Program]]:
         raise CompilerEnded("kernels are only written here")
 
     with (
-        mock.patch.object(host_kernels, "compiled", keep),
+        mock.patch.object(host_functions, "compiled", keep),
         mock.patch.object(kernel_files, "compiled", refuse),
         mock.patch.object(HandwrittenKernels, "at_hand", return_value=None),
     ):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .compile.compiler import Architecture, Signature, parameters
 from .compile.kernel_files import KernelFile, kernel_file
-from .cpu.host_kernels import HostFunction, written_kernel
+from .cpu.host_functions import HostFunction, written_kernel
 
 NAME = "count_repeats"
 SIGNATURE: Signature = parameters("heads links [int32], numbers state [int64]")

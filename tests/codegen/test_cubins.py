@@ -12,7 +12,7 @@ import pytest
 
 from fuseline.codegen import index_checks
 from fuseline.codegen.compile import kernel_files
-from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cpu import host_functions
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct, Index, Layer
@@ -48,13 +48,13 @@ def programs(
 ) -> list[Program]:
     """The programs that a query runs."""
     found: list[Program] = []
-    compiled = host_kernels.compiled
+    compiled = host_functions.compiled
 
     def keep(program: Program, *rest: Any) -> Any:
         found.append(program)
         return compiled(program, *rest)
 
-    monkeypatch.setattr(host_kernels, "compiled", keep)
+    monkeypatch.setattr(host_functions, "compiled", keep)
     with connected(tables, fuse="always") as connection:
         connection.sql(query).to_arrow()
     return found

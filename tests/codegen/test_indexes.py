@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.cpu import host_indexes, host_kernels
+from fuseline.codegen.cpu import host_functions, host_indexes, host_kernels
 from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.cuda.emit_fold import register
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -55,7 +55,7 @@ JOINS_BEHIND = [
 def filled(given: Data, made: Index, directory: Path, threads: int = 1) -> dict[str, Any]:
     """The index, filled on the CPU."""
     program = build_program(made)
-    kernel, _ = host_kernels.compiled(program, lambda: "a plan", directory)
+    kernel, _ = host_functions.compiled(program, lambda: "a plan", directory)
     memory: dict[str, Any] = {}
     columns = codes(given.build_key, BUILD_KEY)
     rows = len(given.build_key)
@@ -71,7 +71,7 @@ def fact_columns(given: Data, program: Program) -> list[Any]:
 def run(
     given: Data, program: Program, memory: dict[str, Any], directory: Path
 ) -> host_kernels.Outcome:
-    kernel, _ = host_kernels.compiled(program, lambda: "a plan", directory)
+    kernel, _ = host_functions.compiled(program, lambda: "a plan", directory)
     columns = fact_columns(given, program)
     return host_kernels.run(kernel, program, columns, len(given.fact_key), 1, memory=memory)
 
@@ -189,7 +189,7 @@ def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, limits: SetLimits) ->
     limits(host_kernels__ROOM=1)
     given, made = data(5, repeated=linked), index(Direct, linked)
     program = main_program("left", made, rows_out=(0, 1))
-    kernel, _ = host_kernels.compiled(program, lambda: "a plan", tmp_path)
+    kernel, _ = host_functions.compiled(program, lambda: "a plan", tmp_path)
     memory = filled(given, made, tmp_path)
     columns, ranges = fact_columns(given, program), host_kernels.ranges_of(1000, 2)
     found = host_kernels.list_rows(kernel, program, columns, ranges, memory)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.cpu import emit_cpu, host_kernels
+from fuseline.codegen.cpu import emit_cpu, host_functions
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.indexes.layers import Direct
@@ -103,11 +103,11 @@ def test_a_cuda_kernel_is_printed_once(tmp_path: Path) -> None:
 
 
 def test_a_cpu_kernel_is_printed_once(tmp_path: Path) -> None:
-    function, path = host_kernels.compiled(program(), lambda: "a plan", tmp_path)
-    assert host_kernels.compiled(program(7, "another one"), never, tmp_path) == (function, path)
+    function, path = host_functions.compiled(program(), lambda: "a plan", tmp_path)
+    assert host_functions.compiled(program(7, "another one"), never, tmp_path) == (function, path)
     assert function.file.source == emit_cpu.source(program(), "a plan")
     with pytest.raises(AssertionError, match="again"):
-        host_kernels.compiled(with_accumulator(program(), fold="min"), never, tmp_path)
+        host_functions.compiled(with_accumulator(program(), fold="min"), never, tmp_path)
 
 
 def test_kernels_hold_no_columns(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.limits import SetLimits
 @pytest.mark.nightly
 def test_500_kernels_in_one_process(tmp_path: Path, limits: SetLimits) -> None:
     """Memory, descriptors and the folder stay as they are once as many kernels, and plans, have come up as are kept."""
-    limits(host_kernels__KERNELS_KEPT=100, plan_cache__KEPT_PLANS=100)
+    limits(host_functions__KERNELS_KEPT=100, plan_cache__KEPT_PLANS=100)
     limit, columns, taken = 500_000, 9, []
     with fuseline.connect("cpu", fuse="always", cache_dir=tmp_path, kernel_cache_limit=limit) as c:
         c.register("t", pa.table({f"c{i}": [*range(i, 1000 + i)] for i in range(columns)}))

@@ -117,16 +117,16 @@ def loop_over_rows(function: Callable[..., Any], directory: Any) -> str:
 
 def test_kernels_with_python_functions_are_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a filter, as group key, in an aggregate: with loops compiled as one, without them as terms."""
-    from fuseline.codegen.cpu import host_kernels
+    from fuseline.codegen.cpu import host_functions
 
     made: list[Program] = []
-    compiled = host_kernels.compiled
+    compiled = host_functions.compiled
 
     def keep(program: Program, *rest: Any) -> Any:
         made.append(program)
         return compiled(program, *rest)
 
-    monkeypatch.setattr(host_kernels, "compiled", keep)
+    monkeypatch.setattr(host_functions, "compiled", keep)
     with opened(device="cpu", fuse="always") as connection:
         connection.sql(
             "select steps(n), sum(bent(x, n)), rms(x) from numbers where flipped(t, n) group by all"

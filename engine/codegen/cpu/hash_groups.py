@@ -24,7 +24,7 @@ from ..compile.compiler import Signature, parameters
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..program import Program
-from .pace import Pace
+from .pace import Pace, in_steps
 
 EMPTY = -1  # group numbers are not negative
 TABLE, NUMBERED, LIST = range(3)  # what `state[2]` says of keys
@@ -207,8 +207,36 @@ class HashGroups:
             pieces = self._pieces(listed)
             shares = [range(at, at + SHARE) for at in range(0, PARTS, SHARE)]
             joined = _joined(each(partial(self._parts, pieces), shares))
-        arrays = {"out_i": joined.integers, "out_f": joined.floats}
-        return [arrays[name][at] for name, at in self.program.slots], joined.numbers
+        return self._arrays(joined), joined.numbers
+
+    def by_parts(
+        self,
+        kernel: Kernel,
+        parts: Sequence[tuple[int, int]],
+        slots: int,
+        each: Callable[..., list[Entries]],
+    ) -> tuple[list[Array], Array, bool]:
+        """Group rows that lie part by part (`clustered_rows`): as `merge` does, and whether there is a doubt."""
+        doubts = []
+
+        def share(at: int) -> Entries:
+            made = []
+            for start, end in parts[at : at + SHARE]:
+                table = self._table(slots, NUMBERED)
+                given = table.keys, table.state, table.out_i, table.out_f
+                in_steps(kernel, start, end, *given)
+                doubts.append(bool(table.state[1]))
+                made.append(self._entries(table, WHOLE))
+            self.ask(self._bytes(sum(entries.count for entries in made)))
+            return _joined(made)
+
+        joined = _joined(each(share, list(range(0, len(parts), SHARE))))
+        return self._arrays(joined), joined.numbers, any(doubts)
+
+    def _arrays(self, entries: Entries) -> list[Array]:
+        """Return an array for each accumulator."""
+        arrays = {"out_i": entries.integers, "out_f": entries.floats}
+        return [arrays[name][at] for name, at in self.program.slots]
 
     def _is_listed(self, table: HashTable, rows: int) -> bool:
         """Whether what comes after so many rows that filled a table is better listed."""

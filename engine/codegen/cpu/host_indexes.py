@@ -10,7 +10,8 @@ from ...storage.columns.encodings import Array
 from ..index_checks import cpu_kernel
 from ..indexes.layers import REPEATED, Buckets, Buffer, Index
 from ..program import Program
-from .host_kernels import HostFunction, each_range, run
+from .host_functions import HostFunction
+from .host_kernels import each_range, run
 from .kept_rows import KeptRows
 from .pace import in_steps
 

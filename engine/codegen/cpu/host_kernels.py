@@ -1,30 +1,34 @@
-"""CPU kernels: load or compile a program's, run it over ranges of rows on threads, merge the accumulators."""
+"""CPU kernels: run a program's over ranges of rows on threads, merge the accumulators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ... import stopping
 from ...settings import usable_cores
-from ...storage.recent import Recent
-from ...threads.fork_locks import new_lock
 from ...threads.together import shared_threads
-from ..compile.compiler import Signature
-from ..compile.kernel_files import KernelFile, Origin, kernel_file
-from ..compile.native import NativeKernel
 from ..groups.accumulate import FOLDS
-from ..kernel_fingerprint import SHAPES_KEPT, Shape, shape
 from ..loop import Machine
 from ..program import Program, once
 from . import emit_cpu
+from .clustered_rows import (
+    COUNT_ROWS,
+    COUNT_SIGNATURE,
+    MOVE_ROWS,
+    Moved,
+    clustered,
+    clustering_key,
+    move_signature,
+    widths,
+)
 from .hash_groups import (
     CUT_GROUPS,
     CUT_SIGNATURE,
@@ -34,6 +38,7 @@ from .hash_groups import (
     HashGroups,
     part_shift,
 )
+from .host_functions import Argument, HostFunction, written_kernel
 from .kept_rows import KeptRows
 from .pace import Pace, in_steps
 from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
@@ -42,12 +47,10 @@ ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
 DETERMINISTIC_ROWS = 1 << 20
 SPARSE_GROUPS = 1 << 16  # groups from which a range leaves out those that it does not meet
 NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
-KERNELS_KEPT = 512
 ROOM = 1 << 12  # numbers of rows that a range may list at first, at least
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-Argument: TypeAlias = np.ndarray | int | float
 Memory = Mapping[str, np.ndarray]  # the buffers of indexes by name
 
 
@@ -67,88 +70,28 @@ def no_limit(nbytes: int) -> None:
     """Let a run take as many bytes as it asks for."""
 
 
-class HostFunction:
-    """The kernel of a file, loaded when it is first asked for; one that `has_loops` of a user's function may never end."""
-
-    def __init__(self, file: KernelFile, has_loops: bool = False) -> None:
-        self.file, self._has_loops = file, has_loops
-        self._kernel: NativeKernel | None = None
-        self._code: bytes | None = None
-        self._lock = new_lock()
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the machine code need not be compiled."""
-        return self._kernel is not None or self._code is not None or self.file.is_compiled
-
-    def fetch(self) -> Origin:
-        """Bring the machine code into memory, and return where it came from; raises `NotCompiled`."""
-        if self._kernel is not None or self._code is not None:
-            return "memory"
-        # Without a lock: several may wait for one compiler, and stop waiting
-        self._code, origin = self.file.machine_code()
-        return origin
-
-    def load(self) -> Origin:
-        """Make the kernel ready; return where its machine code came from."""
-        if self._kernel is not None:
-            return "memory"
-        origin = self.fetch()
-        with self._lock:
-            if self._kernel is None:
-                assert self._code is not None
-                self._kernel = NativeKernel(self._code, self.file.signature)
-                self._code = None
-        return origin
-
-    def __call__(self, *arguments: Argument) -> int:
-        return self._ready()(*arguments)
-
-    def over(self, arguments: Sequence[Argument]) -> Callable[..., int]:
-        """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
-        run = (self._kernel or self._ready()).over(arguments)
-        return partial(stopping.apart, run) if self._has_loops else run
-
-    def _ready(self) -> NativeKernel:
-        if self._kernel is None:
-            self.load()
-        assert self._kernel is not None
-        return self._kernel
-
-
-def compiled(
-    program: Program, describe: Callable[[], str], directory: Path
-) -> tuple[HostFunction, Path]:
-    """Return the kernel of a program, and its file, whose docstring `describe` gives."""
-    key = shape(program), emit_cpu.is_wide(program), directory
-    file = _files.find(key)
-    if file is None:
-        source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
-        file = kernel_file(program.name, source, signature, directory, None)
-        _files.keep(key, file)
-    return _function(file, any(f.image.has_loops for f in program.functions)), file.path
-
-
-def written_kernel(
-    name: str, source: str, signature: Signature, directory: Path, has_loops: bool = False
-) -> HostFunction:
-    """Return a kernel that is the same for all programs."""
-    return _function(kernel_file(name, source, signature, directory, None), has_loops)
-
-
 def shared_kernels(program: Program, directory: Path) -> tuple[HostFunction, ...]:
-    """Return the kernels that run after that of a program and are the same for all."""
-    if emit_cpu.hashed(program):
-        return _group_kernels(directory)[:2]
-    return _group_kernels(directory)[2:] if _is_sparse(program) else ()
+    """Return the kernels that run before and after that of a program and are the same for all."""
+    fold, cut, count, copy = _group_kernels(directory)
+    if not emit_cpu.hashed(program):
+        return (copy,) if _is_sparse(program) else ()
+    if clustering_key(program) is None:
+        return fold, cut
+    return (fold, cut, count, *(_move_kernel(directory, width) for width in widths(program)))
+
+
+@lru_cache(maxsize=16)
+def _move_kernel(directory: Path, width: int) -> HostFunction:
+    return written_kernel("move_rows", MOVE_ROWS, move_signature(width), directory)
 
 
 @lru_cache(maxsize=16)
 def _group_kernels(directory: Path) -> tuple[HostFunction, ...]:
-    """Return what folds groups, what cuts them into parts, and what copies those that were met."""
+    """Return what folds groups, what cuts them into parts, what counts rows of parts, and what copies groups that were met."""
     return (
         written_kernel("fold_groups", FOLD_GROUPS, FOLD_SIGNATURE, directory),
         written_kernel("cut_groups", CUT_GROUPS, CUT_SIGNATURE, directory),
+        written_kernel("count_rows", COUNT_ROWS, COUNT_SIGNATURE, directory),
         written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory),
     )
 
@@ -157,14 +100,6 @@ def _is_sparse(program: Program) -> bool:
     """Whether each range of rows may meet few of the groups."""
     grouping = program.grouping
     return grouping is not None and grouping.groups >= SPARSE_GROUPS and not grouping.distinct
-
-
-_files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
-_functions: Recent[Path, HostFunction] = Recent(KERNELS_KEPT)
-
-
-def _function(file: KernelFile, has_loops: bool) -> HostFunction:
-    return _functions.find_or_make(file.path, lambda: HostFunction(file, has_loops))
 
 
 def _arguments(program: Program, columns: Sequence[np.ndarray], memory: Memory) -> list[Argument]:
@@ -192,14 +127,19 @@ def run(
     `ask` raises `MemoryError` where so many bytes must not be taken, for tables whose groups are not counted before.
     `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
     """
-    over = kernel.over(_arguments(program, columns, memory))
-    hashed = program.grouping is not None and program.grouping.hashed
-    if kept is not None:
-        over = kept.only(over, hashed)
     ranges = ranges_of(rows, threads, kept, deterministic)
     directory = kernel.file.directory
+    hashed = program.grouping is not None and program.grouping.hashed
+    moved = None
+    if hashed and clustering_key(program) is not None:
+        moves = shared_kernels(program, directory)[2:]
+        moved = clustered(program, columns, ranges, moves, _each, ask)
+        columns = columns if moved is None else moved.columns
+    over = kernel.over(_arguments(program, columns, memory))
+    if kept is not None:
+        over = kept.only(over, hashed)
     if hashed:
-        return _run_hashed(over, program, ranges, directory, ask)
+        return _run_hashed(over, program, ranges, directory, ask, moved)
     groups = 1 if program.grouping is None else program.grouping.groups
     if groups >= SPARSE_GROUPS and _is_sparse(program):
         return _run_sparse(over, program, ranges, directory)
@@ -325,8 +265,9 @@ def _run_hashed(
     ranges: list[tuple[int, int]],
     directory: Path,
     ask: Callable[[int], None],
+    moved: Moved | None,
 ) -> Outcome:
-    fold, cut = shared_kernels(program, directory)
+    fold, cut, *_ = shared_kernels(program, directory)
 
     def blank(groups: int) -> tuple[np.ndarray, np.ndarray]:
         return _blank(program, groups)
@@ -334,6 +275,10 @@ def _run_hashed(
     assert program.grouping is not None
     shift = part_shift(program.grouping.groups, ranges[-1][1])
     grouped = HashGroups(program, shift, blank, fold.over, cut, ask)
+
+    if moved is not None:
+        arrays, numbers, doubt = grouped.by_parts(over, moved.parts, moved.slots, _each)
+        return Outcome(arrays, doubt, numbers)
 
     def part(bounds: tuple[int, int]) -> GroupedRows:
         return grouped.fill(over, *bounds)

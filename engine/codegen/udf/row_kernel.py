@@ -8,7 +8,7 @@ from pathlib import Path
 from ...plan.udf.python_function import PythonCall, PythonFold
 from ..compile.compiler import Architecture, Signature
 from ..compile.kernel_files import KernelFile, kernel_file
-from ..cpu.host_kernels import HostFunction, written_kernel
+from ..cpu.host_functions import HostFunction, written_kernel
 from .function_text import IMPORT, bounds, device_function, machine_of_kind, register_kind
 
 ARRAYS = {"whole": "int64", "real": "float64", "single": "float64", "truth": "bool_"}

@@ -12,8 +12,9 @@ from typing import Any
 
 from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
-from ....codegen.cpu import host_kernels
+from ....codegen.cpu import host_functions, host_kernels
 from ....codegen.cpu.hash_groups import DENSE
+from ....codegen.cpu.host_functions import HostFunction
 from ....codegen.cpu.host_indexes import build
 from ....codegen.cpu.kept_rows import KeptRows, kept_rows, zones_with
 from ....codegen.indexes.layers import REPEATED, Buckets
@@ -55,8 +56,8 @@ class Kernels:
     """The kernels of `compile_pipeline.programs`, ready to be compiled, and their files."""
 
     stages: Stages
-    functions: tuple[host_kernels.HostFunction, ...]
-    shared: tuple[host_kernels.HostFunction, ...]
+    functions: tuple[HostFunction, ...]
+    shared: tuple[HostFunction, ...]
     paths: tuple[Path, ...]
 
     @cached_property
@@ -220,7 +221,8 @@ def _hash_limit(steps: PipelineSteps, leaves: Leaves, context: Context) -> int:
 def _kernels_of(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
     """Return the kernels; they are compiled when they are loaded."""
     made = [
-        host_kernels.compiled(each, describe, context.kernel_directory) for each in stages.programs
+        host_functions.compiled(each, describe, context.kernel_directory)
+        for each in stages.programs
     ]
     functions, paths = zip(*made, strict=True)
     shared = host_kernels.shared_kernels(stages.main, context.kernel_directory)
@@ -231,7 +233,7 @@ def _fetch(kernels: Kernels) -> tuple[None, Origin]:
     """Bring the machine code into memory, compiled where it is not stored, and return where it came from."""
     functions = (*kernels.functions, *kernels.shared)
     missing = sum(not function.is_stored for function in functions)
-    return None, latest(at_once(host_kernels.HostFunction.fetch, functions, missing))
+    return None, latest(at_once(HostFunction.fetch, functions, missing))
 
 
 def _columns_read(stages: Stages) -> list[tuple[p.Physical, Column]]:
@@ -306,7 +308,7 @@ def _sums(made: Program) -> bool:
 
 
 def _main(
-    function: host_kernels.HostFunction,
+    function: HostFunction,
     made: Program,
     rows: int,
     memory: dict[str, Array],

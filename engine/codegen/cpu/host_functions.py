@@ -1,0 +1,101 @@
+"""CPU kernels as functions: found or written by their source, loaded from machine code that was compiled before, or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from ... import stopping
+from ...storage.recent import Recent
+from ...threads.fork_locks import new_lock
+from ..compile.compiler import Signature
+from ..compile.kernel_files import KernelFile, Origin, kernel_file
+from ..compile.native import NativeKernel
+from ..kernel_fingerprint import SHAPES_KEPT, Shape, shape
+from ..program import Program
+from . import emit_cpu
+
+KERNELS_KEPT = 512
+
+Argument: TypeAlias = np.ndarray | int | float
+
+
+class HostFunction:
+    """The kernel of a file, loaded when it is first asked for; one that `has_loops` of a user's function may never end."""
+
+    def __init__(self, file: KernelFile, has_loops: bool = False) -> None:
+        self.file, self._has_loops = file, has_loops
+        self._kernel: NativeKernel | None = None
+        self._code: bytes | None = None
+        self._lock = new_lock()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the machine code need not be compiled."""
+        return self._kernel is not None or self._code is not None or self.file.is_compiled
+
+    def fetch(self) -> Origin:
+        """Bring the machine code into memory, and return where it came from; raises `NotCompiled`."""
+        if self._kernel is not None or self._code is not None:
+            return "memory"
+        # Without a lock: several may wait for one compiler, and stop waiting
+        self._code, origin = self.file.machine_code()
+        return origin
+
+    def load(self) -> Origin:
+        """Make the kernel ready; return where its machine code came from."""
+        if self._kernel is not None:
+            return "memory"
+        origin = self.fetch()
+        with self._lock:
+            if self._kernel is None:
+                assert self._code is not None
+                self._kernel = NativeKernel(self._code, self.file.signature)
+                self._code = None
+        return origin
+
+    def __call__(self, *arguments: Argument) -> int:
+        return self._ready()(*arguments)
+
+    def over(self, arguments: Sequence[Argument]) -> Callable[..., int]:
+        """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
+        run = (self._kernel or self._ready()).over(arguments)
+        return partial(stopping.apart, run) if self._has_loops else run
+
+    def _ready(self) -> NativeKernel:
+        if self._kernel is None:
+            self.load()
+        assert self._kernel is not None
+        return self._kernel
+
+
+def compiled(
+    program: Program, describe: Callable[[], str], directory: Path
+) -> tuple[HostFunction, Path]:
+    """Return the kernel of a program, and its file, whose docstring `describe` gives."""
+    key = shape(program), emit_cpu.is_wide(program), directory
+    file = _files.find(key)
+    if file is None:
+        source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
+        file = kernel_file(program.name, source, signature, directory, None)
+        _files.keep(key, file)
+    return _function(file, any(f.image.has_loops for f in program.functions)), file.path
+
+
+def written_kernel(
+    name: str, source: str, signature: Signature, directory: Path, has_loops: bool = False
+) -> HostFunction:
+    """Return a kernel that is the same for all programs."""
+    return _function(kernel_file(name, source, signature, directory, None), has_loops)
+
+
+_files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
+_functions: Recent[Path, HostFunction] = Recent(KERNELS_KEPT)
+
+
+def _function(file: KernelFile, has_loops: bool) -> HostFunction:
+    return _functions.find_or_make(file.path, lambda: HostFunction(file, has_loops))
