@@ -15,6 +15,7 @@ from benchmarks.data import tpch_tables as tables_at
 from tests import unforeseen
 from tests.by_day import leave_to_the_night
 from tests.compare import connected, missing_for_gpu
+from tests.kernel_count import MOST, KernelCount
 from tests.limits import SetLimits, place
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-goldens", action="store_true", help="write golden files anew")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Random tests print how to repeat a failure, and no deadline: the first run of a kernel compiles it.
 
     In CI they draw the same examples each time, so that a change is judged by what it changes.  Tests that import Numba before
@@ -37,6 +38,8 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     unforeseen.install()
+    if "nightly" not in config.option.markexpr and "FUSELINE_RANDOM" not in os.environ:
+        config.pluginmanager.register(KernelCount(MOST))
     if (
         importlib.util.find_spec("hypothesis") is None
     ):  # a GPU machine without a network may lack it
