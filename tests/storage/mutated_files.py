@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROWS = 240
+SHORTEST = 12  # bytes of a file with a footer of none
 ENCODINGS = {
     "i32": "DELTA_BINARY_PACKED", "i64": "DELTA_BINARY_PACKED", "f": "BYTE_STREAM_SPLIT", "d": "BYTE_STREAM_SPLIT",
     "s": "DELTA_BYTE_ARRAY", "few": "DELTA_LENGTH_BYTE_ARRAY", "b": "RLE", "dec7": "PLAIN",
@@ -105,6 +106,8 @@ def mutant(seed: int, number: int) -> bytes:
     draw = random.Random(f"{seed} {number}")
     data = bytearray(draw.choice(bases()))
     for _ in range(draw.choice((1, 1, 1, 2, 4))):
+        if len(data) < SHORTEST:
+            break  # a cut has left too little for another fault
         data = draw.choice(FAULTS)(data, draw)
     return bytes(data)
 
