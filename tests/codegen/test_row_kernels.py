@@ -297,3 +297,35 @@ def test_the_first_row_of_each_slot(kind: Any, slots: int) -> None:
     assert sorted(chosen[chosen >= 0].tolist()) == expected
     assert state.tolist() == [len(expected)]
     assert chosen[slots] == -1, "more than there is room for"
+
+
+@pytest.mark.by_day
+@pytest.mark.parametrize("slots", [1, 3, 90])
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "ties", "none"])
+@pytest.mark.parametrize(("width", "turned"), [(4, 0), (8, 1)])
+def test_the_extreme_texts_of_slots(slots: int, order: str, width: int, turned: int) -> None:
+    rng, device, rows = np.random.default_rng(slots), Device(), 150
+    kinds = [b"", b"a", b"a\0", b"ab", b"\xff", b"\x7f", "é".encode(), b"abcdefghijk"]
+    if order == "ties":
+        values: list[bytes | None] = [kinds[i] for i in rng.integers(0, 2, rows)]
+    else:
+        values = [kinds[i] + b"%03d" % rng.integers(999) for i in rng.integers(0, 8, rows)]
+    if order in ("ascending", "descending"):
+        values = sorted(values, reverse=order == "descending")  # type: ignore[type-var]
+    if order == "none":
+        values = [None if rng.random() < 0.8 else v for v in values]
+    keys = rng.integers(0, slots, rows).astype(np.int32)
+    job = texts(device, values, width, first=5).job
+    memory = np.concatenate(device.parts)
+    best = np.full(slots, -0x7F7F7F80, np.int32)
+    given = {
+        "rows": rows, "grouped": int(slots > 1), "keys": keys, "turned": turned, "best": best,
+        "width": job.width, "data": job.data, "characters": job.characters, "bits": job.bits, "first": job.first,
+        **{f"memory{8 * size}": memory.view(FORMATS[size]) for size in (1, 4, 8)},
+    }  # fmt: skip
+    for step in (16, 1):
+        launch(kernels.TEXTS, {**given, "step": step}, 2)
+    for slot, row in enumerate(best.tolist()):
+        there = [v for v, k in zip(values, keys, strict=True) if k == slot and v is not None]
+        found = None if row < 0 else values[row]
+        assert found == ((max if turned else min)(there) if there else None)

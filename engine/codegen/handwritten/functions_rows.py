@@ -1,4 +1,4 @@
-"""CUDA kernels, written by hand, that put some rows of several columns together, for one copy to the host, and find the first of an order and of equal ones; `row_kernels` lists their parameters.
+"""CUDA kernels, written by hand, that put some rows of several columns together, for one copy to the host, and find the first of an order, of equal ones, and by a text; `row_kernels` lists their parameters.
 
 Columns lie anywhere in memory, and jobs say where: `memory8` and its like are the memory from address 0 on.
 """
@@ -212,3 +212,52 @@ def first_rows(rows, width, keys32, keys64, first, room, state, chosen):  # type
             there = np.int64(first[slot]) == row
         list_rows(there, row, lane, state, 0, room, chosen)
         row += np.int64(cuda.gridsize(1))
+
+
+@cuda.jit(device=True, inline="always")
+def is_before(row, other, width, data, characters, memory8, memory32, memory64):  # type: ignore[no-untyped-def]
+    """Whether the text of a row comes before that of another one."""
+    if width == 8:
+        at, end = memory64[(data >> 3) + row], memory64[(data >> 3) + row + 1]
+        beside, last = memory64[(data >> 3) + other], memory64[(data >> 3) + other + 1]
+    else:
+        at, end = np.int64(memory32[(data >> 2) + row]), np.int64(memory32[(data >> 2) + row + 1])
+        beside = np.int64(memory32[(data >> 2) + other])
+        last = np.int64(memory32[(data >> 2) + other + 1])
+    while at < end and beside < last and memory8[characters + at] == memory8[characters + beside]:
+        at += 1
+        beside += 1
+    before = beside < last
+    if before and at < end:
+        before = memory8[characters + at] < memory8[characters + beside]
+    return before
+
+
+def text_extremes(  # type: ignore[no-untyped-def]
+    rows, step, grouped, keys, turned, width, data, characters, bits, first, memory8, memory32,
+    memory64, best,
+):  # fmt: skip
+    """Write to `best` the row of the least text of each slot, or of the greatest where `turned`, looking at one row of `step`.
+
+    A negative row is none, and NULL is no text.  Of most texts the first byte tells that the slot has a better one.
+    """
+    row = np.int64(cuda.grid(1)) * step
+    while row < rows:
+        if is_there(row, bits, first, memory8):
+            slot = np.int64(0)
+            if grouped != 0:
+                slot = np.int64(keys[row])
+            known = np.int64(best[slot])
+            better = True
+            while better:
+                if known >= 0:
+                    one = known if turned != 0 else row
+                    other = row if turned != 0 else known
+                    better = is_before(
+                        one, other, width, data, characters, memory8, memory32, memory64
+                    )
+                if better:  # unless another thread has put a row there
+                    found = np.int64(cuda.atomic.cas(best, slot, np.int32(known), np.int32(row)))
+                    better = found != known
+                    known = found
+        row += np.int64(cuda.gridsize(1)) * step

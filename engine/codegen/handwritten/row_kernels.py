@@ -15,6 +15,7 @@ SOURCE = Path(__file__).with_name("functions_rows.py")
 NAME = "row_fetch"
 LEAST, BOUND, ROWS = "top_least", "top_bound", "top_rows"
 FIRST, LIST = "first_of_slots", "first_rows"
+TEXTS = "text_extremes"
 SLOTS = 2048  # that rows are dealt out to
 WARP = 32
 WORD = 8  # bytes of a word of a job, of a text's place and length, and of a cursor
@@ -33,6 +34,10 @@ SIGNATURES: dict[str, Signature] = {
     ROWS: [*_KEYS, *_CHOSEN],
     FIRST: [*_NUMBERS, ("first", "[int32]")],
     LIST: [*_NUMBERS, ("first", "*int32"), *_CHOSEN],
+    TEXTS: parameters(
+        "rows step grouped int64, keys *int32, turned width data characters bits first int64, "
+        "memory8 *uint8, memory32 *int32, memory64 *int64, best [int32]"
+    ),
 }
 
 

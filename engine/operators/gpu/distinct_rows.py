@@ -11,11 +11,11 @@ from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.handwritten import row_kernels as kernels
-from .columns import EQUAL, INT32, width_of
+from .columns import EQUAL, INT32
 from .memory.buffers import check, landed, stream_handle, zeros
 from .pipeline import launch
 from .pipeline.fixed_kernels import machine_code
-from .sort.packed_keys import numbered
+from .sort.packed_keys import NARROW, PackedKeys, numbered
 
 # Places that are worth it for each row: 8 bytes of memory, as in a hash table that is half full.  60 M rows of 14 M combinations of two
 # keys take 3 ms on an H200, hashed 14.
@@ -24,9 +24,9 @@ SLOTS_A_ROW = 2
 NO_ROW = 0x7F7F7F7F
 
 
-def first_of_each(keys: plc.Table) -> plc.Column:
-    """Return the number of the first of each set of equal rows, in no order; keys are in the form of `columns.as_key`."""
-    found = _by_places(keys.columns())
+def first_of_each(keys: plc.Table, places: PackedKeys | None = None) -> plc.Column:
+    """Return the number of the first of each set of equal rows, in no order; keys are in the form of `columns.as_key`, and may have been numbered."""
+    found = _by_places(keys.columns(), places)
     if found is not None:
         return found
     return plc.stream_compaction.distinct_indices(
@@ -37,7 +37,13 @@ def first_of_each(keys: plc.Table) -> plc.Column:
     )
 
 
-def _by_places(keys: Sequence[plc.Column]) -> plc.Column | None:
+def places_of(keys: Sequence[plc.Column]) -> PackedKeys | None:
+    """Return a place for each row, the same where keys are equal; None where these have too many, and of few rows."""
+    limit = min(SLOTS_A_ROW * keys[0].size(), NARROW)
+    return numbered(keys, [(False, True)] * len(keys), limit)
+
+
+def _by_places(keys: Sequence[plc.Column], known: PackedKeys | None) -> plc.Column | None:
     """The same by kernels; None while they are being compiled, and where keys have too many places."""
     rows = keys[0].size()
     codes = [
@@ -46,17 +52,16 @@ def _by_places(keys: Sequence[plc.Column]) -> plc.Column | None:
     ]
     found = None
     if rows < NO_ROW and None not in codes:
-        found = numbered(keys, [(False, True)] * len(keys), SLOTS_A_ROW * rows)
+        found = known or places_of(keys)
     if found is None:
         return None
     slots = found.places
-    width = width_of(found.numbers.type().id())
     at = int(found.numbers.data().ptr)
     first, state = DeviceBuffer(size=4 * slots, stream=plc.utils.CUDF_DEFAULT_STREAM), zeros(8)
     check(runtime.cudaMemsetAsync(first.ptr, NO_ROW & 0xFF, first.size, stream_handle())[0])
     room = min(rows, slots)
     chosen = DeviceBuffer(size=4 * room, stream=plc.utils.CUDF_DEFAULT_STREAM)
-    given = {"rows": rows, "width": width, "keys32": at, "keys64": at}
+    given = {"rows": rows, "width": 4, "keys32": at, "keys64": at}
     more = {
         kernels.FIRST: {"first": launch.array_at(int(first.ptr), slots, 4)},
         kernels.LIST: {

@@ -26,6 +26,7 @@ from ..join.join_pairs import UNMATCHED
 from ..sort.sort import sorted_rows
 from ..table import count_true
 from .groups import Answer, GroupedArgument, Groups, pick
+from .text_extremes import text_extreme
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,12 @@ def any_value(call: AggregateCall, args: list[GroupedArgument], groups: Groups) 
 
 
 def extreme(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    """Ask for the extreme of the integers behind a column, for which the hardware has an instruction."""
+    """Ask for the extreme of the integers behind a column, for which the hardware has an instruction, or of many texts."""
     (argument,), aggregation = args, call.function
     column = argument.column
+    by_kernel = text_extreme(argument, groups, aggregation)
+    if by_kernel is not None:
+        return by_kernel
     if is_float(column):
         return _float_extreme(argument, groups, aggregation)
     bits = as_integers(column)

@@ -27,8 +27,9 @@ from ..columns import (
     sequence,
 )
 from ..dictionaries import Coded, Held, plain
-from ..distinct_rows import first_of_each
+from ..distinct_rows import first_of_each, places_of
 from ..late_materialization import Bounds, LateColumns, bounds_of, registers_of
+from ..sort.packed_keys import PackedKeys
 
 EXCLUDE = plc.types.NullPolicy.EXCLUDE
 INCLUDE = plc.types.NullPolicy.INCLUDE
@@ -178,6 +179,10 @@ class Groups:
         codes = self.once(("codes", column.id), lambda: cast(held.codes, INT32))
         return GroupedArgument(("codes", column.id), codes), held
 
+    def key_places(self) -> PackedKeys | None:
+        """Return a place for the group of each row; None where there are too many, of few rows, and without keys."""
+        return self.once("key places", lambda: places_of(self.keys) if self.keys else None)
+
     def row_numbers(self) -> plc.Column:
         return self.once("row numbers", lambda: sequence(self.rows))
 
@@ -224,7 +229,7 @@ class Groups:
     ) -> list[plc.Column]:
         """Answer questions in one call and return the groups' keys, in the order of the answers."""
         if not questions:
-            rows = first_of_each(plc.Table(self.keys))
+            rows = first_of_each(plc.Table(self.keys), self._memo.get("key places"))
             return [pick(key, rows) for key in self.keys]
         sorted_ = plc.types.Sorted.YES if not sort and self._lie_in_order() else plc.types.Sorted.NO
         grouped = plc.groupby.GroupBy(plc.Table(self.keys), INCLUDE, sorted_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -105,6 +105,11 @@ class PackedKeys:
         """How many numbers there can be."""
         return self.below(0)
 
+    def at(self, keys: Sequence[plc.Column]) -> plc.Column:
+        """Return the numbers of other rows, whose keys have some of the values that these have, and NULL where these do."""
+        digits = [replace(d, key=key) for d, key in zip(self.digits, keys, strict=True)]
+        return _made(digits, self.places < NARROW)
+
     def below(self, width: int) -> int:
         """Return how many numbers there are for each combination of the first `width` keys."""
         return prod(digit.size for digit in self.digits[width:])
@@ -133,16 +138,19 @@ def numbered(
         size *= digits[-1].size
         if size >= limit or low == LOWEST or high == HIGHEST:
             return None
+    return PackedKeys(_made(digits, size < NARROW), tuple(digits))
+
+
+def _made(digits: Sequence[KeyDigit], narrow: bool) -> plc.Column:
+    """Return the numbers that digits make, in 32 bits if they are `narrow`: half the passes of a radix sort."""
     code = machine_code(kernels.DIGIT, partial(kernels.sort_kernel, kernels.DIGIT))
     if code is not None:
-        return PackedKeys(_by_kernel(digits, code, size < NARROW), tuple(digits))
+        return _by_kernel(digits, code, narrow)
     found = digits[0].numbers()
     for digit in digits[1:]:
         found = binary(found, scalar(digit.size, INT64), Op.MUL, INT64)
         found = binary(found, digit.numbers(), Op.ADD, INT64)
-    if size < NARROW:  # half the passes of a radix sort
-        found = cast(found, INT32)
-    return PackedKeys(found, tuple(digits))
+    return cast(found, INT32) if narrow else found
 
 
 def _by_kernel(digits: Sequence[KeyDigit], code: bytes, narrow: bool) -> plc.Column:
