@@ -329,3 +329,21 @@ def test_the_extreme_texts_of_slots(slots: int, order: str, width: int, turned: 
         there = [v for v, k in zip(values, keys, strict=True) if k == slot and v is not None]
         found = None if row < 0 else values[row]
         assert found == ((max if turned else min)(there) if there else None)
+
+
+@pytest.mark.parametrize("slots", [1, 5])
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("range_", [3, 1500])
+def test_the_different_values_of_slots(slots: int, least: int, range_: int) -> None:
+    rng, rows = np.random.default_rng(slots), 300
+    keys, values = (rng.integers(0, n, rows).astype(np.int32) for n in (slots, range_))
+    words = -(-range_ // kernels.MARKED) * kernels.WARP
+    marks, counts = np.zeros(slots * words, np.uint32), np.zeros(slots, np.int64)
+    given = {
+        "rows": rows, "grouped": int(slots > 1), "keys": keys, "values": values, "least": least,
+        "slots": slots, "words": words, "marks": marks, "counts": counts,
+    }  # fmt: skip
+    launch(kernels.MARK, given, 3)
+    launch(kernels.COUNT, given, 2)
+    expected = [len({v for v in values[keys == s].tolist() if v >= least}) for s in range(slots)]
+    assert counts.tolist() == expected

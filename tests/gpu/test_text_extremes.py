@@ -47,5 +47,5 @@ def table(rows: int) -> pa.Table:
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize(("rows", "first"), [(ROWS, 64), (ROWS, 1 << 14), (1, 64)])
 def test_text_extremes(query: str, rows: int, first: int, limits: SetLimits) -> None:
-    limits(packed_keys__LEAST_ROWS=1, few_rows__MOST_ROWS=0, text_extremes__FIRST_ROWS=first)
+    limits(packed_keys__LEAST_ROWS=1, few_rows__MOST_ROWS=0, SPREAD_ROWS=first)
     assert_same_as_duckdb(query, {"t": table(rows)}, backend="gpu", fuse=("always", "never"))

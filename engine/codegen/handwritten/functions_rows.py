@@ -261,3 +261,32 @@ def text_extremes(  # type: ignore[no-untyped-def]
                     better = found != known
                     known = found
         row += np.int64(cuda.gridsize(1)) * step
+
+
+def mark_values(rows, grouped, keys, values, least, words, marks):  # type: ignore[no-untyped-def]
+    """Set the bit of each row's value, from `least` on, in the `words` of its slot; most rows find it set."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        value = np.int64(values[row])
+        if value >= least:
+            word = value >> 5
+            if grouped != 0:
+                word += np.int64(keys[row]) * words
+            bit = np.uint32(1) << np.uint32(value & 31)
+            if marks[word] & bit == 0:
+                cuda.atomic.or_(marks, word, bit)
+        row += np.int64(cuda.gridsize(1))
+
+
+def count_marks(slots, words, marks, counts):  # type: ignore[no-untyped-def]
+    """Count the bits that are set for each slot, which has a multiple of 32 words: a warp counts 32 of them at a time."""
+    thread = np.int64(cuda.grid(1))
+    lane = thread & 31
+    word = thread
+    while word - lane < slots * words:
+        found = np.int64(cuda.popc(marks[word]))
+        for distance in (16, 8, 4, 2, 1):
+            found += cuda.shfl_down_sync(ALL_LANES, found, distance)
+        if lane == 0 and found != 0:
+            cuda.atomic.add(counts, word // words, found)
+        word += np.int64(cuda.gridsize(1))

@@ -16,8 +16,10 @@ NAME = "row_fetch"
 LEAST, BOUND, ROWS = "top_least", "top_bound", "top_rows"
 FIRST, LIST = "first_of_slots", "first_rows"
 TEXTS = "text_extremes"
+MARK, COUNT = "mark_values", "count_marks"
 SLOTS = 2048  # that rows are dealt out to
 WARP = 32
+MARKED = 32 * WARP  # values that a warp counts at a time
 WORD = 8  # bytes of a word of a job, of a text's place and length, and of a cursor
 SIGNATURE: Signature = parameters(
     "rows columns int64, jobs *int64, picking int64, picked *int32, memory8 *uint8, "
@@ -34,6 +36,8 @@ SIGNATURES: dict[str, Signature] = {
     ROWS: [*_KEYS, *_CHOSEN],
     FIRST: [*_NUMBERS, ("first", "[int32]")],
     LIST: [*_NUMBERS, ("first", "*int32"), *_CHOSEN],
+    MARK: parameters("rows grouped int64, keys values *int32, least words int64, marks [uint32]"),
+    COUNT: parameters("slots words int64, marks *uint32, counts [int64]"),
     TEXTS: parameters(
         "rows step grouped int64, keys *int32, turned width data characters bits first int64, "
         "memory8 *uint8, memory32 *int32, memory64 *int64, best [int32]"

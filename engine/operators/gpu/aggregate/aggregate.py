@@ -38,6 +38,7 @@ from . import (
     aggregate_sums as sums,
     aggregate_values as values,
 )
+from .distinct_counts import distinct_count
 from .groups import Answer, GroupedArgument, Groups, matching_order, pick, pick_held, restore
 from .unique_groups import each_alone
 
@@ -248,6 +249,10 @@ def _ask(
         codes = AGGREGATES[call.function](call, [argument], groups)
         return groups, lambda: Coded(codes(), held.keys)
     args = arguments(call, groups)
+    if call.distinct and len(args) == 1 and AGGREGATES[call.function] is values.count:
+        counted = distinct_count(args[0], groups)
+        if counted is not None:
+            return groups, counted
     if call.args and call.distinct and not AGGREGATE[call.function].idempotent:
         key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
         if key not in variants:

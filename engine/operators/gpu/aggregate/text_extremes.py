@@ -25,7 +25,7 @@ from .groups import Answer, GroupedArgument, Groups, pick
 # Each byte of a row number that is none: so far below 0 that it is no row counted from the end either, and gathered it is NULL
 NO_TEXT = 0x80
 # Rows that are looked at first, all over the table: of rows in order each one would else be better than all before
-FIRST_ROWS = 1 << 14
+SPREAD_ROWS = 1 << 14
 
 
 def text_extreme(argument: GroupedArgument, groups: Groups, aggregation: str) -> Answer | None:
@@ -63,6 +63,6 @@ def _best(
         "best": launch.array_at(int(best.ptr), slots, 4),
     }  # fmt: skip
     signature = kernels.SIGNATURES[kernels.TEXTS]
-    for step in dict.fromkeys((max(rows // FIRST_ROWS, 1), 1)):
+    for step in dict.fromkeys((max(rows // SPREAD_ROWS, 1), 1)):
         launch.run_fixed(code, kernels.TEXTS, signature, rows // step, {**given, "step": step})
     return plc.Column(INT32, slots, plc.gpumemoryview(best), None, 0, 0, [])
