@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.ranges import IntegerRange
+from fuseline.codegen.ranges import I64_MAX, IntegerRange
 from fuseline.codegen.row_sources import input_of
 from fuseline.codegen.typed_values import Input
 from fuseline.operators.widened_rows import (
@@ -17,8 +18,8 @@ from fuseline.operators.widened_rows import (
     widened_count,
 )
 from fuseline.plan.expr import new_column
-from fuseline.plan.types import BIGINT, DOUBLE, INTEGER, VARCHAR
-from fuseline.storage.columns.encode import encode
+from fuseline.plan.types import BIGINT, DOUBLE, INTEGER, VARCHAR, decimal
+from fuseline.storage.columns.encode import encode, encode_numbers
 
 COUNTS = [0, 1, 2, 3, 4, 5, 1000, 1 << 20, (1 << 20) + 1]
 
@@ -51,6 +52,14 @@ def test_what_is_told_of_integers_holds_for_fewer_of_them(high: int) -> None:
     fewer = replace(_told(pa.array([0, 1, high // 2], pa.int64()), BIGINT, narrow=False))
     assert serve_column(told, replace(_told(values, BIGINT, narrow=False), column=told.column))
     assert serve_column(told, replace(fewer, column=told.column))
+
+
+@pytest.mark.parametrize("bits", [33, 34, 62, 63])
+def test_a_sum_has_room_for_a_greater_one(bits: int) -> None:
+    column = new_column("x", decimal(18, 4))
+    found = input_of(column, encode_numbers(np.array([1, (1 << bits) - 1]), None, column.type))
+    greater = IntegerRange(0, min(2 * (1 << bits) - 1, I64_MAX))
+    assert serve_column(widened(found), replace(found, raw=greater))
 
 
 def test_codes_are_widened_within_their_bytes() -> None:
