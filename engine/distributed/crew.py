@@ -23,7 +23,7 @@ from ..stopping import Stop
 from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .clusters import Cluster
-from .local_calls import drop, wait_for
+from .local_calls import Call, drop, wait_for
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
 from .orders import KnownPlan, Part, QueryOrder, SentPlan, SentTables, packed
 from .own_plans import FIRST, Form, own_plan
@@ -161,18 +161,7 @@ class Crew:
             if keep is not None and form.spread and form.rest is None:
                 order = replace(order, keep=(keep.identity, keep))
             parts = self._parts(chosen, team, order, plan, known, stop)
-        if any(part.unlinked for part in parts):
-            self._members.look_again()
-        wrong = {part.refuted for part in parts if part.refuted is not None}
-        if wrong:
-            raise _Refuted(wrong)
-        errors = [part for part in parts if part.error is not None]
-        if errors:
-            first = min(errors, key=lambda part: part.lost)
-            assert first.error is not None
-            raise first.error
-        if any(part.missing for part in parts):
-            raise _Missing
+        self._check([p for p in parts if p.error or p.missing or p.refuted or p.unlinked])
         if agrees:
             self._agreed.add(known.number)
         if order.keep is not None:
@@ -182,6 +171,21 @@ class Crew:
         if form.rest is not None and rows.num_rows > MOST_MERGED:
             self._noted(plan, team, settings, replace(known.placement, client_merges=False))
         return CrewAnswer(rows, parts, form.rest)
+
+    def _check(self, odd: list[Part]) -> None:
+        """Raise what parts say other than rows."""
+        if any(part.unlinked for part in odd):
+            self._members.look_again()
+        wrong = {part.refuted for part in odd if part.refuted is not None}
+        if wrong:
+            raise _Refuted(wrong)
+        errors = [part for part in odd if part.error is not None]
+        if errors:
+            first = min(errors, key=lambda part: part.lost)
+            assert first.error is not None
+            raise first.error
+        if any(part.missing for part in odd):
+            raise _Missing
 
     def hold(self, table: ShardedTable | None, team: Team | None = None) -> None:
         """Note who has the rows of a table: the team of now has."""
@@ -271,7 +275,7 @@ class Crew:
     ) -> list[Part]:
         """Call workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
         members = [team.members[rank] for rank in ranks]
-        calls: list[Future[Part]] = []
+        calls: list[Call] = []
         form, once = known.form, cache(lambda: packed(plan))
         with self._lock:
             for member in members:
@@ -324,7 +328,7 @@ class Crew:
 
     def _awaited(
         self,
-        calls: list[Future[Part]],
+        calls: list[Call],
         ranks: list[int],
         team: Team,
         order: QueryOrder,
@@ -333,21 +337,22 @@ class Crew:
     ) -> list[Part]:
         """Wait for all answers, or where nobody meets for the first error; raises `ClusterError` where a worker is lost."""
 
-        def look(done: set[Future[Part]]) -> bool:
+        def look(done: set[Call]) -> bool:
             return not form.meets and any(call.result().error is not None for call in done)
 
         self._await(calls, ranks, team, stop.check, look, order)
         found = [call.result() for call in calls if call.done()]
-        errors = [part for part in found if part.error is not None]
-        return found if len(found) == len(calls) else errors[:1]
+        if len(found) == len(calls):
+            return found
+        return [part for part in found if part.error is not None][:1]
 
     def _await(
         self,
-        calls: Sequence[Future[Any]],
+        calls: Sequence[Call],
         ranks: Sequence[int],
         team: Team,
         check: Callable[[], None],
-        is_enough: Callable[[set[Future[Any]]], bool] = lambda done: False,
+        is_enough: Callable[[set[Call]], bool] = lambda done: False,
         order: QueryOrder | None = None,
     ) -> None:
         """Wait for calls to workers; raises `ClusterError` where one is lost."""
@@ -371,9 +376,7 @@ class Crew:
                 if order is not None and order.meets:
                     self._members.tell_over(team, order.query, dict(zip(ranks, calls, strict=True)))
 
-    def _stop(
-        self, query: int, why: str, members: list[Member], calls: Sequence[Future[Any]]
-    ) -> None:
+    def _stop(self, query: int, why: str, members: list[Member], calls: Sequence[Call]) -> None:
         """End a query on workers, and wait a while until those that are there have, so that the next one finds them free."""
         stops = []
         waiting = []

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .query_calls import QuerySession
 
 SIZES = struct.Struct("<QQ")  # of what is pickled, and of the rows behind it, if there are any
-Call: TypeAlias = Future[Any]  # of a worker, by a line or by Dask
 USER = struct.Struct("3i")  # the process, the user and the group at the other end
 ANSWER_SECONDS = 20  # for the other end to take or give more of an answer that has begun
 SEND_LIMIT = struct.pack("ll", ANSWER_SECONDS, 0)  # `timeval`
@@ -89,12 +88,15 @@ class LocalDoor:
             _end(end)
 
 
-class LocalCall(Future[Part]):
-    """A query of which one worker has the order; who waits for it by `wait_for` or `result` reads the answer."""
+class LocalCall:
+    """A query of which one worker has the order, as a future of its answer; who waits for it by `wait_for` or `result` reads that.
+
+    No `Future`: only the thread that waits changes it, so that it needs no lock.
+    """
 
     def __init__(self, lines: LocalLines, order: QueryOrder) -> None:
-        super().__init__()
         self._lines = lines
+        self._answer: Part | OSError | None = None
         self.line = lines.take()
         try:
             _send(self.line, order.packed)
@@ -111,16 +113,31 @@ class LocalCall(Future[Part]):
         self._lines.free.append(self.line)
         part: Part = pickle.loads(packed)
         part.rows = pa.py_buffer(rows) if rows else None
-        self.set_result(part)
+        self._answer = part
+
+    def done(self) -> bool:
+        return self._answer is not None
+
+    def exception(self) -> OSError | None:
+        return self._answer if isinstance(self._answer, OSError) else None
 
     def result(self, timeout: float | None = None) -> Part:
-        if not self.done():
+        if self._answer is None:
             wait_for([self], timeout)
-        return super().result(0.0)
+        match self._answer:
+            case OSError() as error:
+                raise error
+            case None:
+                raise TimeoutError
+            case part:
+                return part
 
     def end(self, error: OSError) -> None:
         self.line.close()
-        self.set_exception(error)
+        self._answer = error
+
+
+Call: TypeAlias = LocalCall | Future[Any]  # of a worker, by a line or by Dask
 
 
 class LocalLines:
@@ -159,31 +176,32 @@ class LocalLines:
 
 def wait_for(calls: Collection[Call], seconds: float | None) -> tuple[set[Call], set[Call]]:
     """Wait for calls as `concurrent.futures.wait` does, until all are done or one has failed; returns these, and those that are not done."""
-    lines = {
-        call.line.fileno(): call
-        for call in calls
-        if isinstance(call, LocalCall) and not call.done()
-    }
-    poll = select.poll()
-    for line in lines:
-        poll.register(line, select.POLLIN)
     end = None if seconds is None else time.monotonic() + seconds
 
     def left() -> float | None:
         return None if end is None else max(0.0, end - time.monotonic())
 
-    while lines and not any(call.done() and call.exception() for call in calls):
+    local = [call for call in calls if isinstance(call, LocalCall)]
+    lines = {call.line.fileno(): call for call in local if not call.done()}
+    has_failed = len(lines) < len(local) and any(call.exception() for call in local)
+    poll = select.poll()
+    for line in lines:
+        poll.register(line, select.POLLIN)
+    while lines and not has_failed:
         most = left()
         ready = poll.poll(None if most is None else most * 1e3)
         if not ready:
             break
         for line, _ in ready:
             poll.unregister(line)
-            lines.pop(line).read()
+            call = lines.pop(line)
+            call.read()
+            has_failed = has_failed or call.exception() is not None
+    if len(local) < len(calls):
+        others = [call for call in calls if isinstance(call, Future)]
+        wait(others, 0.0 if lines or has_failed else left(), FIRST_EXCEPTION)
     done = {call for call in calls if call.done()}
-    if lines or len(done) == len(calls):  # without asking each under a lock of its own
-        return done, {*calls} - done
-    return wait(calls, left(), FIRST_EXCEPTION)
+    return done, {*calls} - done
 
 
 def _end(line: socket.socket) -> None:

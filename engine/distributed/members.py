@@ -19,8 +19,8 @@ from ..plan.physical import Physical
 from ..settings import ExchangeChoice, Settings
 from ..storage.tables.memory_table import ShardedTable
 from .clusters import Cluster
-from .local_calls import LocalCall, LocalLines
-from .orders import Part, QueryOrder
+from .local_calls import Call, LocalCall, LocalLines
+from .orders import QueryOrder
 from .own_plans import FIRST, Form
 from .query_calls import ask
 from .session import WorkerSession
@@ -262,7 +262,7 @@ class Members:
                 self._wanted = max(1, self._wanted - 1)
                 raise self.lost(team, rank, f"has been silent for {self.grace:g} s (worker_grace)")
 
-    def tell_over(self, team: Team, query: int, calls: Mapping[int, Future[object]]) -> None:
+    def tell_over(self, team: Team, query: int, calls: Mapping[int, Call]) -> None:
         """Tell the workers that may wait for others in a query which of them have answered: none of these comes to a meeting any more."""
         over = [rank for rank, call in calls.items() if call.done()]
         for rank in calls.keys() - over if over else ():
@@ -277,7 +277,7 @@ class Members:
 
     def begin_query(
         self, team: Team, ranks: Sequence[int], orders: Sequence[QueryOrder]
-    ) -> list[Future[Part]]:
+    ) -> list[Call]:
         """Have workers of a team run a query, each by its order; raises `ClusterError` where one is known to be lost."""
         client = self.cluster.client
         members = [team.members[rank] for rank in ranks]
@@ -287,12 +287,12 @@ class Members:
         lines = [member.lines for member in members if member.lines is not None]
         if len(lines) == len(members) and all(order.is_short for order in orders):
             return [LocalCall(*given) for given in zip(lines, orders, strict=True)]
-        return self.cluster.begun_together(
-            [
-                partial(ask, client, member.address, member.key, order)
-                for member, order in zip(members, orders, strict=True)
-            ]
-        )
+        asked = zip(members, orders, strict=True)
+        return [
+            *self.cluster.begun_together(
+                [partial(ask, client, member.address, member.key, order) for member, order in asked]
+            )
+        ]
 
     def look_again(self) -> None:
         """Make another team before the next query, of the same workers if they are there."""
@@ -333,7 +333,7 @@ def _hang_up(members: Iterable[Member]) -> None:
             member.lines.close()
 
 
-def await_all(calls: Sequence[Future[Any] | None]) -> list[Any]:
+def await_all(calls: Sequence[Call | None]) -> list[Any]:
     """Wait for calls for a while, and return their answers, None where there is none."""
     end = time.monotonic() + LEAVE_SECONDS
     found: list[Any] = [None] * len(calls)
