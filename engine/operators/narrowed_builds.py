@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..plan import physical as p
+from ..plan.expr import Call, Column, ColumnRef, Expr, Literal, conjunction
 from ..plan.node import walk, walk_once
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.pipeline_steps import (
@@ -25,6 +26,7 @@ from ..plan.pipeline_steps import (
     steps_of,
     stored_column,
 )
+from ..plan.types import BOOLEAN
 from ..storage.tables.column_chunks import places_of
 from .context import ChunkScan
 from .scan_runs import (
@@ -41,7 +43,6 @@ from .widened_rows import FEWEST_ALIKE
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from ..plan.expr import Column
     from ..storage.tables.parquet import ParquetTable
 
 # How often the rows of a build side may be read, over all chunks, so that it is read with each of them
@@ -61,16 +62,19 @@ class ChunkSteps(NamedTuple):
 
 @dataclass
 class ChunkPlan:
-    """A pipeline that reads some build sides as inputs, and what runs of it over chunks: `part`, of which `split` says how parts are put together.
+    """A pipeline that reads some build sides as inputs, which `sides` make, and what runs of it over chunks: `part`, of which `split` says how parts are put together.
 
     `whole` are the sides, by their identity, that are read whole with each chunk.  `fitting` are smaller chunks in the place of those
-    for which there was no memory.  It is kept from run to run with the nodes that run, by whose identity kernels are found.
+    for which there was no memory.  `ascending` is a key of groups by which chunks ascend: of these no other chunk has any but the first
+    and the last.  It is kept from run to run with the nodes that run, by whose identity kernels are found.
     """
 
     node: p.Pipeline
     whole: frozenset[int]
+    sides: tuple[p.Pipeline, ...]
     split: PartialAggregate | None = field(init=False)
     part: PipelineSteps = field(init=False)
+    ascending: Column | None = field(init=False)
     fitting: dict[tuple[Selection, ...], list[Selection]] = field(default_factory=dict)
     _steps: dict[Selection, PipelineSteps] = field(default_factory=dict)
     _nodes: dict[Hashable, tuple[p.Pipeline, list[p.ParquetScan]]] = field(default_factory=dict)
@@ -80,6 +84,30 @@ class ChunkPlan:
         split = None if steps.groups is None else in_parts(steps.groups)
         assert not isinstance(split, str)
         self.split, self.part = split, steps if split is None else steps_of(split.partial)
+        keys = () if split is None else split.partial.keys
+        every = [(key, _bounds(steps.chain, key, None)) for key in keys]
+        ascend = (key for key, bounds in every if bounds is not None and bounds.ascend)
+        self.ascending = next(ascend, None)
+
+    def parted(self, chunk: PipelineSteps) -> tuple[p.FilterRows, p.FilterRows] | None:
+        """Return what keeps groups that no chunk has but this one, and what keeps the others; None where nothing says which."""
+        key, scan = self.ascending, chunk.source
+        if key is None or not isinstance(scan, p.ParquetScan):
+            return None
+        bounds = _bounds(self.part.chain, key, selected(scan))
+        assert bounds is not None
+        ends = [Literal(int(end), key.type) for end in (bounds.lows.min(), bounds.highs.max())]
+
+        def compared(*names: str) -> list[Expr]:
+            pairs = zip(names, ends, strict=True)
+            return [Call(name, (ColumnRef(key), end), BOOLEAN) for name, end in pairs]
+
+        others = (*compared("le", "ge"), Call("is_null", (ColumnRef(key),), BOOLEAN))
+        groups = p.Stored(0, self.part.body.columns, device=self.node.device)
+        return (
+            p.FilterRows(groups, conjunction(compared("gt", "lt")), device=groups.device),
+            p.FilterRows(groups, Call("or", others, BOOLEAN), device=groups.device),
+        )
 
     def steps(self, chunk: Selection) -> PipelineSteps:
         """Return the steps over a chunk, which an earlier run may have made."""

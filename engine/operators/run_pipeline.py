@@ -94,6 +94,8 @@ def run_fused(
 
     Raises `TooLarge` when its operators should rather run in chunks.
     """
+    if context.fuse == "never":  # a chunk, or a side of it, that no kernel holds
+        return run_operators(node.body, inputs, context, backend.operators)
     return _Run(node, inputs, context, backend, context.memory.pipeline(node)).table()
 
 
@@ -354,8 +356,7 @@ class _Run(Generic[T, K]):
         return table
 
     def _run_operators(self, body: p.Physical) -> T:
-        table: T = run_operators(body, self.inputs, self.context, self.backend.operators)
-        return table
+        return run_operators(body, self.inputs, self.context, self.backend.operators)
 
 
 def _with_times(

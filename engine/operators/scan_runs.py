@@ -33,6 +33,11 @@ class KeyBounds(NamedTuple):
     def at(self, places: Array) -> KeyBounds:
         return KeyBounds(self.lows[places], self.highs[places])
 
+    @property
+    def ascend(self) -> bool:
+        """Whether row groups that follow one another have at most one key in common."""
+        return bool((self.highs[:-1] <= self.lows[1:]).all())
+
 
 _bounds: WeakKeyDictionary[ParquetTable, dict[str, KeyBounds | None]] = WeakKeyDictionary()
 
@@ -99,9 +104,9 @@ def _ends_of_keys(scan: p.ParquetScan, places: Array) -> Callable[[int], bool]:
     for source in scan.sources:
         bounds = key_bounds(files_of(scan), source)
         if bounds is not None:
-            lows, highs = bounds.at(places)
-            if (highs[:-1] <= lows[1:]).all():
-                return lambda i: bool(highs[i - 1] < lows[i])
+            chosen = bounds.at(places)
+            if chosen.ascend:
+                return lambda i: bool(chosen.highs[i - 1] < chosen.lows[i])
     return lambda i: True
 
 

@@ -24,7 +24,7 @@ from .context import Context
 from .host_memory import let_go
 from .narrowed_builds import ChunkPlan, scans_read, with_stored_builds
 from .pipeline_backend import K, PipelineBackend
-from .run_unfused import T, run_operators
+from .run_unfused import T
 from .scan_runs import Selection, cut, files_of, plain_bytes, selected, smaller
 
 Chunks = list[Selection]
@@ -229,7 +229,8 @@ def _after_builds(
         made = p.Pipeline(
             steps if sides else node.steps, (*node.inputs, *sides), device=node.device
         )
-        plan = known[key] = ChunkPlan(made, frozenset(map(id, whole)))
+        parts = (p.Pipeline(steps_of(side), node.inputs, device=side.device) for side in sides)
+        plan = known[key] = ChunkPlan(made, frozenset(map(id, whole)), tuple(parts))
     for scan in scans_read(steps):
         if scan is not steps.source:
             backend.store_columns(scan, context)
@@ -238,15 +239,9 @@ def _after_builds(
     plain = dataclasses.replace(context, fuse="never", receipts={})
     tables = []
     shares = context.progress.parts(len(sides) + 1)
-    for side, share in zip(sides, shares, strict=False):
+    for side, share in zip(plan.sides, shares, strict=False):
         context.progress.within(share)
-        own = steps_of(side)
-        own_chunks = _chunks_left(own, plain, backend)
-        if own_chunks is None:
-            tables.append(run_operators(side, inputs, plain, backend.operators))
-        else:
-            part = p.Pipeline(own, node.inputs, device=side.device)
-            tables.append(_in_chunks(part, inputs, own_chunks, plain, backend))
+        tables.append(run_pipeline(side, inputs, plain, backend))
     context.progress.within(shares[-1])
     context.bytes_read = plain.bytes_read
     return plan, (*inputs, *tables)

@@ -142,3 +142,60 @@ def test_a_later_run_does_not_try_what_had_no_memory(
         connection.execute("set memory_limit = '2GB'")
         assert_same_as_duckdb(query, tables, connection=connection)
     assert len(lacking) == 2
+
+
+def test_groups_that_no_other_chunk_has_are_finished_with_it(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups begin in the midst of a group, and NULLs are anywhere: such groups alone wait for other chunks.
+
+    On the CPU each chunk's key would have kernels of its own, since it begins elsewhere.
+    """
+    rows = np.arange(ROWS)
+    keys = pa.array(rows // 7 - 1000, mask=rows % 97 == 0)
+    table = pa.table({"k": keys, "n": rows % 2, "v": rows % 1009})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=GROUP)
+    merge, merged = chunked_run.Merging.merged, []
+
+    def counted(self: Any, parts: Any, *more: Any) -> Any:
+        merged.append(sum(part.num_rows for part in parts))
+        return merge(self, parts, *more)
+
+    monkeypatch.setattr(chunked_run.Merging, "merged", counted)
+    queries = [
+        "select k, n, sum(v) as s, avg(v), min(v) from t group by k, n having sum(v) > 2000",
+        "select k + 0 as a, count(*) from t where v % 3 > 0 group by k having count(*) <> 5",
+    ]
+    fuse = "never" if backend == "cpu" else "always"
+    limits = LIMITS | {"fuse": fuse, "column_cache_limit": "200kB", "host_cache_limit": None}
+    with connected({"t": tmp_path / "t.parquet"}, backend, **limits) as connection:
+        for query in queries:
+            assert_same_as_duckdb(query, {"t": tmp_path / "t.parquet"}, connection=connection)
+    assert 0 < sum(merged) < ROWS // 20
+
+
+def test_a_side_without_room_comes_in_chunks(
+    backend: str, tables: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its columns take says that it fits, but reading them takes more; later runs know that."""
+    operators = importlib.import_module(f"fuseline.operators.{backend}").OPERATORS
+    scan, lacking = operators[ParquetScan], []
+
+    def allocate(node: ParquetScan, inputs: Any, context: Any) -> Any:
+        chosen = node.selection or node.table.all_row_groups
+        if node.table.name == "orders" and sum(len(part.groups) for part in chosen) > 60:
+            lacking.append(chosen)
+            raise MemoryError("no room")
+        return scan(node, inputs, context)
+
+    monkeypatch.setitem(operators, ParquetScan, allocate)
+    query = (
+        "select n, sum(o.x) from lines l join orders o on l.v % 9000 = o.k and o.x > 3 group by n"
+    )
+    limits = LIMITS | {"column_cache_limit": "240kB", "memory_limit": "1GB"}
+    with connected(tables, backend, **limits) as connection:
+        assert_same_as_duckdb(query, tables, connection=connection)
+        tries = [*lacking]
+        assert_same_as_duckdb(query, tables, connection=connection)
+    assert tries
+    assert lacking == tries
