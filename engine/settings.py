@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal as OneOf, get_args
+from typing import Any, Literal as OneOf, TypeAlias, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
 from .errors import UnknownName, nearest, shown
@@ -361,11 +361,9 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-_OF_TYPES: dict[object, Callable[[str, object], Any]] = {
-    "bool": _parse_flag,
-    "int | None": parse_bytes,
-}
-_PARSERS: dict[str, Callable[[str, object], Any]] = {
+Parse: TypeAlias = Callable[[str, object], Any]  # a setting's name and what is given -> its value
+_OF_TYPES: dict[object, Parse] = {"bool": _parse_flag, "int | None": parse_bytes}
+_PARSERS: dict[str, Parse] = {
     **{f.name: _OF_TYPES[f.type] for f in fields(Settings) if f.type in _OF_TYPES},
     "device": _one_of(get_args(DeviceChoice)),
     "threads": _parse_threads,
@@ -387,4 +385,4 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "recursion_limit": _count(1, 10**9, "a number of rounds, 1 to 999999999"),
     "progress_bar_time": _parse_milliseconds,
 }
-_OTHER_UNITS: dict[str, Callable[[str, object], Any]] = {"max_execution_time": _parse_timeout}
+_OTHER_UNITS: dict[str, Parse] = {"max_execution_time": _parse_timeout}
