@@ -75,6 +75,8 @@ from u unpivot include nulls ((a, b) for m in ((jan, feb) as h1))
 unpivot u on jan + 1 as j, feb into name m value v
 unpivot u on * exclude (id, s)
 unpivot u on jan as a, feb as b
+from (select id, null as a, s as b, jan as c, null as d from u) unpivot include nulls ((v, w) for n in ((a, b), (c, d)))
+select i, n, v from range(2) r(i), lateral (unpivot (select r.i as a, r.i + 1 as b) on a, b into name n value v)
 unpivot (select id, jan, feb from u) on jan, feb into name m value v order by v, id limit 2
 unpivot e on a, b
 select m, sum(v) from (unpivot u on jan, feb into name m value v) group by m
@@ -147,6 +149,11 @@ def test_a_filter_of_an_aggregate_holds() -> None:  # DuckDB forgets it
         ),
         ("unpivot u on zz", 'no column "zz"', "zz"),
         ("unpivot u on jan, s", "does not mix INTEGER and VARCHAR", "s"),
+        (
+            "unpivot (select jan, date '2024-01-01' as d from u) on jan, d",
+            "INTEGER and DATE do not mix",
+            "d",
+        ),
         ("unpivot u on (jan, feb) into name n value v", "makes 1 columns", "jan"),
         ("unpivot u on * exclude (id, jan, feb, mar, s)", "at least one column", None),
         ("pivot (select range as k from range(100000)) on k", "the most are 2000", None),

@@ -12,6 +12,7 @@ from ...fence import fenced
 from ...plan import infer
 from ...plan.composed.nested_values import field
 from ...plan.composed.sampling import SEED_BITS, Method, sample_rows, sample_share
+from ...plan.composed.unpivoted import unpivoted
 from ...plan.expr import (
     AggregateCall,
     Column,
@@ -24,13 +25,13 @@ from ...plan.expr import (
     new_column,
 )
 from ...plan.functions.lists import element_type
-from ...plan.logical import Aggregate, Filter, Item, Logical, Project, Unnest, Values
+from ...plan.logical import Aggregate, Item, Project, Unnest, Values
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, DOUBLE, VARCHAR, Kind, list_of
 from ..binding import bind_columns, flat, lift_aggregates
 from ..expressions.expression import Expression, as_column, col
 from ..functions import count
-from ..joins import join_plans, set_operation
+from ..joins import join_plans
 from .relational_methods import RelationalMethods
 
 MOST_COLUMNS = 2_000  # that pivot() makes, as many as PIVOT of SQL
@@ -145,22 +146,9 @@ class ReshapeMethods(RelationalMethods):
             raise TypeMismatch(
                 f'unpivot() does not mix VARCHAR and {other.type} ("{other.name}"): cast one of them.'
             )
-        parts: list[Logical] = []
-        for column in turned:
-            source: Logical = self._plan
-            if not include_nulls:
-                source = Filter(source, infer.call("is_not_null", [ColumnRef(column)]))
-            items = (
-                *((new_column(c.name, c.type), ColumnRef(c)) for c in kept),
-                (new_column(name, VARCHAR), Literal(column.name, VARCHAR)),
-                (new_column(value, column.type), ColumnRef(column)),
-            )
-            parts.append(Project(source, items))
-        while len(parts) > 1:  # a balanced tree, which no later step finds deep
-            pairs = zip(parts[::2], parts[1::2], strict=False)
-            unions = [set_operation(a, b, "union", True) for a, b in pairs]
-            parts = unions + parts[len(parts) // 2 * 2 :]
-        return self.with_plan(parts[0])
+        rows = [(c.name, [ColumnRef(c)]) for c in turned]
+        names = [*(c.name for c in kept), name, value]
+        return self.with_plan(unpivoted(self._plan, kept, rows, names, include_nulls))
 
     def explode(self, *columns: str | Sequence[str]) -> Self:
         """Return a row for each element of lists, side by side where there are several; an empty list or NULL gives one row with NULL.

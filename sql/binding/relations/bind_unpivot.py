@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, TypeMismatch
+from fuseline.plan.composed.unpivoted import unpivoted
 from fuseline.plan.expr import Expr
 from fuseline.plan.logical import Logical
 from fuseline.plan.text.quoted_name import distinct_names
-from fuseline.plan.types import VARCHAR
+from fuseline.plan.types import NULL, VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
 from ..columns_chosen import copied
@@ -44,14 +45,10 @@ def bind_unpivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
         for part in parts
         for column in part.find_all(exp.Column)
     }
-    kept = [name for name, _ in source.star if name.lower() not in named]
-    names = distinct_names([*kept, asked.name, *asked.values])
-    _check_types(asked, scope.over(source))
-    selects = [_select(asked, kept, names, i, table) for i in range(len(asked.rows))]
-    query: exp.Expr = selects[0]
-    for select in selects[1:]:
-        query = exp.Union(this=query, expression=select, distinct=False)
-    return scope.bind_query(query)
+    kept = [column for name, column in star if name.lower() not in named]
+    names = distinct_names([*(c.name for c in kept), asked.name, *asked.values])
+    rows = _bound(asked, scope.over(source))
+    return unpivoted(plan, kept, rows, names, asked.with_nulls)
 
 
 def _read(pivot: exp.Pivot, scope: Scope) -> Unpivoting:
@@ -98,32 +95,16 @@ def _name(node: exp.Expr) -> str:
     return names.pop()
 
 
-def _check_types(asked: Unpivoting, scope: Scope) -> None:
-    """Raise `TypeMismatch` for text among other values, which a UNION would make texts of."""
+def _bound(asked: Unpivoting, scope: Scope) -> list[tuple[str, list[Expr]]]:
+    """Bind the values of each row; raises `TypeMismatch` for text among other values, which have no common type in a list either."""
     inside = scope.inside("UNPIVOT")
-    for i in range(len(asked.values)):
-        bound: list[Expr] = [inside.bind(copied(parts[i])) for _, parts in asked.rows]
-        texts = [e.type == VARCHAR for e in bound]
-        if any(texts) and not all(texts):
-            other = bound[texts.index(not texts[0])]
-            raise TypeMismatch(
-                f"UNPIVOT does not mix {bound[0].type} and {other.type}: cast one of them.",
-                other.span,
-            )
-
-
-def _select(
-    asked: Unpivoting, kept: Sequence[str], names: Sequence[str], i: int, table: exp.Expr
-) -> exp.Select:
-    shown, parts = asked.rows[i]
-    items: list[exp.Expr] = [exp.column(name, quoted=True) for name in kept]
-    made = [exp.Literal.string(shown), *(copied(part) for part in parts)]
-    items += [
-        exp.alias_(node, name, quoted=True)
-        for node, name in zip(made, names[len(kept) :], strict=True)
-    ]
-    select = exp.Select(expressions=items, from_=exp.From(this=copied(table)))
-    if not asked.with_nulls:
-        tests = [exp.Not(this=exp.Is(this=copied(part), expression=exp.Null())) for part in parts]
-        select.set("where", exp.Where(this=exp.and_(*tests, wrap=False)))
-    return select
+    rows = [(name, [inside.bind(copied(part)) for part in parts]) for name, parts in asked.rows]
+    for bound in zip(*(values for _, values in rows), strict=True):
+        known = [e for e in bound if e.type != NULL]
+        for other in known:
+            if (other.type == VARCHAR) != (known[0].type == VARCHAR):
+                raise TypeMismatch(
+                    f"UNPIVOT does not mix {known[0].type} and {other.type}: cast one of them.",
+                    other.span,
+                )
+    return rows
