@@ -67,7 +67,8 @@ class Crew:
         self._members = Members(cluster, settings, device)
         self._numbers, self._plans = count(), count()
         self._known: dict[int, KnownPlan] = {}
-        self._agreed: set[int] = set()  # numbers of plans of whose columns all workers know
+        # Plans of whose columns all workers know, and those that all have run to the end the last time
+        self._agreed, self._settled = set[int](), set[int]()
         self._tables = SentTables()
         self._holders: WeakKeyDictionary[ShardedTable, frozenset[Member]] = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -94,7 +95,7 @@ class Crew:
 
     @property
     def not_linked(self) -> str:
-        """Why rows go from worker to worker by way of the host; nothing where they go from GPU to GPU."""
+        """Why rows go by way of the host; nothing where they go from GPU to GPU."""
         return self._members.not_linked
 
     def configure(self, settings: Settings) -> None:
@@ -147,8 +148,8 @@ class Crew:
         team, known = self._plan_for(plan, settings)
         chosen, form = team.chosen(known.form), known.form
         with ExitStack() as turn:
-            agrees = len(chosen) > 1 and known.number not in self._agreed
-            agrees = agrees and settings.fuse != "never"  # kernels alone read agreed columns
+            agrees = len(chosen) > 1 and settings.fuse != "never"  # kernels read agreed columns
+            agrees = agrees and known.number not in self._agreed
             if form.meets:
                 turn.enter_context(self._cluster.turn.held(stop.check))
             elif agrees:  # another time, rather than that it waits for a turn
@@ -156,12 +157,16 @@ class Crew:
             meets = form.meets or agrees
             if meets and team is not self._members.team:
                 raise _Missing
-            query, linked = next(self._numbers), not self.not_linked
-            order = QueryOrder(query, team.number, known.number, timed, meets, linked, agrees)
+            settled = known.number in self._settled
+            self._settled.discard(known.number)
+            numbers, linked = (next(self._numbers), team.number, known.number), not self.not_linked
+            order = QueryOrder(*numbers, timed, meets, linked, agrees, settled)
             if keep is not None and form.spread and form.rest is None:
                 order = replace(order, keep=(keep.identity, keep))
             parts = self._parts(chosen, team, order, plan, known, stop)
-        self._check([p for p in parts if p.error or p.missing or p.refuted or p.unlinked])
+            odd = [p for p in parts if p.error or p.missing or p.refuted or p.unlinked]
+            self._settled.update(() if odd else (known.number,))
+        self._check(odd)
         if agrees:
             self._agreed.add(known.number)
         if order.keep is not None:

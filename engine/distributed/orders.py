@@ -45,6 +45,7 @@ class QueryOrder:
     `meets`: other workers run it at the same time; `answers`: its rows are wanted of this worker; `logs`: it tells Dask of the query.
     `agrees`: not all workers have run the plan, so that they agree on columns first.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
     `linked`: their GPUs are, so that rows may go from one to another.
+    `settled`: the last run of the plan has come to its end on all of them, so that all remember the same of it.
     """
 
     query: int
@@ -54,6 +55,7 @@ class QueryOrder:
     meets: bool
     linked: bool = False
     agrees: bool = False
+    settled: bool = False
     sent: SentPlan | None = None
     answers: bool = False
     logs: bool = False

@@ -30,7 +30,8 @@ FIRST = 0  # the worker that gathers
 class OwnPlan:
     """A plan as a worker runs it: what it has to confirm before, and the columns on which it agrees with the others.
 
-    `exchanges` are `meeting_exchanges`, `agreed` is what was found of these columns.
+    `exchanges` are `meeting_exchanges`, `agreed` is what was found of these columns, `many` are the meetings of the last run for which a
+    worker had too many rows.
     """
 
     schedule: Schedule
@@ -38,6 +39,7 @@ class OwnPlan:
     exchanges: tuple[frozenset[int], ...]
     shared: Sequence[SharedColumn]
     agreed: Agreed = NOTHING_AGREED
+    many: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, plan: Physical, claims: tuple[Claim, ...]) -> OwnPlan:

@@ -47,7 +47,8 @@ class QueryPeers:
     """The workers as an operator of one query sees them: `operators.context.Peers`; notes each meeting.
 
     `expected` are the exchanges in which the others wait for this worker, each by what `over` has of it when it is done; None where it
-    does not know its plan.  Texts of `dictionaries`, which all workers have, are sent as their codes.
+    does not know its plan.  Texts of `dictionaries`, which all workers have, are sent as their codes.  `many` are the meetings for few rows
+    in which a worker had too many: of those in the last run, `known_many`, nobody asks again, 0.3 to 0.9 ms each on four H200s.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class QueryPeers:
         self.over: set[int] = set()
         self.expected: Sequence[frozenset[int]] | None = None
         self.dictionaries: Mapping[str, pa.Array] = {}
+        self.many: set[int] = set()
+        self.known_many: frozenset[int] = frozenset()
         self._meetings, self._query, self._check = meetings, query, check
         self.has_link, self._link = has_link, link
         self._told: dict[int, list[bytes]] = {}  # by the number of the meeting
@@ -92,6 +95,9 @@ class QueryPeers:
     def exchange_few(
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None] | None
     ) -> list[pa.RecordBatch] | None:
+        if number in self.known_many:
+            self.many.add(number)
+            return None
         if parts is not None:
             parts = as_codes(parts, self.dictionaries)
         if number not in self._told:
@@ -103,6 +109,7 @@ class QueryPeers:
             self._tell(number, told)
         told_by = self._told[number]
         if parts is None or any(said[:1] == MANY for said in told_by):
+            self.many.add(number)
             return None
         mine = parts[self.rank]
         if mine is None:

@@ -292,6 +292,7 @@ class WorkerSession:
         if own is None:
             return Part(missing=True)
         peers.expected = own.expected(order.agrees)
+        peers.known_many = own.many if order.settled else frozenset()
         settings = self._settings
         with Stoppable(stop):
             context = context_of(settings, self._cache, stop, self._memory)
@@ -308,6 +309,7 @@ class WorkerSession:
             result = execute(own.schedule, self._backends, context, options)
             made = result.to_arrow() if order.answers else None
             peers.settle()
+            own.many = frozenset(peers.many)
         if order.keep is not None and made is not None:
             identity, empty = order.keep
             self._tables[identity] = empty.share(made)

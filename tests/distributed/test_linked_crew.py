@@ -170,3 +170,30 @@ def test_many_rows_go_by_dask(board: Board, opened: Opened) -> None:
     connection = opened({"wide": wide}, group_rows=20_000, exchange="nccl")
     query = "select a.k, count(*) from wide a join wide b on a.k = b.id group by a.k"
     assert_same_as_duckdb(query, {"wide": wide}, connection=connection)
+
+
+def _stopped(*given: object) -> None:
+    raise errors.Interrupted("stopped")
+
+
+def test_who_had_many_rows_is_asked_no_more(
+    board: Board, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a run has ended on all workers; after one that has not, all are asked again."""
+    rows = 400_000
+    wide = pa.table({"k": [n * 7 % 300_001 for n in range(rows)]})
+    connection = opened({"wide": wide}, group_rows=40_000, exchange="nccl", fuse="never")
+    query = "select k, count(*) from wide group by k"
+
+    def meetings() -> int:
+        before = board.times
+        assert_same_as_duckdb(query, {"wide": wide}, connection=connection)
+        return board.times - before
+
+    first, second = meetings(), meetings()
+    assert second < first
+    with monkeypatch.context() as patched:
+        patched.setattr(connection._runner.crew, "_awaited", _stopped)
+        with pytest.raises(errors.Interrupted):
+            connection.sql(query).to_arrow()
+    assert [meetings(), meetings()] == [first, second]
