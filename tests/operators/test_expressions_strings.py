@@ -7,7 +7,8 @@ from itertools import product
 import pyarrow as pa
 import pytest
 
-from fuseline.errors import ExecutionError
+from fuseline.errors import ConversionError, ExecutionError
+from fuseline.operators.cpu.table import FEW_TEXTS, MIN_REPEATS
 from tests.operators.evaluated import assert_expressions, error_of, evaluated
 
 WORDS = [None, "", "a", "hello", "Hello World", "  pad ", "\ttab\n", "héllo", "日本語", "a,b,,c", "xyxaxy", "ß", "Ǆ",
@@ -169,3 +170,23 @@ def test_an_entry_that_no_row_uses_does_not_raise() -> None:
         {"s": pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.int32()), entries)}
     )
     assert evaluated(["s::int + 1"], table)["c0"].to_pylist() == [2, 4, None, 2]
+
+
+def test_functions_of_two_strings_that_come_many_times() -> None:
+    """Whose columns are codes of few values, which they have to be decoded from: functions of one are computed for each value."""
+    rows = MIN_REPEATS * FEW_TEXTS
+    table = pa.table(
+        {
+            "s": pa.array([f"t{row % 37}" for row in range(rows)]).dictionary_encode(),
+            "n": pa.array([str(row % 31) for row in range(rows)]).dictionary_encode(),
+            "k": pa.array([row % 13 for row in range(rows)]),
+        }
+    )
+    assert_expressions(
+        ["replace(s, n, 'x')", "strpos(s, n)", "regexp_extract(s, n)", "regexp_matches(s, n)", "substring(s, k, 2)",
+         "repeat(s, k % 3)", "split_part(s, n, 1)", "starts_with(s, n)", "contains(s, n)", "s ilike n", "trim(s, n)",
+         "try_cast(case when k > 5 then n else s end as integer)", "s || n", "s = n", "greatest(s, n)"],
+        table,
+    )  # fmt: skip
+    error = error_of("cast(s as integer)", table)
+    assert isinstance(error, ConversionError)
