@@ -73,42 +73,7 @@ def test_the_first_bytes_of_texts(wide: int) -> None:
     assert out.tolist() == [int.from_bytes(text, "big") - 2**63 for text in padded]
 
 
-@pytest.mark.by_day
-@pytest.mark.parametrize(("slots", "bits", "turns"), [(1, 3, 4), (5, 6, 2), (3, 2, 1)])
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("order", ["random", "ties", "empty"])
-def test_values_by_their_ranks(slots: int, bits: int, turns: int, kind: Any, order: str) -> None:
-    draw, rows, copies = np.random.default_rng(bits), 200, 3
-    end = 1 << bits * turns if order != "ties" else 3
-    values = draw.integers(0, end + 1, rows).astype(kind)  # of which `end` is no value
-    keys = draw.integers(int(order == "empty" and slots > 1), slots, rows).astype(np.int32)
-    groups = [np.sort(values[(keys == s) & (values < end)]) for s in range(slots)]
-    ranks = [[share * (len(g) - 1) // 2 for g in groups] for share in (1, 2)]
-    wanted = np.array(ranks).clip(0).ravel()
-    found, counters = np.zeros(2 * slots, np.int64), np.zeros(0, np.int32)
-    for turn in reversed(range(turns)):
-        first = turn == turns - 1
-        items = slots if first else 2 * slots
-        counters = np.zeros((items << bits) * copies, np.int32)
-        run({
-            "rows": rows, "grouped": int(slots > 1), "keys": keys, "width": values.itemsize, "values32": values.view(np.int32),
-            "values64": values if kind is np.int64 else np.zeros(0, np.int64), "end": end, "shift": bits * turn, "bits": bits,
-            "slots": slots, "items": items, "copies": copies, "prefixes": found, "counters": counters,
-        }, kernels.COUNT, kernels.SELECTING[kernels.COUNT])  # fmt: skip
-        folded = {"size": items << bits, "copies": copies, "counters": counters}
-        run(folded, kernels.FOLD, kernels.SELECTING[kernels.FOLD])
-        if first:
-            counts = counters[: slots << bits].reshape(slots, -1).sum(axis=1)
-            assert counts.tolist() == [len(g) for g in groups]
-        chosen = {"items": 2 * slots, "slots": items, "bits": bits, "ranks": wanted}
-        chosen |= {"prefixes": found, "counters": counters}
-        run(chosen, kernels.CHOOSE, kernels.SELECTING[kernels.CHOOSE])
-    for place, group in enumerate(groups * 2):
-        if len(group):
-            assert found[place] == group[ranks[place // slots][place % slots]]
-
-
-@pytest.mark.parametrize("name", [kernels.DIGIT, kernels.LEAD, *kernels.SELECTING])
+@pytest.mark.parametrize("name", [kernels.DIGIT, kernels.LEAD])
 def test_they_compile_for_a_gpu(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
     code, origin = kernels.sort_kernel(name, tmp_path, (9, 0)).machine_code()

@@ -22,13 +22,4 @@ SIGNATURE: Signature = parameters(
 LEAD_SIGNATURE: Signature = parameters(
     "rows int64, characters *uint8, wide int64, offsets32 *int32, offsets64 out *int64"
 )
-COUNT, FOLD, CHOOSE = "count_digits", "fold_counts", "choose_digits"
-SELECTING: dict[str, Signature] = {
-    COUNT: parameters(
-        "rows grouped int64, keys *int32, width int64, values32 *int32, values64 *int64, "
-        "end shift bits slots items copies int64, prefixes *int64, counters [int32]"
-    ),
-    FOLD: parameters("size copies int64, counters *int32"),
-    CHOOSE: parameters("items slots bits int64, ranks prefixes *int64, counters *int32"),
-}
-sort_kernel = kernels_of(SOURCE, {DIGIT: SIGNATURE, LEAD: LEAD_SIGNATURE, **SELECTING})
+sort_kernel = kernels_of(SOURCE, {DIGIT: SIGNATURE, LEAD: LEAD_SIGNATURE})

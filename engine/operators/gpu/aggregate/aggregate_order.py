@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pylibcudf as plc
@@ -27,6 +27,7 @@ from ..columns import (
     binary,
     cast,
     constant,
+    is_float,
     null_column,
     reinterpret,
     scalar,
@@ -36,11 +37,11 @@ from ..columns import (
 from ..join.join_pairs import UNMATCHED
 from ..memory.to_host import numbers_on_host
 from ..memory.upload import column_of, row_numbers
+from ..sort.packed_keys import LIMIT, KeyDigit, numbered
 from ..sort.sort import sorted_rows
 from ..table import DONT_CHECK
 from .aggregate_values import ordered_places
 from .groups import INCLUDE, Answer, GroupedArgument, Groups, matching_order, pick
-from .radix_select import RadixSelection, radix_selection
 
 Op = plc.binaryop.BinaryOperator
 
@@ -83,8 +84,8 @@ def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Grou
         if not _has_values(args[0].column):
             return null_column(groups.count, args[0].column.type())
         values = _sorted_values(call, args[0], groups)
-        if isinstance(values, RadixSelection):
-            return _discrete(values, call.fraction, args[0].column.type())
+        if isinstance(values, _SortedNumbers):
+            return values.discrete(call.fraction)
         left = binary(
             values.sizes, binary(values.sizes, fraction, Op.MUL, FLOAT64), Op.SUB, FLOAT64
         )
@@ -155,11 +156,29 @@ class _Sorted:
         return _interpolated(starts, sizes, at, fraction, self.column.type(), data_type)
 
 
-def _discrete(values: RadixSelection, fraction: float, kind: plc.DataType) -> plc.Column:
-    """Return a value that occurs."""
-    some = values.sizes > 0
-    found = values.at(np.where(some, occurring(values.sizes, fraction), 0))
-    return column_of(found.astype(NUMBERS[kind.id()]), some, kind)
+@dataclass(frozen=True)
+class _SortedNumbers:
+    """The same of few groups as sorted numbers of a group and a value each, which take no gathering of rows; where groups lie is known to the host."""
+
+    numbers: plc.Column
+    value: KeyDigit
+    starts: Array
+    sizes: Array
+    kind: plc.DataType
+
+    def _values(self, rows: Array) -> Array:
+        (found,) = numbers_on_host(pick(self.numbers, row_numbers(rows)))
+        return self.value.values(found.astype(np.int64) % self.value.size)
+
+    def discrete(self, fraction: float) -> plc.Column:
+        """Return a value that occurs."""
+        some = self.sizes > 0
+        found = self._values(np.where(some, self.starts + occurring(self.sizes, fraction), 0))
+        return column_of(found.astype(NUMBERS[self.kind.id()]), some, self.kind)
+
+    def between(self, fraction: float, data_type: DataType) -> plc.Column:
+        """Return the interpolated value at `fraction` of the way through each group."""
+        return _interpolated(self.starts, self.sizes, self._values, fraction, self.kind, data_type)
 
 
 def _interpolated(
@@ -181,20 +200,49 @@ def _interpolated(
 
 def _sorted_values(
     call: AggregateCall, argument: GroupedArgument, groups: Groups
-) -> _Sorted | RadixSelection:
+) -> _Sorted | _SortedNumbers:
     descending = bool(call.order) and call.order[0].descending
 
-    def sort() -> _Sorted | RadixSelection:
-        selection = radix_selection(argument, groups, descending)
-        if selection is not None:
-            return selection
+    def sort() -> _Sorted | _SortedNumbers:
         column, width = argument.column, len(groups.keys)
         table = plc.Table([*groups.keys, column])
         if column.null_count():
             table = plc.stream_compaction.drop_nulls(table, [width], 1)
-        return _sort(table, groups, descending)
+        found = _sort_numbers(table, groups, descending)
+        return _sort(table, groups, descending) if found is None else found
 
     return groups.once(("sorted", argument.key, descending), sort)
+
+
+def _sort_numbers(table: plc.Table, groups: Groups, descending: bool) -> _SortedNumbers | None:
+    """Sort rows of few groups by one number alone; None for many, and for keys and values that are no integers of few places."""
+    *keys, column = table.columns()
+    if groups.count > few_rows.MOST_ROWS or is_float(column):
+        return None
+    directions = [(False, False)] * len(keys) + [(descending, False)]
+    found = numbered([*keys, as_integers(column)], directions, LIMIT)
+    if found is None:
+        return None
+    *digits, value = found.digits
+    slots = found.places // value.size
+    if slots > few_rows.MOST_ROWS:
+        return None
+    order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
+    ordered = plc.sorting.sort(plc.Table([found.numbers]), order, nulls)
+    kind = found.numbers.type()
+    bounds = (np.arange(slots + 1) * value.size).astype(NUMBERS[kind.id()])
+    ends = plc.search.lower_bound(ordered, plc.Table([column_of(bounds, None, kind)]), order, nulls)
+    given = [replace(d, key=k).numbers() for d, k in zip(digits, groups.group_keys, strict=True)]
+    ends_there, *places = numbers_on_host(ends, *given)
+    # A group of NULLs alone may have a key that no other row has
+    some, slot = np.ones(groups.count, np.bool_), np.zeros(groups.count, np.int64)
+    for digit, place in zip(digits, places, strict=True):
+        some &= (place >= 0) & (place < digit.size)
+        slot = slot * digit.size + np.where(some, place, 0)
+    slot = np.where(some, slot, 0)
+    starts = ends_there[slot].astype(np.int64)
+    sizes = np.where(some, ends_there[slot + 1] - starts, 0)
+    return _SortedNumbers(ordered.columns()[0], value, starts, sizes, column.type())
 
 
 def _sort(table: plc.Table, groups: Groups, descending: bool) -> _Sorted:
@@ -223,10 +271,7 @@ def _continuous(
         if not _has_values(argument.column):
             return null_column(groups.count, argument.column.type())
         values = _sorted_values(call, argument, groups)
-        if isinstance(values, RadixSelection):
-            starts, kind = np.zeros(groups.count, np.int64), argument.column.type()
-            return _interpolated(starts, values.sizes, values.at, fraction, kind, call.type)
-        if groups.count <= few_rows.MOST_ROWS:
+        if isinstance(values, _SortedNumbers) or groups.count <= few_rows.MOST_ROWS:
             return values.between(fraction, call.type)
         last = binary(values.sizes, scalar(1.0, FLOAT64), Op.SUB, FLOAT64)
         last = binary(last, scalar(0.0, FLOAT64), Op.NULL_MAX, FLOAT64)
