@@ -53,15 +53,11 @@ def table(whole: pa.Table) -> pa.Table:
 
 
 def held(backend: str, whole: Any) -> Any:
-    """Return a backend's table with each column as a slice; on a GPU what lies on the host, or is not there yet, stays as it is."""
-    module = importlib.import_module(f"fuseline.operators.{backend}.table")
-    if backend == "cpu":
-        return module.Table({i: array(whole.arrays[i]) for i in whole.arrays}, whole.num_rows)
-    if type(whole.columns) is not dict:
-        return whole
-    with suppress(MemoryError):  # of a test's limit, which counts these rows too
-        columns = {i: _on_device(column) for i, column in whole.columns.items()}
-        return module.Table(columns, whole.num_rows)
+    """Return a backend's table with each column as a slice; one that has columns which are not there yet, or lie on a GPU's host, as it is."""
+    columns, make = (whole.arrays, array) if backend == "cpu" else (whole.columns, _on_device)
+    if type(columns) is dict:
+        with suppress(MemoryError):  # of a test's limit, which counts these rows too
+            return type(whole)({i: make(column) for i, column in columns.items()}, whole.num_rows)
     return whole
 
 

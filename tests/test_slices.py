@@ -59,6 +59,8 @@ def test_tables_of_backends_keep_their_values(backend: str, count: int) -> None:
     part = slices.held(backend, table)
     whole, found = (module.to_arrow(t, given.columns) for t in (table, part))
     assert found.equals(whole)
+    if count and backend == "gpu":
+        assert {part[c].offset() for c in given.columns} == {slices.BEFORE}
 
 
 def test_who_reads_from_the_first_row_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
