@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.random_queries.cases import MAKERS, Engines, assert_sound, run_shape
 from tests.random_queries.changes import run_sequence
+from tests.random_queries.deep import keyed, single
 from tests.random_queries.shapes import HOLE
 
 SECONDS_BY_NIGHT = 600
@@ -37,6 +41,36 @@ def test_a_sample(maker: str, mode: str, shapes: int, draws: int, backend: str) 
     with engines.stack:
         lines = [run_shape(engines, seed, draws, maker=MAKERS[maker]) for seed in range(shapes)]
         assert_sound(lines)
+
+
+@pytest.mark.timeout(SECONDS_BY_NIGHT * 3)
+@pytest.mark.parametrize(
+    ("first", "connections"),
+    [(0, 8), pytest.param(time.time_ns(), 250, marks=pytest.mark.nightly)],
+)
+def test_random_tiers_and_limits(
+    first: int, connections: int, backend: str, tmp_path: Path
+) -> None:
+    """Chunks of a few rows, from files, a store or memory of the host, answer as all rows do; four queries a connection.
+
+    Few have kernels, since each chunk that is read from a file may have its own.
+    """
+    lines, chunks = [], 0
+    for seed in range(first, first + connections):
+        draw = random.Random(seed)
+        settings: dict[str, Any] = {
+            "column_cache_limit": draw.choice((0, 10, 100)),
+            "host_cache_limit": draw.choice((0, 1000, None)),
+            "memory_limit": draw.choice((None, "200MB", "1GB")),
+            "column_store": draw.choice((None, tmp_path / str(seed))),
+        }
+        mode, maker = "always" if seed % 12 == 5 else "never", draw.choice((keyed, single))
+        engines = Engines(backend, None, (mode,), files=tmp_path, **settings)
+        with engines.stack:
+            lines += [run_shape(engines, 4 * seed + i, 1, maker=maker) for i in range(4)]
+        chunks += engines.chunks
+    assert_sound(lines)
+    assert chunks > connections
 
 
 @pytest.mark.nightly

@@ -22,6 +22,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import fuseline
 from fuseline import errors
@@ -47,6 +48,7 @@ MODES = ("never", "always")
 DATA_A_SHAPE = (
     3  # draws of data a shape, the last as slices; the draws of constants are spread over them
 )
+GROUP = 4  # rows
 REDUCING_TRIES = 150
 Tables = Mapping[str, pa.Table]
 Maker = Callable[[int], str]
@@ -60,6 +62,7 @@ class Engines:
     """DuckDB, ours with operators alone, and ours with kernels; `notes` counts the pipelines that were fused, and why others were not.
 
     While they are `sliced`, tables and what operators give one another are slices of longer ones.
+    With `files` ours read tables from there, by `k` in row groups of `GROUP` rows; `chunks` counts those in which they came.
     """
 
     sliced = False
@@ -69,9 +72,11 @@ class Engines:
         device: str,
         kernels: str | None = None,
         modes: tuple[str, ...] = MODES,
+        files: Path | None = None,
         **settings: Any,
     ) -> None:
         self.notes: Counter[str] = Counter()
+        self.files, self.chunks = files, 0
         self.stack = ExitStack()
         self.duck, self.unoptimized = (self.stack.enter_context(duckdb.connect()) for _ in range(2))
         for duck in (self.duck, self.unoptimized):
@@ -88,12 +93,18 @@ class Engines:
     def load(self, data: Tables) -> None:
         if self.sliced:
             data = {name: slices.table(table) for name, table in data.items()}
+        if self.files:
+            data = {n: t.sort_by("k") if "k" in t.column_names else t for n, t in data.items()}
         for engine in (self.duck, self.unoptimized, *self.ours.values()):
             for name, table in data.items():
                 written = wide.statements(name, table)
                 for statement in written:
                     engine.execute(statement)
-                if not written:
+                if not written and self.files and not isinstance(engine, duckdb.DuckDBPyConnection):
+                    path = self.files / f"{name}-{time.monotonic_ns()}.parquet"
+                    pq.write_table(table, path, row_group_size=GROUP)
+                    engine.read_parquet(path, name)
+                elif not written:
                     engine.register(name, table)
 
     def duckdb(self, query: str, optimized: bool = True) -> pa.Table | Exception:
@@ -109,8 +120,11 @@ class Engines:
                 answer = frame_answer(frame)
         except Exception as error:
             return error
-        receipts = [node.receipt for node in frame.profile.pipelines] if mode == "always" else []
-        self.notes.update("fused" if r.fused else str(r.reason) for r in receipts if r is not None)
+        found = (node.receipt for node in frame.profile.pipelines)
+        receipts = [receipt for receipt in found if receipt is not None]
+        self.chunks += sum(receipt.chunks for receipt in receipts)
+        if mode == "always":
+            self.notes.update("fused" if r.fused else str(r.reason) for r in receipts)
         return answer
 
     @property
