@@ -81,6 +81,10 @@ def run_pipeline(
             if chunks is None:
                 raise
         let_go()
+        if isinstance(
+            node.steps.source, p.ParquetScan
+        ):  # else each run reads files, chunk by chunk
+            backend.store_columns(node.steps.source, context)
         if context.memory_limit is not None:
             memory.divided = room, chunks
     return _in_chunks(node, inputs, chunks, context, backend)

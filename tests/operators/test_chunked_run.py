@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib
 import weakref
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.operators import chunked_run
-from fuseline.plan.physical import ParquetScan
+from fuseline.operators import chunked_run, cpu
+from fuseline.operators.streaming import run_pipeline
+from fuseline.plan.physical import ParquetScan, Pipeline
 from tests.compare import assert_same_as_duckdb, connected
 
 if TYPE_CHECKING:
@@ -124,6 +127,11 @@ def test_chunks_run_the_kernels_of_the_first_one(
 def test_a_later_run_does_not_try_what_had_no_memory(
     tables: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And its chunks come from where the first run has kept them."""
+    whole = cpu.OPERATORS[Pipeline].keywords["backend"]
+    kept: list[Any] = []
+    storing = replace(whole, store_columns=lambda scan, _: kept.append(scan.table.name))
+    monkeypatch.setitem(cpu.OPERATORS, Pipeline, partial(run_pipeline, backend=storing))
     attempt = importlib.import_module("fuseline.operators.cpu.pipeline.pipeline").Attempt
     launch, lacking = attempt.launch, []
 
@@ -139,6 +147,7 @@ def test_a_later_run_does_not_try_what_had_no_memory(
         for _ in range(3):
             assert_same_as_duckdb(query, tables, connection=connection)
         assert len(lacking) == 1
+        assert kept == ["lines"]
         connection.execute("set memory_limit = '2GB'")
         assert_same_as_duckdb(query, tables, connection=connection)
     assert len(lacking) == 2

@@ -147,7 +147,8 @@ def check_room(nbytes: int) -> None:
 def make_room(nbytes: int, context: Context) -> None:
     """Have cached columns leave, those read longest ago first, until the memory limit has room for so many bytes.
 
-    Who finds that out by trying has all of them leave and begins anew: Q21 of TPC-H SF100 within 10 GB did so in each run.
+    Who finds that out by trying has all of them leave and begins anew: Q21 of TPC-H SF100 within 10 GB did so in each run, Q17 within
+    20 GB, which lifted 14 GB of 6.
     """
     if _Memory.limiter is None or _Memory.limit is None:
         return

@@ -37,7 +37,7 @@ from ...context import Context
 from ...cpu.scan.scan import read_part
 from ..columns import empty, null_column
 from ..dictionaries import Held, encoded, slices
-from ..memory.device import check_room, is_out_of_memory, on_device, synchronize
+from ..memory.device import check_room, is_out_of_memory, make_room, on_device, synchronize
 from ..pipeline.stored import decoded
 from ..table import (
     Table,
@@ -246,6 +246,7 @@ def _read(
         set_default("KVIKIO_NTHREADS", str(min(context.threads, MOST_IO_THREADS)))
         parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
         for share in _shares(table, chosen, len(from_files)):
+            make_room(sum(table.sizes.reading(from_files, part) for part in share), context)
             check_room(sum(table.sizes.reading(from_files, part, copies=1) for part in share))
             read = _read_share(table, from_files, share, stream)
             for source, column in zip(from_files, read, strict=True):
