@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from fuseline.errors import ExecutionError, OutOfRange
+from fuseline.errors import ConversionError, ExecutionError, OutOfRange
 from tests.codegen.fused import BOTH, assert_fused
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
@@ -69,3 +70,41 @@ def test_zero_divides_nothing_that_counts(operator: str, fuse: str) -> None:
     assert_same_as_duckdb(f"select sum(a {operator} b) from t where b <> 0", given, fuse=[fuse])
     with connected(given, fuse=fuse) as connection, pytest.raises(ExecutionError, match="by zero"):
         connection.sql(f"select sum(a {operator} b) from t").to_arrow()
+
+
+MONEY = ["-99999999.99", "-2.51", "-2.50", "-0.50", "-0.49", "0.00", "0.05", "0.49", "0.50", "1.45"]
+DECIMALS = [*map(Decimal, MONEY), Decimal("99999999.99"), None]
+
+
+@pytest.mark.by_day
+@pytest.mark.parametrize("cast", ["bigint", "integer", "decimal(11, 1)", "decimal(9, 0)"])
+@pytest.mark.parametrize("precision", [10, 18, 38])
+def test_decimals_cast_to_fewer_digits(cast: str, precision: int) -> None:
+    x = f"a::{cast}"
+    given = pairs(DECIMALS, pa.decimal128(precision, 2))
+    assert_fused(f"select {x} as x, count(*), sum(b) from t group by 1", given)
+    assert_fused(f"select count({x}), max({x}), min(-{x}) from t where {x} <= 2", given)
+
+
+@pytest.mark.by_day
+@pytest.mark.parametrize("divisor", ["nullif(b, 0)", "1000", "-0.03", "1::decimal(18, 2)"])
+@pytest.mark.parametrize("precision", [10, 18, 38])
+def test_remainders_of_decimals(divisor: str, precision: int) -> None:
+    x = f"a % {divisor}"
+    given = pairs(DECIMALS, pa.decimal128(precision, 2))
+    assert_fused(f"select {x} as x, count(*), sum(b) from t group by 1", given)
+    assert_fused(f"select count({x}), max({x}), min({x}), sum({x}) from t where {x} < 0.4", given)
+
+
+@pytest.mark.parametrize(
+    ("expression", "error"), [("a::smallint", ConversionError), ("a % b", ExecutionError)]
+)
+def test_decimals_that_have_no_result(expression: str, error: type[Exception]) -> None:
+    given = pairs(DECIMALS, pa.decimal128(10, 2))
+    for fuse in BOTH:
+        with connected(given, fuse=fuse) as connection:
+            with pytest.raises(error):
+                connection.sql(f"select max({expression}) from t").to_arrow()
+            connection.sql(
+                f"select max({expression}) from t where a < 5 and b > 0.1 and a > -5"
+            ).to_arrow()

@@ -15,7 +15,7 @@ from ...plan.shapes.guards import SlotLiteral
 from ...plan.types import DataType, Kind
 from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
 from ..program_builder import ProgramBuilder
-from ..ranges import I64_MAX, IntegerRange
+from ..ranges import I32_MAX, I64_MAX, IntegerRange
 from ..typed_values import Value, machine_of, truth
 
 # Below 2**63 = 9.223e18 by far more than the rounding error of two conversions and one operation
@@ -167,7 +167,9 @@ class Whole:
 
 
 def remainder(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None:
-    """`a % b` of integers, which has the sign of a."""
+    """`a % b` of integers or decimals, which has the sign of a."""
+    if len({a.type.scale for a in (*expr.args, expr)}) > 1:
+        return None
     found = _parted("%", expr, args, kernel)
     if found is None:
         return None
@@ -179,7 +181,7 @@ def remainder(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | 
 
 def quotient(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None:
     """`a // b` of integers, toward zero."""
-    found = _parted("//", expr, args, kernel)
+    found = None if expr.type.is_decimal else _parted("//", expr, args, kernel)
     if found is None:
         return None
     term, valid, a, b = found
@@ -196,12 +198,12 @@ def _parted(
 
     A row with a divisor of zero is in doubt: the operators say which it is, if it counts.
     """
-    if not all(a.type.is_integer for a in (*expr.args, expr)):
+    if not all(a.type.is_integer or a.type.is_decimal for a in (*expr.args, expr)):
         return None
     a, b = args
     if a.interval is None or b.interval is None:
         return None
-    least = expr.type.integer_range[0]
+    least = expr.type.integer_range[0] if expr.type.is_integer else WHOLE_I64.low
     if (a.interval.low <= least and b.interval.low < 0) or not (-b.interval).fits_i64:
         return None  # the least number has no opposite
     narrow = all(i.fits_i32 and (-i).fits_i32 for i in (a.interval, b.interval))
@@ -210,8 +212,8 @@ def _parted(
     zero = Number(0, machine)
     left = kernel.name(convert(a.term, machine), "dividend")
     right = kernel.name(convert(b.term, machine), "divisor")
-    above = _size(a, left, machine)
-    below = _size(b, right, machine)
+    above = _size(a.interval, left, machine)
+    below = _size(b.interval, right, machine)
     if _has_zero(b.interval):
         none: Term = Apply("==", (right, zero), Machine.BOOL)
         doubt(none, [a.valid, b.valid], kernel)
@@ -229,10 +231,30 @@ def _parted(
     return term, true_and(valid), a.interval, b.interval
 
 
-def _size(value: Value, term: Term, machine: Machine) -> Term:
+def rounded(value: Value, factor: int, data_type: DataType, kernel: ProgramBuilder) -> Value | None:
+    """Divide an integer by an even factor, halves away from zero, for a cast of a decimal to fewer digits; None where 64 bits may not do.
+
+    Six million prices cast to INTEGER as the key of groups take 33 ms of CPU time, and 91 where NumPy casts them beforehand.
+    """
+    interval, half = value.interval, factor // 2
+    if interval is None or interval.magnitude > I64_MAX - half:
+        return None
+    machine = Machine.I32 if interval.magnitude + half <= I32_MAX else Machine.I64
+    zero, known = Number(0, machine), kernel.name(convert(value.term, machine), "dividend")
+    size = Whole(_size(interval, known, machine))
+    term = kernel.name(((size + half) // factor).term, "rounded")
+    if interval.low < 0:
+        below: Term = Apply("<", (known, zero), Machine.BOOL)
+        term = Select(below, Apply("-", (term,), machine), term, machine)
+    low, high = (
+        (abs(n) + half) // factor * (1 if n > 0 else -1) for n in (interval.low, interval.high)
+    )
+    return checked(Value(term, value.valid, IntegerRange(low, high)), data_type, kernel)
+
+
+def _size(interval: IntegerRange, term: Term, machine: Machine) -> Term:
     """The absolute value of a term."""
-    assert value.interval is not None
-    if value.interval.low >= 0:
+    if interval.low >= 0:
         return term
     below: Term = Apply("<", (term, Number(0, machine)), Machine.BOOL)
     return Select(below, Apply("-", (term,), machine), term, machine)

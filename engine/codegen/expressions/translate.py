@@ -41,6 +41,7 @@ from .arithmetic import (
     of_doubles,
     quotient,
     remainder,
+    rounded,
     subtract,
 )
 from .calendar_terms import RULES as CALENDAR_RULES, counted_anew
@@ -99,6 +100,9 @@ def _computed(expr: Expr, kernel: ProgramBuilder) -> Value | None:
             return _case(expr, kernel, results_in_one_dictionary(expr, kernel, translate))
         case Cast(operand) if _counts_fewer(operand.type, expr.type):
             return counted_anew(expr, translate(operand, kernel), kernel)
+        case Cast(operand, target) if _has_fewer_digits(operand.type, target) and not expr.safe:
+            factor = 10 ** (operand.type.scale - target.scale)
+            return rounded(translate(operand, kernel), factor, target, kernel)
     return None
 
 
@@ -344,6 +348,12 @@ def _counts_fewer(source: DataType, target: DataType) -> bool:
     """Whether a cast divides dates or ticks, which takes many operations."""
     both = source.is_temporal and target.is_temporal
     return both and (target.kind is Kind.TIME or steps(source, target)[1] > 1)
+
+
+def _has_fewer_digits(source: DataType, target: DataType) -> bool:
+    """Whether a cast rounds a decimal."""
+    exact = target.is_integer or target.is_decimal
+    return source.is_decimal and source.fits_register and exact and source.scale > target.scale
 
 
 def _to_float(value: Value, source: DataType, target: DataType) -> Value:
