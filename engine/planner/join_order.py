@@ -8,8 +8,9 @@ can stand at any set that has the relations that they read.  The rule `reorder_j
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..plan.expr import Call, Column, Expr, columns_of, conjuncts
 from ..plan.join_kinds import JoinKind
@@ -18,6 +19,9 @@ from .estimates.estimate import Estimates, expected, join_rows, semi_fraction
 from .estimates.relation_estimate import RelationEstimate
 from .estimates.selectivity import ColumnEstimate, Lazily, selectivity, united
 from .expressions.simplification import equalities
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -133,15 +137,22 @@ def equal_expressions(
 ) -> tuple[list[dict[Expr, int]], list[Expr]]:
     """Return classes of equal expressions, each with its relation, and the conditions that are no equality of two relations."""
     maker = _makers(relations)
-    classes: list[dict[Expr, int]] = []
-    others = []
-    for part in parts:
-        sides = _sides(part, maker)
-        if sides is None:
-            others.append(part)
-        else:
-            _unite(classes, sides)
-    return classes, others
+    sides = [_sides(part, maker) for part in parts]
+    others = [part for part, found in zip(parts, sides, strict=True) if found is None]
+    return classes_of(map(dict, filter(None, sides))), others
+
+
+def classes_of(groups: Iterable[dict[T, V]]) -> list[dict[T, V]]:
+    """Merge groups that have a member in common; a class that grows goes to the end."""
+    classes: dict[int, dict[T, V]] = {}
+    place: dict[T, int] = {}
+    for number, group in enumerate(groups):
+        joined = group
+        for touched in sorted({place[member] for member in group if member in place}):
+            joined = classes.pop(touched) | joined
+        classes[number] = joined
+        place |= dict.fromkeys(joined, number)
+    return list(classes.values())
 
 
 def _makers(relations: list[Logical]) -> dict[Column, int]:
@@ -164,15 +175,6 @@ def _sides(part: Expr, maker: dict[Column, int]) -> list[tuple[Expr, int]] | Non
     if any(units.bit_count() != 1 for _, units in sides) or sides[0][1] == sides[1][1]:
         return None
     return [(arg, units.bit_length() - 1) for arg, units in sides]
-
-
-def _unite(classes: list[dict[Expr, int]], sides: list[tuple[Expr, int]]) -> None:
-    joined = dict(sides)
-    touched = [c for c in classes if any(expr in c for expr, _ in sides)]
-    for members in touched:
-        joined = members | joined
-        classes.remove(members)
-    classes.append(joined)
 
 
 def _reducer(

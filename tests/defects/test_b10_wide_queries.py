@@ -35,6 +35,18 @@ def sorted_by_all(count: int) -> str:
     return f"select {', '.join(f'c{i}' for i in range(count))} from t order by all"
 
 
+def some(count: int) -> str:
+    return f"(select {', '.join(f'c{i}' for i in range(count))} from t)"
+
+
+def naturally_joined(count: int) -> str:
+    return f"select * from {some(count)} a natural join {some(count)} b"
+
+
+def unpivoted(count: int) -> str:
+    return f"unpivot {some(count)} on columns(*)"
+
+
 SETTINGS = {"fuse": "never", "check": False}
 
 
@@ -76,7 +88,7 @@ def test_wide_selects(query: str) -> None:
     assert_same_as_duckdb(query, WIDE, backend="cpu", fuse=("never",), ordered=False)
 
 
-@pytest.mark.parametrize("query", [sums, sorted_by_all])
+@pytest.mark.parametrize("query", [sums, sorted_by_all, naturally_joined, unpivoted])
 def test_twice_the_columns_are_twice_the_work(
     query: Callable[[int], str], connection: fuseline.Connection
 ) -> None:

@@ -22,6 +22,7 @@ from ...plan.types import BOOLEAN
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain, semi_fraction
 from ..estimates.selectivity import Columns, Lazily, selectivity, united
+from ..join_order import classes_of
 from ..rewrite import is_passed, replace_columns
 from .pipeline_shape import Body, table_rows
 from .probe_order import (
@@ -281,13 +282,7 @@ class _Ordered:
 
     def classes(self) -> list[Equal]:
         """Columns that are equal to one another in the result."""
-        found: list[dict[Column, None]] = []
-        for equality in self.parts.equalities:
-            joined = dict.fromkeys(equality)
-            for members in [m for m in found if m.keys() & joined.keys()]:
-                joined |= members
-                found.remove(members)
-            found.append(joined)
+        found = classes_of(dict.fromkeys(equality) for equality in self.parts.equalities)
         return [Equal(list(map(self.key, members)), self.makers(members)) for members in found]
 
     def key(self, column: Column) -> Key:

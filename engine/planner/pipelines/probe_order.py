@@ -221,13 +221,14 @@ def reductions(group: Group, root: ProbeStep) -> list[Reduction]:
     In x.a = y.a = z.a, where x is gone through and y is few rows, z need not hold more than those of y.
     """
     found: dict[tuple[int, Column], Reduction] = {}
+    equal = {key.column: c.members for c in group.classes for key in c.members}
     for step in _joins(root):
         assert step.probe is not None
         assert step.build is not None
         source, probe = step.build, step.probe
         for _, key in group.crossing(probe, source):
             fraction = join_rows(1.0, source.rows, [(key.estimate, key.estimate)])
-            for other in next(c.members for c in group.classes if key in c.members):
+            for other in equal[key.column]:
                 free = not (source.members >> other.unit & 1) and other.unit not in (
                     root.spine,
                     probe.spine,
