@@ -183,9 +183,11 @@ def _look(path: str, rules: AccessRules, asked: str) -> FoundFile | int | None:
 
 def _below(folder: str, rules: AccessRules) -> list[FoundFile]:
     """Return the Parquet files of a folder and of those in it."""
-    if rules.allowed is None:
-        return _matching(str(Path(glob.escape(folder)) / "**" / f"*{SUFFIX}"), rules)
     folder = "" if folder == "." else folder
+    if rules.allowed is None:
+        # No `Path`, which takes half as long as the look at a folder of some files, and each query looks twice
+        within = f"{glob.escape(folder.rstrip('/'))}/" if folder else ""
+        return _matching(f"{within}**/*{SUFFIX}", rules)
     return _looked_at(list(matching(folder, f"**/*{SUFFIX}", rules)), rules)
 
 
