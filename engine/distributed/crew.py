@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from distributed import Client
 
 TRIAL_SECONDS = 600.0
-# Rows that the client merges; of a plan with more, the first worker does from then on
-MOST_MERGED = 1 << 15
+MOST_MERGED = 1 << 15  # rows; of a plan with more, groups go by hash from then on
 STOPPED = "The query was stopped."
 ENDED = "Another worker failed."
 
 
 class CrewAnswer(NamedTuple):
-    """The rows of a plan, what each worker says of its part, and what the client has yet to make of the rows."""
+    """A plan's rows, what each worker says of its part, what the client has yet to make of the rows, and how tables were placed."""
 
     rows: pa.Table | None
     parts: list[Part]
     rest: Physical | None
+    placement: Placement
 
 
 class _Missing(Exception):
@@ -171,11 +171,11 @@ class Crew:
             self._agreed.add(known.number)
         if order.keep is not None:
             self.hold(keep, team)
-            return CrewAnswer(None, parts, None)
+            return CrewAnswer(None, parts, None, known.placement)
         rows = pa.concat_tables(part.table() for part in parts if part.rows is not None)
-        if form.rest is not None and rows.num_rows > MOST_MERGED:
-            self._noted(plan, team, settings, replace(known.placement, client_merges=False))
-        return CrewAnswer(rows, parts, form.rest)
+        if form.rest is not None and rows.num_rows > MOST_MERGED and known.placement.few_groups:
+            self._noted(plan, team, settings, replace(known.placement, few_groups=False))
+        return CrewAnswer(rows, parts, form.rest, known.placement)
 
     def _check(self, odd: list[Part]) -> None:
         """Raise what parts say other than rows."""

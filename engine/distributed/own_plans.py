@@ -74,8 +74,8 @@ def whole_plan(
     `found` keeps where keys are cut; without it no file is looked at, for a plan that is only shown.
     """
     shards = Shards(placement, rank, workers, scans_of(plan), found)
-    few, merges = placement.few_below, placement.client_merges
-    return plan_of_worker(plan, shards, small=few, fuse=settings.fuse, client_merges=merges)
+    few, groups = placement.few_below, placement.few_groups
+    return plan_of_worker(plan, shards, small=few, fuse=settings.fuse, few_groups=groups)
 
 
 def own_plan(

@@ -86,14 +86,12 @@ class ClusterRunner(QueryRunner):
         begun = time.perf_counter()
         plan = schedule.plan
         answer = self.crew.run(plan, self.settings, options.timed, stop)
-        rows, parts, rest = answer
+        rows, parts, _, placement = answer
         assert rows is not None
         table = self._ended(answer, plan, stop)
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
-        settings, crew = self.settings, self.crew
-        placement = replace(crew.placement(settings), client_merges=rest is not None)
-        own = partial(whole_plan, plan, settings, placement, FIRST, crew.size)
+        own = partial(whole_plan, plan, self.settings, placement, FIRST, self.crew.size)
         apart = seconds - max(part.seconds for part in parts)
         received = apart, rows.num_rows, rows.nbytes
         profile = Profile(
@@ -115,7 +113,7 @@ class ClusterRunner(QueryRunner):
 
     def _ended(self, answer: CrewAnswer, plan: Physical, stop: Stop) -> pa.Table:
         """Return the rows of a plan, of which its last steps may be left to do."""
-        rows, _, rest = answer
+        rows, rest = answer.rows, answer.rest
         assert rows is not None
         if rest is None:
             return rows.rename_columns([c.name for c in plan.columns])

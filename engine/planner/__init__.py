@@ -88,15 +88,15 @@ class WorkerPlan(NamedTuple):
 
 
 def plan_of_worker(
-    placed: Physical, sharing: Sharing, *, small: float, fuse: FuseChoice, client_merges: bool
+    placed: Physical, sharing: Sharing, *, small: float, fuse: FuseChoice, few_groups: bool = True
 ) -> WorkerPlan:
     """Return what one worker of a cluster runs of a placed plan without pipelines, as `distribute.Distribution` says; one alone runs it all.
 
-    `client_merges`: steps over few rows, which would be the first worker's, are the client's.
+    Without `few_groups` no groups are few, whatever is expected.
     """
     if sharing.workers == 1:
         return WorkerPlan(fuse_pipelines(placed, fuse, unobserved), (), None)
-    distribution = Distribution(sharing, placed, small)
+    distribution = Distribution(sharing, placed, small, few_groups)
     own = distribution.on_first()
     distribution = distribution.with_heavy_keys
     own = distribution.on_first()
@@ -105,7 +105,7 @@ def plan_of_worker(
         for claim in distribution.claims
     ]
     last = last_gather(own)
-    if last is None or not (client_merges or own is last):
+    if last is None:
         return WorkerPlan(fuse_pipelines(own, fuse, unobserved), tuple(claims), None)
     fused = last.with_children((fuse_pipelines(last.input, fuse, unobserved),))
     assert isinstance(fused, Exchange)

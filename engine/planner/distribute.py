@@ -58,13 +58,15 @@ from .looked_up_keys import LookedUpKeys, looked_up_keys
 class Distribution:
     """The plans of workers for one placed plan, whose scans `sharing` gives shares of.
 
-    What is expected to take less than `small` bytes goes to the first worker, or to all, whatever else it would cost.  `spread` are the
+    What is expected to take less than `small` bytes goes to the first worker, or to all, whatever else it would cost; groups by keys without
+    `few_groups` do not.  `spread` are the
     joins, by the identities of their nodes, in which rows of heavy keys may stay where they are.
     """
 
     sharing: Sharing
     plan: Physical
     small: float
+    few_groups: bool = True
     spread: frozenset[int] = frozenset()
     rotated: InitVar[dict[int, HashJoin] | None] = None
     claims: list[Claim] = field(default_factory=list)
@@ -100,7 +102,8 @@ class Distribution:
         free = self._joins.free
         if not free:
             return self
-        return Distribution(self.sharing, self.plan, self.small, free, self._joins.rotated)
+        given = self.sharing, self.plan, self.small, self.few_groups
+        return Distribution(*given, free, self._joins.rotated)
 
     def placed(self, node: Physical) -> Placed:
         """Return what a worker runs for a node; what several others read stays one object."""
@@ -214,7 +217,7 @@ class Distribution:
         if placed.at.separates(node.keys):
             self._joins.rely_on(placed.at)
             return placed.over(node.with_children((placed.node,)))
-        few = not node.keys or self._is_small(node)
+        few = not node.keys or (self.few_groups and self._is_small(node))
         many = (node.estimate or 0.0) > FEW_ROWS and (id(node) in self._cut or not few)
         found = looked_up_keys(node, placed.node, self.sharing) if many else None
         if found is None:
@@ -281,7 +284,7 @@ class Distribution:
     def _sort(self, node: SortRows) -> Placed:
         """Each worker sorts its rows, and those of its stretch of the order that come from all; few rows are sorted by the first."""
         placed = self.placed(node.input)
-        if not placed.at.is_shared or self._is_small(node):
+        if not placed.at.is_shared or (self.few_groups and self._is_small(node)):
             return self._whole(node)
         own = node.with_children((placed.node,)).replaced(partitioning=placed.at)
         sent = self._exchanges.of(own, "sort", orders=node.keys)

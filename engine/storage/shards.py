@@ -52,8 +52,8 @@ class Placement:
     A scan is read whole by each worker if the columns that the query reads of its table take less than `whole_below` bytes each, on average
     and as kernels read them, and its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
     sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one.
-    `refuted` are facts that turned out to be wrong.  `client_merges`: the client makes the last
-    steps over few rows.
+    `refuted` are facts that turned out to be wrong.  `few_groups`: there may be few groups, not so in a plan that had many where few
+    were expected.
     """
 
     whole_below: float
@@ -61,7 +61,7 @@ class Placement:
     refuted: frozenset[Fact] = frozenset()
     few_below: float = 0
     whole_share: float = 1.0
-    client_merges: bool = True
+    few_groups: bool = True
 
     @classmethod
     def of(cls, settings: Settings, room: int, refuted: frozenset[Fact] = frozenset()) -> Placement:

@@ -126,7 +126,7 @@ def test_few_rows_of_sharded_tables_are_few(opened: Opened) -> None:
     assert [len(worker.meetings) for worker in frame.profile.workers] == [0] * WORKERS
 
 
-def test_what_is_more_than_expected_is_merged_by_the_first_worker(
+def test_more_groups_than_expected_go_where_their_hash_says(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the second run on, and the client makes the last steps of other plans as before."""

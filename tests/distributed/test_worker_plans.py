@@ -138,24 +138,21 @@ def test_few_rows_move_at_sf100(placed_at_sf100: Placed, monkeypatch: pytest.Mon
     assert {name: kinds for name, kinds in found.items() if kinds != ["gather"]} == MOVED_AT_SF100
 
 
-@pytest.mark.parametrize("client_merges", [False, True])
-def test_what_the_client_does_not_merge_the_first_worker_does(
-    client_merges: bool, placed: Placed, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("few", [False, True])
+def test_groups_that_turned_out_to_be_many_go_by_their_hash(
+    few: bool, placed: Placed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the device on which it has it."""
+    """On the device on which a worker has them; few are merged by the client."""
     monkeypatch.setattr(Shards, "share", lambda shards, scan, cut: scan)
     settings, plans = placed[0], placed[1]
     plan = transform_up(plans["q01"], lambda node: node.replaced(device="gpu"))
-    placement = Placement.of(settings, ROOM, frozenset())
-    placement, never = (
-        replace(placement, client_merges=client_merges),
-        replace(settings, fuse="never"),
-    )
-    own, _, form = own_plan(plan, never, placement, 0, 2)
-    assert (form.meets, form.spread, form.rest is None) == (
-        not client_merges,
-        client_merges,
-        not client_merges,
+    placement = replace(Placement.of(settings, ROOM, frozenset()), few_groups=few)
+    own, _, form = own_plan(plan, replace(settings, fuse="never"), placement, 0, 2)
+    kinds = [node.kind for node in walk_once(own) if isinstance(node, Exchange)]
+    assert (form.meets, form.rest is None, kinds) == (
+        not few,
+        not few,
+        [] if few else ["sort", "hash"],
     )
     assert {node.device for node in walk_once(own)} == {"gpu"}
 
