@@ -60,7 +60,7 @@ def programs(
     return found
 
 
-@pytest.mark.by_day(6)
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize("query", FUSED)
 def test_a_query_shape(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = programs(query, TABLES, monkeypatch)
@@ -89,20 +89,20 @@ def test_a_build(form: type[Layer], linked: bool) -> None:
     assert changes
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
 def test_a_join(kind: str, form: type[Layer], linked: bool) -> None:
     assembly_of(main_program(kind, index(form, linked)))
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(8)
 @pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
 def test_a_join_behind_bits(kind: str, made: Index) -> None:
     for program in (build_program(made), main_program(kind, made)):
         assembly_of(program)
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("query", SEVERAL)
 def test_a_query_of_several_joins(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     *builds, main = programs(query, STAR, monkeypatch)

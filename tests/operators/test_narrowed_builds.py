@@ -70,6 +70,7 @@ def run(
     return check
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "join",
     [
@@ -91,6 +92,7 @@ def test_both_sides_come_in_chunks(run: Callable[..., Any], join: str) -> None:
     assert read[table].total() <= 2 * (groups + 1)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "condition",
     [

@@ -251,6 +251,7 @@ def drawn(source: random.Random) -> Callable[..., Any]:
     return known["drawn"]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_drawn_functions_are_pythons(seed: int, terms_alone: list[Value], backend: str) -> None:
     source = random.Random(seed)
