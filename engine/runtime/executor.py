@@ -196,7 +196,10 @@ def _run_in_chunks(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
     context = replace(run.context, fuse="never")
     table = run.backends[node.device].OPERATORS[Pipeline](chain, (), context)
     run.context.bytes_read = context.bytes_read
-    run.context.receipts[id(node)] = context.receipts.pop(id(chain))
+    if (
+        done := context.receipts.pop(id(chain), None)
+    ) is not None:  # what is in the cache by now comes whole
+        run.context.receipts[id(node)] = done
     return table
 
 

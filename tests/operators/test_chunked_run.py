@@ -208,3 +208,14 @@ def test_a_side_without_room_comes_in_chunks(
         assert_same_as_duckdb(query, tables, connection=connection)
     assert tries
     assert lacking == tries
+
+
+def test_what_the_column_store_has_by_then_comes_whole(
+    tables: dict[str, Path], tmp_path: Path
+) -> None:
+    """A chain was to come in chunks, but its columns are written to the store first."""
+    limits = LIMITS | {"fuse": "never", "column_store": tmp_path / "store"}
+    query = "select n, count(*), sum(v) from lines where v > 9 group by n"
+    with connected(tables, "cpu", **limits) as connection:
+        for _ in range(2):
+            assert_same_as_duckdb(query, tables, connection=connection)
