@@ -149,9 +149,10 @@ class OperatorReader(Reader):
             shown = f"({left} BETWEEN {low} AND {self._others().text})"
         elif self.accept("similar", "to"):
             shown = f"regexp_full_match({left}, {self._others().text})"
-        elif self.peek() in ("~", "!~"):
-            negated = self.take().lower == "!~"
-            shown = f"regexp_matches({left}, {self._others().text})"
+        elif self.peek() in ("~", "!~", "~*", "!~*"):
+            sign = self.take().lower
+            negated, options = sign[0] == "!", ", 'i'" if sign[-1] == "*" else ""
+            shown = f"regexp_matches({left}, {self._others().text}{options})"
         elif self.peek() in _LIKE:
             return self._like(left, _LIKE[self.take().lower], negated)
         elif self.peek() in _NOT_LIKE:

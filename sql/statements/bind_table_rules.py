@@ -100,6 +100,11 @@ class RulesReader:
                 self.defaults.append((node.name, self.default(kind.this, target)))
             case exp.CheckColumnConstraint():
                 self.checks.append((stored(kind.this), kind.this))
+            case exp.CollateColumnConstraint():
+                raise Unsupported(
+                    "A column has no collation here: write COLLATE where it is compared or sorted, as in ORDER BY name COLLATE NOCASE.",
+                    span_of(kind.this),
+                )
             case _:
                 raise Unsupported(
                     f'This constraint on the column "{node.name}" is not supported: there are NOT NULL, DEFAULT, CHECK, '

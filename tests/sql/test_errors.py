@@ -93,6 +93,7 @@ CASES = [
     (errors.Unsupported, "select * from ^read_xlsx('a.xlsx')^", "read_xlsx is not supported"),
     (errors.Unsupported, "select (select ^sum(t.x)^) from t", "outer query"),
     (errors.UnknownName, "merge into ^tt^ using u on t.x = u.x when matched then delete", 'There is no table "tt"'),
+    (errors.Unsupported, "create table n (a varchar collate ^nocase^)", "write COLLATE where it is compared or sorted"),
     (errors.Unsupported, "create table n (^a int references t (x)^)", 'constraint on the column "a"'),
     (errors.ParseError, "^selct^ 1", 'at or near "selct"'),
     (errors.ParseError, "select * from t where x = 1 ^)^", 'at or near ")"'),

@@ -59,6 +59,8 @@ INFIX = {
         ("text", "~~*", "text"),
         ("text", "~", "text"),
         ("text", "!~", "text"),
+        ("text", "~*", "text"),
+        ("text", "!~*", "text"),
         ("text", "similar to", "text"),
         ("text", "not similar to", "text"),
         ("text", "glob", "text"),
