@@ -77,10 +77,11 @@ DECIMALS = [*map(Decimal, MONEY), Decimal("99999999.99"), None]
 
 
 @pytest.mark.by_day
-@pytest.mark.parametrize("cast", ["bigint", "integer", "decimal(11, 1)", "decimal(9, 0)"])
+@pytest.mark.parametrize(
+    "x", ["a::bigint", "a::integer", "a::decimal(11, 1)", "round(a, 1)", "round(a)", "round(a, -1)"]
+)
 @pytest.mark.parametrize("precision", [10, 18, 38])
-def test_decimals_cast_to_fewer_digits(cast: str, precision: int) -> None:
-    x = f"a::{cast}"
+def test_decimals_with_fewer_digits(x: str, precision: int) -> None:
     given = pairs(DECIMALS, pa.decimal128(precision, 2))
     assert_fused(f"select {x} as x, count(*), sum(b) from t group by 1", given)
     assert_fused(f"select count({x}), max({x}), min(-{x}) from t where {x} <= 2", given)

@@ -231,6 +231,15 @@ def _parted(
     return term, true_and(valid), a.interval, b.interval
 
 
+def round_decimal(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None:
+    """`round` of a decimal to the digits that its result has; None where these are not what is asked for, as left of the point."""
+    source, target = expr.args[0].type, expr.type
+    digits = [a.value for a in expr.args[1:] if isinstance(a, Literal)] or [0]
+    if not source.is_decimal or source.scale <= target.scale or digits != [target.scale]:
+        return None
+    return rounded(args[0], 10 ** (source.scale - target.scale), target, kernel)
+
+
 def rounded(value: Value, factor: int, data_type: DataType, kernel: ProgramBuilder) -> Value | None:
     """Divide an integer by an even factor, halves away from zero, for a cast of a decimal to fewer digits; None where 64 bits may not do.
 

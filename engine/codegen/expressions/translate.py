@@ -41,6 +41,7 @@ from .arithmetic import (
     of_doubles,
     quotient,
     remainder,
+    round_decimal,
     rounded,
     subtract,
 )
@@ -396,4 +397,4 @@ RULES: dict[str, Rule] = {
     "sub_days": _arithmetic(subtract),
     "date_minus_date": _arithmetic(subtract),
 }
-COMPUTED = {**CALENDAR_RULES, "mod": remainder, "int_div": quotient}
+COMPUTED = {**CALENDAR_RULES, "mod": remainder, "int_div": quotient, "round": round_decimal}
