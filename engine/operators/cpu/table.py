@@ -180,7 +180,7 @@ def decode(array: pa.Array) -> pa.Array:
     """Return a dictionary array as its plain values, anything else as it is."""
     if not isinstance(array, pa.DictionaryArray):
         return array
-    return _plain_rows(array.dictionary, array.indices)
+    return _pick(array.dictionary, array.indices, with_codes=False)
 
 
 def from_numpy(
@@ -330,16 +330,15 @@ def _picked(table: Table, picks: pa.Array, columns: Iterable[Column] | None) -> 
     return Table(dict(zip(chosen, picked, strict=True)), len(picks))
 
 
-def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
-    """`_plain_rows`, but of few strings that come many times, as those of a small table in a join, a dictionary: what follows numbers them by their codes."""
-    texts = isinstance(array, pa.StringArray | pa.LargeStringArray)
+def _pick(array: pa.Array, picks: pa.Array, with_codes: bool = True) -> pa.Array:
+    """`take` that turns strings into `large_string` where the result may pass the limit of 32-bit offsets.
+
+    `with_codes`: of few strings that come many times, as those of a small table in a join, the result is a dictionary: what follows
+    numbers them by their codes.
+    """
+    texts = with_codes and isinstance(array, pa.StringArray | pa.LargeStringArray)
     if texts and len(picks) >= MIN_REPEATS * max(len(array), FEW_TEXTS) and not array.null_count:
         return pa.DictionaryArray.from_arrays(picks.cast(pa.int32()), array)
-    return _plain_rows(array, picks)
-
-
-def _plain_rows(array: pa.Array, picks: pa.Array) -> pa.Array:
-    """`take` that turns strings into `large_string` where the result may pass the limit of 32-bit offsets."""
     is_short = isinstance(array, pa.StringArray)
     may_pass = is_short and array.nbytes * len(picks) > STRING_LIMIT
     if may_pass and picked_bytes(array, picks) > STRING_LIMIT:
