@@ -21,7 +21,7 @@ from ..plan.expr import AggregateCall, Column, ColumnRef, physical
 from ..plan.functions import AGGREGATE
 from ..plan.partial import FinishAverages
 from ..plan.types import DATE, VARCHAR, DataType, Kind
-from .row_interpreter import RowSteps, Unsure, checked, column_of, is_known, values_of
+from .row_interpreter import RowSteps, Unsure, Values, checked, column_of, is_known, values_of
 
 MOST_ROWS = 512  # of so many, arrays take as long
 WORD = 1 << 63
@@ -32,10 +32,10 @@ class FewRows:
     """Columns by `Column.id`: arrays, of which the rows are those at `places`, and lists of computed values, or of those that were read."""
 
     arrays: Mapping[int, pa.ChunkedArray]
-    lists: dict[int, list[Any]]
+    lists: dict[int, Values]
     places: list[int]
 
-    def values(self, column: Column) -> list[Any]:
+    def values(self, column: Column) -> Values:
         known = self.lists.get(column.id)
         if known is None:
             read = _read(self.arrays[column.id], column.type)
@@ -88,7 +88,7 @@ class LastSteps:
             return None
 
 
-def _read(array: pa.ChunkedArray, data_type: DataType) -> list[Any]:
+def _read(array: pa.ChunkedArray, data_type: DataType) -> Values:
     if data_type == DATE:
         return array.cast(pa.int32()).to_pylist()
     if not is_known(data_type) and data_type != VARCHAR:
@@ -138,7 +138,7 @@ def _groups(node: p.HashAggregate) -> RowStep | None:
         return None
 
     def step(rows: FewRows) -> FewRows:
-        found: dict[tuple[Any, ...], list[int]] = {}
+        found: dict[tuple[object, ...], list[int]] = {}
         if node.keys:
             for row, key in enumerate(zip(*map(rows.values, node.keys), strict=True)):
                 found.setdefault(key, []).append(row)
@@ -158,7 +158,7 @@ def _groups(node: p.HashAggregate) -> RowStep | None:
     return step
 
 
-Fold: TypeAlias = Callable[[list[Any]], Any]
+Fold: TypeAlias = Callable[[Values], Any]
 FOLDS: dict[str | None, Fold] = {"add": sum, "min": min, "max": max}
 
 
@@ -174,7 +174,7 @@ def _fold(call: AggregateCall) -> Fold | None:
     return partial(_folded, fold, None if call.type.is_float else checked(call.type))
 
 
-def _folded(fold: Fold, check: Fold | None, values: list[Any]) -> Any:
+def _folded(fold: Fold, check: Fold | None, values: Values) -> Any:
     present = [value for value in values if value is not None]
     if check is None and any(map(isnan, present)):
         raise Unsure

@@ -25,6 +25,8 @@ MOST_ROWS = 64  # of so many, arrays take as long
 # The values of a row's columns -> that of an expression
 RegisterRow: TypeAlias = Sequence[Any]  # a row's values as in registers, None for NULL
 Step: TypeAlias = Callable[[RegisterRow], Any]
+Values: TypeAlias = list[Any]  # of a column, as in registers
+Operate: TypeAlias = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,10 @@ def is_known(data_type: DataType) -> bool:
     return data_type.is_decimal or data_type.kind in (Kind.DOUBLE, Kind.BOOLEAN)
 
 
-def values_of(array: pa.Array) -> list[Any]:
+def values_of(array: pa.Array) -> Values:
     """The values of a column in the types of results, of decimals the unscaled integers."""
     if not pa.types.is_decimal128(array.type):
-        found: list[Any] = array.to_pylist()
+        found: Values = array.to_pylist()
         return found
     words = np.frombuffer(array.buffers()[1], np.uint64)
     limbs = words[2 * array.offset : 2 * (array.offset + len(array))]
@@ -110,11 +112,11 @@ def values_of(array: pa.Array) -> list[Any]:
     return with_nulls(found, np.asarray(array.is_valid())) if array.null_count else found
 
 
-def with_nulls(values: list[Any], valid: Array) -> list[Any]:
+def with_nulls(values: Values, valid: Array) -> Values:
     return [v if there else None for v, there in zip(values, valid.tolist(), strict=True)]
 
 
-def column_of(values: list[Any], data_type: DataType) -> Registers | pa.Array:
+def column_of(values: Values, data_type: DataType) -> Registers | pa.Array:
     """A column of such values, of integers beyond 64 bits in the type of results."""
     valid = None
     if None in values:
@@ -186,7 +188,7 @@ def checked(data_type: DataType) -> Convert:
     return check
 
 
-def _of_two(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], Step]:
+def _of_two(operate: Operate) -> Callable[[Call, list[Step]], Step]:
     """What is NULL where an argument is; integers are checked against the type."""
 
     def make(call: Call, steps: list[Step]) -> Step:
@@ -211,7 +213,7 @@ def _toward_zero(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _of_integers(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], Step | None]:
+def _of_integers(operate: Operate) -> Callable[[Call, list[Step]], Step | None]:
     def make(call: Call, steps: list[Step]) -> Step | None:
         whole = all(arg.type.is_integer for arg in call.args)
         return _of_two(operate)(call, steps) if whole else None
@@ -235,7 +237,7 @@ def _quotient(call: Call, steps: list[Step]) -> Step | None:
     return step
 
 
-def _comparison(operate: Callable[[Any, Any], bool]) -> Callable[[Call, list[Step]], Step]:
+def _comparison(operate: Operate) -> Callable[[Call, list[Step]], Step]:
     def make(call: Call, steps: list[Step]) -> Step:
         left, right = steps
 
