@@ -245,6 +245,12 @@ def giving_children(source: str) -> bool:
     )
 
 
+def test_types_of_numbers_ask_for_no_pandas() -> None:
+    """`to_pandas_dtype` imports it, and pyarrow 25 fails where it is not installed."""
+    asking = [f for f in ENGINE if ".to_pandas_dtype(" in f.read_text()]
+    assert asking == []
+
+
 def test_arrays_get_their_children_in_one_place() -> None:
     """Which checks them: `from_buffers` ends the process for children of another type."""
     giving = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import stopping
 from ..errors import ExecutionError, TypeMismatch
+from ..plan.arrow.values_type import values_type
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import HUGEINT, NULL, DataType
 from .python_values import fetched_values, has_converted, shown_values
@@ -199,7 +200,7 @@ def _with_arrays(value: object, arrow: pa.DataType) -> object:
     missing = [inside is None for inside in value]
     if _is_number(kind):
         filled = [0 if inside is None else inside for inside in value]
-        numbers = np.array(filled, kind.to_pandas_dtype())
+        numbers = np.array(filled, values_type(kind))
         return np.ma.masked_array(numbers, missing) if any(missing) else numbers
     array = np.empty(len(value), object)
     array[:] = [_with_arrays(inside, kind) for inside in value]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...errors import OutOfRange
 from ...plan.arrow.take_rows import take_rows
+from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind, to_arrow
 from ...storage.columns.encodings import Array
 from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term
@@ -305,7 +306,7 @@ def arrow_array(
     elif data_type.is_temporal:
         data = values.astype(np.int32 if data_type.kind is Kind.DATE else np.int64)
     else:
-        data = values.astype(arrow.to_pandas_dtype())
+        data = values.astype(values_type(arrow))
     bitmap = None if mask is None else pa.py_buffer(np.packbits(~mask, bitorder="little"))
     return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(data)])
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import OutOfRange
+from ...plan.arrow.values_type import values_type
 from ...plan.expr import Column
 from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
@@ -211,13 +212,7 @@ def to_numpy(array: pa.Array) -> Array:
         return to_numpy(array.indices)
     if isinstance(array, pa.BooleanArray):
         return bits_of(array.buffers()[1], array.offset, len(array))
-    if isinstance(array, pa.Date32Array):
-        dtype: npt.DTypeLike = np.int32
-    elif isinstance(array, pa.TimestampArray | pa.DurationArray | pa.Time64Array):
-        dtype = np.int64
-    else:
-        dtype = array.type.to_pandas_dtype()
-    return values_of(array, dtype)
+    return values_of(array, values_type(array.type))
 
 
 def spans_of(array: pa.Array) -> Array:

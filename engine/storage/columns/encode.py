@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind
 from .encodings import (
     BLOCK,
@@ -104,9 +105,7 @@ def registers_of(array: pa.Array, data_type: DataType, mask: Array | None) -> Ar
         return values.view(np.int64) if bool(small.all()) else None
     if data_type.is_ticks or data_type.is_decimal:
         return values_of(array, np.int64)
-    return values_of(
-        array, np.int32 if data_type.kind is Kind.DATE else array.type.to_pandas_dtype()
-    )
+    return values_of(array, values_type(array.type))
 
 
 # Integers
@@ -229,7 +228,7 @@ def _strings(
     width = code_width(len(values))
     rank = np.zeros(max(len(values), 1), UNSIGNED[width])
     rank[slice(len(values)) if order is None else order] = np.arange(len(values))
-    raw = values_of(indices, indices.type.to_pandas_dtype())
+    raw = values_of(indices, values_type(indices.type))
     codes = zeros(len(raw), rank.dtype)
 
     def of_block(rows: slice) -> None:

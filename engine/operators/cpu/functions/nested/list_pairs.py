@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .....errors import ExecutionError
+from .....plan.arrow.values_type import values_type
 from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, list_array
@@ -73,7 +74,7 @@ def _vectors(
         if not of_nothing:
             valid = known & (left.lengths > 0)
         arrow = tables.physical_type(call.type)
-        return tables.from_numpy(made.astype(arrow.to_pandas_dtype()), valid, arrow)
+        return tables.from_numpy(made.astype(values_type(arrow)), valid, arrow)
 
     return function
 
