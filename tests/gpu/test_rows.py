@@ -157,3 +157,17 @@ def test_parquet(tmp_path: Path, selected: Any, hot: bool) -> None:
 def test_long_strings_leave_as_string() -> None:
     child = scan(np.random.default_rng(10), 20, [column("a", "varchar")])
     assert assert_agree(child).schema.field("a").type == pa.string()
+
+
+@pytest.mark.parametrize("rows", [1, 27, 32, 60, 512, 2048])
+def test_bits_that_begin_within_a_byte_arrive(rows: int) -> None:
+    from fuseline.operators import gpu
+
+    flags = pa.array([True, None, False, True, True] * 500)
+    numbers = pa.array([1, 2, None, 4, 5, None, 7] * 400)
+    columns = [new_column("b", BOOLEAN), new_column("n", BIGINT)]
+    for offset in range(17):
+        parts = [[v.slice(3, 0), v.slice(offset, rows)] for v in (flags, numbers)]
+        given = pa.table([pa.chunked_array(chunks) for chunks in parts], ["b", "n"])
+        found = gpu.to_arrow(gpu.from_arrow(given, columns), columns)
+        assert [c.to_pylist() for c in found.columns] == [c.to_pylist() for c in given.columns]

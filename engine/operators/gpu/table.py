@@ -17,6 +17,7 @@ import pylibcudf as plc
 from pylibcudf.interop import ColumnMetadata
 
 from ...errors import ExecutionError
+from ...plan.arrow.whole_bytes import whole_bytes
 from ...plan.expr import Column
 from ...plan.types import TICKS, DataType, Kind, to_arrow as arrow_type
 from ...storage.columns.device_encode import DURATIONS, TIMESTAMPS
@@ -253,7 +254,7 @@ def to_device(array: pa.ChunkedArray | pa.Array, data_type: DataType) -> plc.Col
         array = array.cast(_host_type(array.type, data_type), safe=not data_type.is_temporal)
     if data_type.is_ticks:  # libcudf takes no times
         array = _viewed(array, pa.timestamp(array.type.unit))
-    return cast(plc.Column.from_arrow(array), device_type(data_type))
+    return cast(plc.Column.from_arrow(whole_bytes(array)), device_type(data_type))
 
 
 def in_physical_form(column: plc.Column, data_type: DataType) -> plc.Column:

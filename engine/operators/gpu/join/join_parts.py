@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pylibcudf as plc
 
+from ....plan.arrow.whole_bytes import whole_bytes
 from ....plan.expr import Column
 from ...spill_area import SpilledPiece
 from ...spilling import PARTS, PIECE_BYTES
@@ -238,5 +239,5 @@ def _on_device(arrays: Sequence[pa.Array], data_type: plc.DataType) -> plc.Colum
         return empty(data_type)
     if any(pa.types.is_large_string(array.type) for array in arrays):
         arrays = [array.cast(pa.large_string()) for array in arrays]
-    column = plc.Column.from_arrow(pa.chunked_array(arrays))
+    column = plc.Column.from_arrow(whole_bytes(pa.chunked_array(arrays)))
     return column if same_type(column.type(), data_type) else reinterpret(column, data_type)
