@@ -11,9 +11,8 @@ from ..plan.physical import HashJoin, NestedLoopJoin
 
 SMALL = 1.0  # the cost of sending rows at all, so that what is there already is cheaper
 
-# Bytes of a side, all of which each worker joins itself: to pick its own of them would take it as long.  TPC-H Q22's customers, 67 MB
-# at SF100 with their telephone numbers, took two to four milliseconds to be picked, and keys of orders another three to go by their hash
-JOINED_ON_ALL = 1 << 26
+# Bytes of a side, all of which each worker joins itself: to pick its own of them would take it as long
+JOINED_ON_ALL = 1 << 24
 
 
 class Move(NamedTuple):

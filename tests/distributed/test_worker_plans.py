@@ -82,7 +82,7 @@ MOVED_AT_SF100 = {
     "q16": ["gather", "hash"],
     "q17": ["gather", "broadcast"],
     "q20": ["broadcast", "hash"],
-    "q22": ["broadcast"],
+    "q22": ["gather", "pick", "hash"],
 }
 
 
