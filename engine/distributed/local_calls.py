@@ -23,6 +23,7 @@ from uuid import uuid4
 import pyarrow as pa
 from distributed.protocol.pickle import dumps
 
+from ..fence import internal_error
 from .orders import Part, QueryOrder
 
 if TYPE_CHECKING:
@@ -73,10 +74,13 @@ class LocalDoor:
         part = self._session.run(order)
         rows, part.rows = b"" if part.rows is None else memoryview(part.rows), None
         try:
-            _send(line, dumps(part), rows)
-        except (
-            BaseException
-        ):  # a client that takes no more, or what cannot be packed: nobody waits for more of it
+            packed = dumps(part)
+        except Exception as error:  # which the client is told, or it would take the worker for lost
+            part = Part(part.rank, error=internal_error(error))
+            packed, rows = dumps(part), b""
+        try:
+            _send(line, packed, rows)
+        except OSError:  # of a client that takes no more
             _end(line)
         if order.logs:
             self._worker.loop.add_callback(self._session.tell, order, part)

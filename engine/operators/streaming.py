@@ -81,9 +81,8 @@ def run_pipeline(
             if chunks is None:
                 raise
         let_go()
-        if isinstance(
-            node.steps.source, p.ParquetScan
-        ):  # else each run reads files, chunk by chunk
+        # Or each run reads files, chunk by chunk
+        if isinstance(node.steps.source, p.ParquetScan):
             backend.store_columns(node.steps.source, context)
         if context.memory_limit is not None:
             memory.divided = room, chunks

@@ -15,7 +15,7 @@ import pytest
 from fuseline.distributed import local_calls
 from fuseline.distributed.local_calls import LocalCall, LocalDoor, LocalLines, wait_for
 from fuseline.distributed.orders import Part, QueryOrder
-from fuseline.errors import ClusterError
+from fuseline.errors import ClusterError, InternalError
 
 BYTES = 1 << 20  # of an answer, more than a socket holds
 
@@ -109,9 +109,11 @@ def test_a_session_that_ends_is_lost(
         assert isinstance(done.pop().exception(), OSError)
 
 
-def test_an_answer_that_cannot_be_packed_is_no_answer(lines: LocalLines) -> None:
-    done, _ = wait_for([LocalCall(lines, order(8))], 10)
-    assert isinstance(done.pop().exception(), OSError)
+@pytest.mark.faults
+def test_an_answer_that_cannot_be_packed_says_so(lines: LocalLines) -> None:
+    answer = LocalCall(lines, order(8)).result(10)
+    assert isinstance(answer.error, InternalError)
+    assert LocalCall(lines, order(2)).result(10).rank == 2
 
 
 def test_neither_end_trusts_another_user(
