@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from fuseline.operators.gpu.memory import device
+from fuseline.operators.host_memory import NoRoom
 from fuseline.storage.columns.cache import CacheKey, ChunkCache, ColumnCache
 
 if TYPE_CHECKING:
@@ -89,3 +90,33 @@ def test_columns_read_longest_ago_leave_until_there_is_room(
     assert there(800, 101) == "acd"
     assert there(800, 250) == "ad"
     assert there(800, 900) == ""
+
+
+def test_cached_columns_go_before_garbage_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection looks at all objects of the process, and what is cached is most of what a device can give back."""
+    key, cache = CacheKey("t", None, "c", "gpu"), ColumnCache(1000)
+    context = cast("Context", types.SimpleNamespace(cache=cache))
+    monkeypatch.setattr(device, "free_memory", lambda: "0 bytes are free")
+
+    def steps(failures: int) -> list[str]:
+        done: list[str] = []
+        collecting = types.SimpleNamespace(collect=lambda: done.append("gc"))
+        monkeypatch.setattr(device, "gc", collecting)
+        errors = [MemoryError("out_of_memory")] * failures
+
+        def work() -> None:
+            done.append("cached" if cache.holds(key) else "alone")
+            if errors:
+                raise errors.pop()
+
+        device.with_room(work, context)
+        return done
+
+    cache.put(key, "column", 100)
+    assert steps(0) == ["cached"]
+    assert steps(1) == ["cached", "alone"]
+    cache.put(key, "column", 100)
+    assert steps(2) == ["cached", "alone", "gc", "alone"]
+    assert steps(1) == ["alone", "gc", "alone"]
+    with pytest.raises(NoRoom, match="out_of_memory; 0 bytes are free"):
+        steps(2)

@@ -8,6 +8,7 @@ so nothing that outlives a turn may belong to any but the default stream, on whi
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -25,7 +26,7 @@ from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
-from ...host_memory import NoRoom, let_go
+from ...host_memory import NoRoom
 from ...streaming import column_shares
 from ..dictionaries import Held
 from ..memory.device import free_memory, is_out_of_memory, take_device
@@ -147,7 +148,7 @@ def _ran_out(done: Future[tuple[dict[str, Held], int]]) -> str:
 
 def _make_room(scan: p.ParquetScan | p.MemoryScan, context: Context, lacking: str) -> None:
     """Let go of what the cache holds of other scans; raises `NoRoom` where that is nothing."""
-    let_go()
+    gc.collect()
     own = {key(scan, s, DEVICE) for s in scan.sources for key in (kernel_key, plain_key)}
     if not context.cache.release_others(DEVICE, own):
         raise NoRoom(f"{lacking}; {free_memory()}")
