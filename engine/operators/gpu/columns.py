@@ -61,6 +61,11 @@ _FLOATS = (plc.TypeId.FLOAT32, plc.TypeId.FLOAT64)
 _EPOCH_TYPES = (plc.TypeId.TIMESTAMP_DAYS, *TIMESTAMPS.values())
 
 
+def address_of(column: plc.Column, width: int) -> int:
+    """Return where values of `width` bytes begin."""
+    return int(column.data().ptr) + int(column.offset()) * width
+
+
 def is_float(column: plc.Column) -> bool:
     return column.type().id() in _FLOATS
 

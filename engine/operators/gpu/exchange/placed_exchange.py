@@ -32,10 +32,9 @@ from ...exchange.exchange_placed import (
 from ...exchange.exchange_rounds import Space
 from ...spilling import PARTS
 from .. import table as tables
-from ..columns import INT64, cast, empty, width_of
+from ..columns import INT64, address_of, cast, empty, width_of
 from ..memory.buffers import check, copy, landed, stream_handle
 from ..memory.device import kernel_files, with_room
-from ..memory.host_values import address_of
 from ..pipeline import launch
 from ..pipeline.fixed_kernels import machine_code
 from ..table import Table, check_rows, device_type

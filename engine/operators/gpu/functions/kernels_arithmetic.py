@@ -16,6 +16,7 @@ from ....errors import ExecutionError, OutOfRange
 from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal
 from ....plan.types import room_for
 from ...integer_bounds import INT64_RANGE, NAMES, Bounds, combined, inside, rescaled, type_bounds
+from ..column_extremes import measured
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -166,24 +167,24 @@ def extremes(column: plc.Column) -> Bounds:
 
 
 def extremes_of(columns: Sequence[plc.Column]) -> list[Bounds]:
-    """Return the extremes of several columns: all are being measured before the first answer is waited for."""
-    started = [_started(integers(column)) for column in columns]
-    with decimal.localcontext(prec=50):  # the default context rounds to 28 digits
-        return [
-            (0, 0) if ends is None else (int(ends[0].to_py()), int(ends[1].to_py()))
-            for ends in started
-        ]
+    """Return the extremes of several columns, 0 and 0 of those without values: all are being measured before the first answer is waited for."""
+    found = [integers(column) for column in columns]
+    wide = {i: _started(c) for i, c in enumerate(found) if c.type().id() == plc.TypeId.DECIMAL128}
+    others = iter(measured([c for i, c in enumerate(found) if i not in wide]))
+    return [(_wide(wide[i]) if i in wide else next(others)) or (0, 0) for i, _ in enumerate(found)]
 
 
 def _started(column: plc.Column) -> tuple[plc.Scalar, plc.Scalar] | None:
-    """The smallest and the largest of integers as scalars on the device, None for none."""
+    """The smallest and the largest of integers of 128 bits as scalars on the device, None for none."""
     if column.size() == column.null_count():
         return None
-    if column.type().id() != plc.TypeId.DECIMAL128:
-        low, high = plc.reduce.minmax(column)
-        return low, high
     least = plc.reduce.reduce(column, plc.aggregation.min(), HUGE)
     return least, plc.reduce.reduce(column, plc.aggregation.max(), HUGE)
+
+
+def _wide(ends: tuple[plc.Scalar, plc.Scalar] | None) -> Bounds | None:
+    with decimal.localcontext(prec=50):  # the default context rounds to 28 digits
+        return None if ends is None else (int(ends[0].to_py()), int(ends[1].to_py()))
 
 
 def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:

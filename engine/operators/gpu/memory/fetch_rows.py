@@ -19,6 +19,7 @@ from ....codegen.handwritten import row_kernels as kernels
 from ....codegen.handwritten.row_kernels import WORD, Job
 from ....plan.expr import Column
 from ....storage.columns.encodings import Array
+from ..columns import address_of
 from ..dictionaries import Held
 from ..late_materialization import LateColumns
 from ..pipeline import launch
@@ -27,7 +28,7 @@ from ..pipeline.fixed_kernels import machine_code
 from ..table import Table
 from .buffers import exchanged, stream_handle
 from .host_table import HostColumns, Lying as HostColumn
-from .host_values import Lying, address_of, host_values, lying_of
+from .host_values import Lying, host_values, lying_of
 from .link import ALIGNMENT
 from .texts import Texts
 from .upload import uploaded

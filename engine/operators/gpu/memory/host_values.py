@@ -13,7 +13,7 @@ from ....codegen.handwritten.row_kernels import Job
 from ....plan.node import Once
 from ....plan.types import DataType, Kind, to_arrow as arrow_type
 from ....storage.columns.encodings import Array, Encoding
-from ..columns import DECIMAL128, NUMBERS, STRING, width_of
+from ..columns import DECIMAL128, NUMBERS, STRING, address_of, width_of
 from ..dictionaries import Coded, Held
 from ..pipeline.stored import strings_of
 
@@ -57,11 +57,6 @@ class Lying:
         """Bytes of a text."""
         data = self.column.data() if self.kind == STRING else None
         return 0.0 if data is None else data.size / max(self.column.child(0).size() - 1, 1)
-
-
-def address_of(column: plc.Column, width: int) -> int:
-    """Return where values of `width` bytes begin."""
-    return int(column.data().ptr) + int(column.offset()) * width
 
 
 def lying_of(held: Held, encoding: Encoding | None = None) -> Lying:

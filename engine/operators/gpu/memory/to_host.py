@@ -17,14 +17,14 @@ from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encodings import Array
 from .. import table as tables
-from ..columns import NUMBERS, STRING, width_of
+from ..columns import NUMBERS, STRING, address_of, width_of
 from ..dictionaries import Coded
 from ..late_materialization import LateColumns
 from ..table import Table
 from . import fetch_rows
 from .buffers import LANDING_BYTES, landed
 from .host_table import HostColumns
-from .host_values import INT32, Lying, address_of, bitmap_of, host_values, lying_of
+from .host_values import INT32, Lying, bitmap_of, host_values, lying_of
 from .link import ALIGNMENT
 from .upload import row_numbers, uploaded
 

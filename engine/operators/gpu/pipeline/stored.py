@@ -33,6 +33,7 @@ from ....storage.columns.encodings import (
     narrow_for,
     rounded,
 )
+from ..column_extremes import measured
 from ..columns import INT64, as_integers, cast, is_float, reinterpret, width_of, without_nulls
 from ..dictionaries import MOST_KEYS, Coded, Held, numbered
 from ..functions.kernels_arithmetic import extremes
@@ -52,7 +53,7 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
     if isinstance(table.columns, HostColumns):
         return _from_host(table.columns, columns)
     found = _fetched(table.columns, columns) if isinstance(table.columns, LateColumns) else {}
-    measured: list[tuple[Column, plc.Column, Any]] = []
+    whole: dict[Column, plc.Column] = {}
     for column in (c for c in columns if c not in found):
         registers = registers_of(table.columns, column.id)
         if registers is not None and registers.null_count() < registers.size():
@@ -63,11 +64,10 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
         if integers is None:
             found[column] = _encoded(held, column.type)
         else:
-            measured.append((column, integers, plc.reduce.minmax(integers)))
-    # All are being measured before the first answer is waited for
-    for column, integers, (low, high) in measured:
-        bounds = int(low.to_py()), int(high.to_py())
-        found[column] = _whole(integers, column.type, bounds)
+            whole[column] = integers
+    bounds = measured(list(whole.values()))
+    for (column, integers), ends in zip(whole.items(), bounds, strict=True):
+        found[column] = _whole(integers, column.type, ends or (0, 0))
     return found
 
 

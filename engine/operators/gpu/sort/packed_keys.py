@@ -12,6 +12,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.handwritten import sort_kernels as kernels
 from ....storage.columns.encodings import Array
+from ..column_extremes import WORDS_OF, measured
 from ..columns import INT32, INT64, binary, cast, scalar, width_of, without_nulls
 from ..pipeline import launch
 from ..pipeline.fixed_kernels import machine_code
@@ -24,31 +25,17 @@ LEAST_ROWS = 1 << 17
 NARROW = 1 << 31
 LIMIT = 1 << 63  # of the numbers of places in the order, which is no number of 64 bits itself
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
-INTEGERS = frozenset(
-    (
-        plc.TypeId.INT8,
-        plc.TypeId.INT16,
-        plc.TypeId.INT32,
-        plc.TypeId.INT64,
-        plc.TypeId.UINT8,
-        plc.TypeId.UINT16,
-        plc.TypeId.UINT32,
-    )
-)
 
 
 @dataclass(frozen=True)
 class KeyDigit:
-    """A key whose values are between two bounds; NULL has a place below or above all of them."""
+    """A key whose values are between two bounds; NULL, if there are `nulls`, has a place below or above all of them."""
 
     key: plc.Column
     direction: Direction
     low: int
     high: int
-
-    @property
-    def nulls(self) -> bool:
-        return bool(self.key.null_count())
+    nulls: bool
 
     @property
     def size(self) -> int:
@@ -58,6 +45,7 @@ class KeyDigit:
         """Return numbers that have this digit behind those before, by a kernel; in 32 bits if they are `short`."""
         descending, nulls_first = self.direction
         key, first = self.key, int(self.nulls and nulls_first)
+        nullable = bool(key.null_count())
         if key.type().id() not in (INT32.id(), INT64.id()):
             key = cast(key, INT64 if key.type().id() == plc.TypeId.UINT32 else INT32)
         width = width_of(key.type().id())
@@ -69,8 +57,8 @@ class KeyDigit:
         numbers, made = (data if c is None else int(c.data().ptr) for c in (before, out))
         given = {
             "rows": rows, "narrow": int(width == 4), "keys32": data, "keys64": data,
-            "bits": int(key.null_mask().ptr) if self.nulls else data, "first_bit": int(key.offset()),
-            "nullable": int(self.nulls), "turned": int(descending),
+            "bits": int(key.null_mask().ptr) if nullable else data, "first_bit": int(key.offset()),
+            "nullable": int(nullable), "turned": int(descending),
             "base": self.high + first if descending else self.low - first,
             "null": 0 if nulls_first else self.size - 1, "size": self.size, "begun": int(before is not None),
             "numbers": numbers, "short": int(short), "out32": made, "out64": made,
@@ -106,7 +94,7 @@ class PackedKeys:
         return self.below(0)
 
     def at(self, keys: Sequence[plc.Column]) -> plc.Column:
-        """Return the numbers of other rows, whose keys have some of the values that these have, and NULL where these do."""
+        """Return the numbers of other rows, whose keys were numbered `beside` these or have values that these have, NULL among them."""
         digits = [replace(d, key=key) for d, key in zip(self.digits, keys, strict=True)]
         return _made(digits, self.places < NARROW)
 
@@ -123,18 +111,28 @@ def packed(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> Packe
 
 
 def numbered(
-    keys: Sequence[plc.Column], directions: Sequence[Direction], limit: int
+    keys: Sequence[plc.Column],
+    directions: Sequence[Direction],
+    limit: int,
+    beside: Sequence[plc.Column] = (),
 ) -> PackedKeys | None:
-    """Return integers from 0 on in the ascending order of keys; None for keys of `limit` places and more, of other types, and of few rows."""
-    if keys[0].size() < LEAST_ROWS or any(key.type().id() not in INTEGERS for key in keys):
+    """Return integers from 0 on in the ascending order of keys; None for keys of `limit` places and more, of other types, and of few rows.
+
+    There are places for the keys of the rows `beside`, too, of which `PackedKeys.at` gives the numbers.
+    """
+    sides = list(zip(keys, beside, strict=True)) if beside else [(key,) for key in keys]
+    if max(column.size() for column in sides[0]) < LEAST_ROWS:
+        return None
+    if any(column.type().id() not in WORDS_OF for side in sides for column in side):
         return None
     digits: list[KeyDigit] = []
     size = 1
-    # All are being measured before the first answer is waited for
-    measured = [plc.reduce.minmax(key) for key in keys]
-    for key, direction, bounds in zip(keys, directions, measured, strict=True):
-        low, high = (int(bound.to_py() or 0) for bound in bounds)  # None of NULLs alone
-        digits.append(KeyDigit(key, direction, low, high))
+    found = iter(measured([column for side in sides for column in side]))
+    for side, direction in zip(sides, directions, strict=True):
+        bounds = [next(found) or (0, 0) for _ in side]
+        low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+        nulls = any(column.null_count() for column in side)
+        digits.append(KeyDigit(side[0], direction, low, high, nulls))
         size *= digits[-1].size
         if size >= limit or low == LOWEST or high == HIGHEST:
             return None

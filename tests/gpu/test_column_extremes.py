@@ -1,0 +1,45 @@
+"""The extremes of columns of integers, with and without NULL, by a kernel and by libcudf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytestmark = pytest.mark.gpu
+KINDS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+
+
+@pytest.fixture(params=["always", "never"])
+def fuse(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    from fuseline.operators.gpu.memory.device import kernel_files
+
+    token = kernel_files.set((tmp_path, request.param))
+    yield request.param
+    kernel_files.reset(token)
+
+
+def test_extremes(fuse: str) -> None:
+    import pylibcudf as plc
+
+    from fuseline.operators.gpu.column_extremes import measured
+
+    rng = np.random.default_rng(1)
+    arrays, expected = [], []
+    for kind in KINDS:
+        ends = np.iinfo(kind)
+        values = rng.integers(ends.min // 2, ends.max // 2, 3001).astype(kind)
+        valid = rng.random(3001) < 0.5
+        arrays += [pa.array(values), pa.array(values, mask=~valid)]
+        expected += [(v.min(), v.max()) for v in (values, values[valid])]
+    arrays += [pa.array([-(2**63), 2**63 - 1], pa.int64()), pa.array([7], pa.int32())]
+    expected += [(-(2**63), 2**63 - 1), (7, 7)]
+    arrays += [pa.array([None, None], pa.int64()), pa.array([], pa.int32())]
+    columns = [plc.Column.from_arrow(array) for array in arrays]
+    assert measured(columns) == [*expected, None, None]
+    assert measured([]) == []
+    (part,) = plc.copying.slice(columns[0], [5, 9])
+    assert measured([part]) == [(min(arrays[0][5:9].to_pylist()), max(arrays[0][5:9].to_pylist()))]
