@@ -345,5 +345,9 @@ def test_the_different_values_of_slots(slots: int, least: int, range_: int) -> N
     }  # fmt: skip
     launch(kernels.MARK, given, 3)
     launch(kernels.COUNT, given, 2)
+    if slots == 1:
+        asked, found = np.arange(range_, dtype=np.int32), np.full(range_, 7, np.uint8)
+        launch(kernels.TEST, {"rows": range_, "values": asked, "marks": marks, "found": found}, 2)
+        assert set(np.flatnonzero(found).tolist()) == {v for v in values.tolist() if v >= least}
     expected = [len({v for v in values[keys == s].tolist() if v >= least}) for s in range(slots)]
     assert counts.tolist() == expected

@@ -278,6 +278,15 @@ def mark_values(rows, grouped, keys, values, least, words, marks):  # type: igno
         row += np.int64(cuda.gridsize(1))
 
 
+def test_marks(rows, values, marks, found):  # type: ignore[no-untyped-def]
+    """Say of each row whether the bit of its value is set."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        value = np.int64(values[row])
+        found[row] = np.uint8((marks[value >> 5] >> np.uint32(value & 31)) & np.uint32(1))
+        row += np.int64(cuda.gridsize(1))
+
+
 def count_marks(slots, words, marks, counts):  # type: ignore[no-untyped-def]
     """Count the bits that are set for each slot, which has a multiple of 32 words: a warp counts 32 of them at a time."""
     thread = np.int64(cuda.grid(1))

@@ -16,7 +16,7 @@ NAME = "row_fetch"
 LEAST, BOUND, ROWS = "top_least", "top_bound", "top_rows"
 FIRST, LIST = "first_of_slots", "first_rows"
 TEXTS = "text_extremes"
-MARK, COUNT = "mark_values", "count_marks"
+MARK, COUNT, TEST = "mark_values", "count_marks", "test_marks"
 SLOTS = 2048  # that rows are dealt out to
 WARP = 32
 MARKED = 32 * WARP  # values that a warp counts at a time
@@ -37,6 +37,7 @@ SIGNATURES: dict[str, Signature] = {
     FIRST: [*_NUMBERS, ("first", "[int32]")],
     LIST: [*_NUMBERS, ("first", "*int32"), *_CHOSEN],
     MARK: parameters("rows grouped int64, keys values *int32, least words int64, marks [uint32]"),
+    TEST: parameters("rows int64, values *int32, marks *uint32, found *uint8"),
     COUNT: parameters("slots words int64, marks *uint32, counts [int64]"),
     TEXTS: parameters(
         "rows step grouped int64, keys *int32, turned width data characters bits first int64, "

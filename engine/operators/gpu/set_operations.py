@@ -7,11 +7,24 @@ import pylibcudf as plc
 from ...plan import physical as p
 from ..context import Context
 from .aggregate.groups import pick
-from .columns import EQUAL, INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
+from .columns import (
+    EQUAL,
+    INT32,
+    as_key,
+    binary,
+    cast,
+    empty,
+    negate,
+    scalar,
+    sequence,
+    without_nulls,
+)
 from .distinct_rows import first_of_each
 from .few_rows import run_on_host
 from .memory.device import on_device
+from .sort.packed_keys import numbered
 from .table import Table, gather
+from .value_marks import marked, most_marks, tested, words_of
 
 Op = plc.binaryop.BinaryOperator
 
@@ -42,8 +55,24 @@ def _distinct(node: p.HashSetOperation, lefts: plc.Table, rights: plc.Table) -> 
     if not rights.num_rows():
         return rows if node.kind == "except" else empty(INT32)
     candidates = plc.copying.gather(lefts, rows, plc.copying.OutOfBoundsPolicy.DONT_CHECK)
+    there = _among(candidates, rights)
+    if there is not None:
+        kept = there if node.kind == "intersect" else negate(there)
+        (rows,) = plc.stream_compaction.apply_retention_mask(plc.Table([rows]), kept).columns()
+        return rows
     found = plc.join.left_semi_join if node.kind == "intersect" else plc.join.left_anti_join
     return pick(rows, found(candidates, rights, EQUAL))
+
+
+def _among(candidates: plc.Table, rights: plc.Table) -> plc.Column | None:
+    """Return whether each candidate is among the rows on the right, by a bit for each combination of keys; None where these are too many."""
+    limit = most_marks(rights.num_rows())
+    ascending = [(False, True)] * candidates.num_columns()
+    keys = rights.columns()
+    found = numbered(candidates.columns(), ascending, limit, keys) if limit else None
+    if found is None:
+        return None
+    return tested(found.numbers, marked(found.at(keys), words_of(found.places)))
 
 
 def _all(node: p.HashSetOperation, lefts: plc.Table, rights: plc.Table) -> plc.Column:
