@@ -53,6 +53,7 @@ from . import (
 from .compiled_functions import looped, python_refusal
 from .kernels_casts import cast, cast_refusal
 from .kernels_logic import in_list
+from .one_pass_terms import in_one_pass
 from .values import (
     Constant,
     Kernel,
@@ -205,6 +206,10 @@ def _computed(expr: Expr, scope: RowScope) -> Value:
             except FuselineError:
                 return _LAZY[function](expr, scope)
         case Call():
+            whole = in_one_pass(expr, scope.rows, scope.table.__getitem__, scope.extremes)
+            if whole is not None:
+                target = device_type(expr.type)
+                return reinterpret(to_type(whole, integer_type(target)), target)
             args = [value(a, scope) for a in _operands(expr)]
             if any(map(is_null_constant, args)) and expr.function in STRICT:
                 return null(expr.type)
