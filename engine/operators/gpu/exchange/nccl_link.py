@@ -53,6 +53,7 @@ WARMTH_BYTES = 1 << 16
 # That each worker tells in a first round: headers, and an aggregate of some groups.  A meeting of 64 bytes took 0.05 ms on four H200s, one of
 # 256 kB 0.17 on two
 TOLD_BYTES = 4 << 10
+UINT8 = 1  # NCCL's number of the type
 LENGTH_BYTES = 8  # of a message's length, before it
 NEEDED = "install nvidia-nccl-cu13 and nccl4py, which the extra cuda13-dask brings"
 
@@ -80,20 +81,6 @@ def new_identity() -> bytes:
     return bytes(import_module("nccl.core").get_unique_id())
 
 
-class _Span:
-    """Device memory as NCCL's binding takes it."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.address, self.size = address, size
-        self.__cuda_array_interface__ = {
-            "data": (address, False),
-            "shape": (size,),
-            "strides": None,
-            "typestr": "|u1",
-            "version": 3,
-        }
-
-
 class _MessageSlots:
     """Device memory for what all workers tell: so many bytes of each, one behind the other."""
 
@@ -102,22 +89,15 @@ class _MessageSlots:
         self.most = LANDING_BYTES // workers // SLOT_ALIGNMENT * SLOT_ALIGNMENT
         self.workers, self.rank = workers, rank
         self._memory = DeviceBuffer(size=self.most * workers, stream=plc.utils.CUDF_DEFAULT_STREAM)
-        self._first = self._spans(TOLD_BYTES)
-
-    def of(self, size: int) -> tuple[_Span, _Span]:
-        """The place of this worker's bytes, and that of all."""
-        return self._first if size == TOLD_BYTES else self._spans(size)
-
-    def _spans(self, size: int) -> tuple[_Span, _Span]:
-        start = int(self._memory.ptr)
-        return _Span(start + size * self.rank, size), _Span(start, size * self.workers)
+        self.start = int(self._memory.ptr)
 
 
 class NcclLink:
     """This worker's end of a communicator; all workers of the team make theirs at the same time."""
 
     def __init__(self) -> None:
-        self._nccl = import_module("nccl.core")
+        # Below `nccl.core`, which looks at each buffer's device and type, and whether it is PyTorch's or CuPy's: 40 us a buffer under a profiler
+        self._nccl, self._calls = import_module("nccl.core"), import_module("nccl.bindings.nccl")
         self._lock = threading.Lock()
         self._is_closing = self._is_formed = False
         self.context_lost = False
@@ -125,6 +105,7 @@ class NcclLink:
         check(error)
         self._event = event
         self._communicator: Communicator | None = None
+        self._handle: object = None  # of it, as NCCL's calls take it
         self._slots: _MessageSlots | None = None
 
     def form(self, workers: int, rank: int, identity: bytes) -> None:
@@ -137,7 +118,8 @@ class NcclLink:
         def begin() -> None:
             try:
                 unique = self._nccl.UniqueId.from_bytes(identity)
-                self._communicator = self._nccl.Communicator.init(workers, rank, unique)
+                self._communicator = made = self._nccl.Communicator.init(workers, rank, unique)
+                self._handle = self._calls.Comm(made.ptr)
                 self._slots = _MessageSlots(workers, rank)
                 self._warm(workers, rank)
                 self._is_formed = True
@@ -174,12 +156,13 @@ class NcclLink:
         if not outgoing and not incoming:
             return
 
-        def begin(communicator: Communicator, stream: int) -> None:
+        def begin(handle: object, stream: int) -> None:
+            send, receive = self._calls.send, self._calls.recv
             with self._nccl.group():
                 for rank, address, size in outgoing:
-                    communicator.send(_Span(address, size), rank, stream=stream)
+                    send(address, size, UINT8, rank, handle, stream)
                 for rank, address, size in incoming:
-                    communicator.recv(_Span(address, size), rank, stream=stream)
+                    receive(address, size, UINT8, rank, handle, stream)
 
         with self._lock:
             self._run(begin, why_left, PATIENCE_SECONDS, LONGEST_SECONDS)
@@ -217,24 +200,22 @@ class NcclLink:
     ) -> list[bytes]:
         """Return so many bytes of each worker, of which this one gives some."""
         staging, start = memory
-        own, whole = slots.of(size)
+        whole, own = slots.start, slots.start + size * slots.rank
         staging[: len(given)] = np.frombuffer(given, np.uint8)
 
-        def begin(communicator: Communicator, stream: int) -> None:
+        def begin(handle: object, stream: int) -> None:
             if given:
-                copied = runtime.cudaMemcpyAsync(own.address, start, len(given), FROM_HOST, stream)
-                check(copied[0])
-            communicator.allgather(own, whole, stream=stream)
+                check(runtime.cudaMemcpyAsync(own, start, len(given), FROM_HOST, stream)[0])
+            self._calls.all_gather(own, whole, size, UINT8, handle, stream)
             # Copies of a stream keep their order: what is given has gone when this begins
-            copied = runtime.cudaMemcpyAsync(start, whole.address, whole.size, TO_HOST, stream)
-            check(copied[0])
+            check(runtime.cudaMemcpyAsync(start, whole, size * slots.workers, TO_HOST, stream)[0])
 
         self._run(begin, why_left, TELLING_SECONDS, inf)
         return [staging[size * r : size * (r + 1)].tobytes() for r in range(slots.workers)]
 
     def _run(
         self,
-        begin: Callable[[Communicator, int], None],
+        begin: Callable[[object, int], None],
         why_left: Callable[[], str | None],
         patience: float,
         longest: float,
@@ -244,7 +225,7 @@ class NcclLink:
         if communicator is None or self._is_closing:
             raise ClusterError(why_left() or "The link between the GPUs is gone.")
         try:
-            begin(communicator, stream := stream_handle())
+            begin(self._handle, stream := stream_handle())
             check(runtime.cudaEventRecord(self._event, stream)[0])
         except Exception as error:
             self._abort()
