@@ -81,7 +81,7 @@ class Settings:
     spill_dir          where joins that do not fit into memory keep their parts while they run
     placement          on a cluster: auto, sharded (each worker has some rows of each file but small ones), replicated (each has all rows)
     exchange           between GPUs of a cluster: auto (by NCCL where all workers have it), nccl (or an error), host
-    one_worker_below   on a cluster: a query whose scans take fewer bytes together runs on one worker; None: as replicate_below
+    one_worker_below   on a cluster: a query whose scans take fewer bytes together runs on one worker; None: as replicate_below, four times that where workers would meet
     replicate_below    on a cluster: columns of a scan that take fewer bytes each, encoded, are read whole by each worker; None: 1/256 of its memory
     worker_grace       on a cluster: seconds for which a worker that is lost is waited for, and one that is silent is not taken for lost
     spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it

@@ -26,7 +26,7 @@ from .clusters import Cluster
 from .local_calls import Call, drop, wait_for
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
 from .orders import KnownPlan, Part, QueryOrder, SentPlan, SentTables, packed
-from .own_plans import FIRST, Form, own_plan
+from .own_plans import Form, placement_for
 from .trials import TrialKind
 
 if TYPE_CHECKING:
@@ -261,8 +261,8 @@ class Crew:
         self, plan: Physical, team: Team, settings: Settings, placement: Placement
     ) -> KnownPlan:
         """Note who is to run a plan, under a number that workers do not know yet."""
-        key, alone = id(plan), replace(settings, fuse="never")
-        _, _, form = own_plan(plan, alone, placement, FIRST, len(team.members))
+        key = id(plan)
+        placement, form = placement_for(plan, settings, placement, len(team.members))
         gone = ref(plan, lambda _: self._known.pop(key, None))
         number = next(self._plans)
         known = KnownPlan(number, team.number, settings, placement, form, gone)

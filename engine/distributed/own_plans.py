@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import ClusterError
@@ -93,6 +93,20 @@ def own_plan(
         return own, claims, Form(bool(meeting_exchanges(own)), workers == 1, None)
     form = Form(bool(meeting_exchanges(last.input)), True, steps_of_client(own, last))
     return last.input, claims, form
+
+
+def placement_for(
+    plan: Physical, settings: Settings, placement: Placement, workers: int
+) -> tuple[Placement, Form]:
+    """Return where a plan finds its tables, and its form: on one worker rather than that all meet, if it reads little."""
+    alone = replace(settings, fuse="never")
+    _, _, form = own_plan(plan, alone, placement, FIRST, workers)
+    whole = placement.whole_for(scans_of(plan)) if form.meets else None
+    if whole is not None:
+        _, _, found = own_plan(plan, alone, whole, FIRST, workers)
+        if not found.meets:  # over rows that stay on workers
+            return whole, found
+    return placement, form
 
 
 def meeting_exchanges(plan: Physical) -> tuple[frozenset[int], ...]:

@@ -36,7 +36,7 @@ from .clusters import cluster_of
 from .crew import Crew, CrewAnswer
 from .kept import frame_over, gathered, table_of
 from .orders import Part
-from .own_plans import FIRST, whole_plan
+from .own_plans import FIRST, placement_for, whole_plan
 from .partitions import is_dask_frame
 from .sent_functions import digests_of
 
@@ -191,6 +191,7 @@ class ClusterRunner(QueryRunner):
         """Return the plan that the first worker runs, and whose it is."""
         (made, origin), crew = super().planned(plan, key, observer), self.crew
         placement = crew.placement(self.settings)
+        placement, _ = placement_for(made, self.settings, placement, crew.size)
         return whole_plan(made, self.settings, placement, FIRST, crew.size).plan, origin
 
     def _images(self, functions: Sequence[PythonFunction]) -> Sequence[object]:

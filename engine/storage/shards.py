@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -41,6 +41,9 @@ WHOLE_PART = 128  # of the column cache of the worker that has least, which is h
 SMALL_SHARE = 1 / 6
 # What is gathered, or sent to all, whatever else it costs: one GPU merges so many bytes sooner than workers meet once more
 MOST_GATHERED = 1 << 26
+# How many times `replicate_below` a query may read that one worker runs instead of that all meet, which takes 4 ms an exchange on four
+# H200s: TPC-H's Q11, Q16 and Q22 read 0.8 to 1.2 GB at SF100, and took 12, 17 and 14 ms there and 4, 7 and 3 on one
+UNMET_TIMES = 4
 
 _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyDictionary()
 
@@ -51,7 +54,8 @@ class Placement:
 
     A scan is read whole by each worker if the columns that the query reads of its table take less than `whole_below` bytes each, on average
     and as kernels read them, and its table has at most `whole_share` of the rows of the query's largest one; rows of a query that take less than `few_below` may be
-    sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one.
+    sent to all, or to the first, whatever is read whole.  A query whose scans together take less than `alone_below` runs on one, and so does one
+    in which workers would meet if it reads less than `unmet_below` as kernels read it (`placement_for`).
     `refuted` are facts that turned out to be wrong.  `few_groups`: there may be few groups, not so in a plan that had many where few
     were expected.
     """
@@ -62,18 +66,28 @@ class Placement:
     few_below: float = 0
     whole_share: float = 1.0
     few_groups: bool = True
+    unmet_below: float = 0
 
     @classmethod
     def of(cls, settings: Settings, room: int, refuted: frozenset[Fact] = frozenset()) -> Placement:
         """Return what settings say, for workers of which the smallest has room for so many bytes of columns."""
         few, alone = settings.replicate_below, settings.one_worker_below
         few = room // WHOLE_PART if few is None else few
+        unmet = UNMET_TIMES * few if alone is None else alone
         if settings.placement == "sharded":
             least = min(few, MOST_GATHERED)
-            return cls(few, 0, refuted, few_below=least, whole_share=SMALL_SHARE)
+            return cls(few, 0, refuted, least, whole_share=SMALL_SHARE, unmet_below=unmet)
         if settings.placement == "replicated":
-            return cls(inf, 0, refuted, few_below=few)
-        return cls(few, few if alone is None else alone, refuted, few_below=few)
+            return cls(inf, 0, refuted, few)
+        return cls(few, few if alone is None else alone, refuted, few, unmet_below=unmet)
+
+    def whole_for(self, scans: Sequence[ParquetScan]) -> Placement | None:
+        """Return where one worker has all that a plan reads, for one in which all would meet; None where that is too much."""
+        sources, rows = _sources_of(scans), dict.fromkeys(map(_table, scans), 0)
+        for scan in scans:
+            rows[_table(scan)] = max(rows[_table(scan)], _rows(scan))
+        read = sum(t.sizes.narrow(tuple(sources[t.identity]), n) for t, n in rows.items())
+        return replace(self, alone_below=inf) if read < self.unmet_below else None
 
 
 class KeyRows(NamedTuple):
@@ -129,11 +143,7 @@ class Shards:
         self._alone = sum(map(_size, scans)) < placement.alone_below
         rows = max((_table(scan).num_rows for scan in scans), default=0)
         self._most_rows = rows * placement.whole_share  # of a table that is read whole
-        self._sources: dict[
-            Hashable, set[str]
-        ] = {}  # that a query reads, by the identity of a table
-        for scan in scans:
-            self._sources.setdefault(_table(scan).identity, set()).update(scan.sources)
+        self._sources = _sources_of(scans)
         self._parts: dict[tuple[int, int, int], ParquetTable] = {}
         self._tables: list[ParquetTable] = []  # which ids are of
 
@@ -143,10 +153,9 @@ class Shards:
         table = _table(scan)
         if table.num_rows > self._most_rows:
             return False
-        rows = sum(table.group_rows[part.file][g] for part in _chosen(scan) for g in part.groups)
         # What one scan of a table has whole, another one of it need not get from others
         sources = tuple(self._sources.get(table.identity, scan.sources))
-        size = table.sizes.narrow(sources, rows)
+        size = table.sizes.narrow(sources, _rows(scan))
         return size < self._placement.whole_below * max(1, len(sources))
 
     def is_clustered(self, scan: ParquetScan, source: str) -> bool:
@@ -290,8 +299,21 @@ def _table(scan: ParquetScan) -> ParquetTable:
     return cast("ParquetTable", scan.table)
 
 
+def _sources_of(scans: Sequence[ParquetScan]) -> dict[Hashable, set[str]]:
+    """The columns that a query reads, by the identity of their table."""
+    found: dict[Hashable, set[str]] = {}
+    for scan in scans:
+        found.setdefault(_table(scan).identity, set()).update(scan.sources)
+    return found
+
+
 def _chosen(scan: ParquetScan) -> tuple[RowGroups, ...]:
     return _table(scan).all_row_groups if scan.selection is None else scan.selection
+
+
+def _rows(scan: ParquetScan) -> int:
+    rows = _table(scan).group_rows
+    return sum(rows[part.file][g] for part in _chosen(scan) for g in part.groups)
 
 
 def _size(scan: ParquetScan) -> int:
