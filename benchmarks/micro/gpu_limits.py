@@ -233,6 +233,8 @@ def _one(
         for each in profile.lifted or ():
             lifted[each.tier] += each.bytes
         row["lifted"] = dict(lifted)
+        files = (e for e in profile.lifted or () if e.tier == "Parquet")
+        row["files"] = [f"{e.table}.{e.column} {e.reason}".strip() for e in files]
     row["counts"] = COUNTS.summary()
     row["cached"] = connection.cache.used(connection.device)
     row["on host"] = connection.cache.used("cpu")
@@ -264,6 +266,7 @@ def _line(row: dict[str, Any]) -> str:
     text += f"; {row.get('chunks', 0)} chunks, {row.get('tries', 0)} tries without memory"
     for tier, size in row.get("lifted", {}).items():
         text += f"; {size / 1e6:,.0f} MB of {tier}"
+    text += f" ({', '.join(row['files'])})" if row.get("files") else ""
     text += f"; spilled {row['spilled']}" if row.get("spilled") else ""
     for reason in row.get("reasons", ()):
         text += f"\n      not fused: {reason}"

@@ -267,10 +267,14 @@ def _chosen(
 
 
 def _is_cached(cache: ColumnCache, place: StoredPlace, device: str) -> bool:
-    encoded = cache.peek(_encoded_key(place, device))
+    """Whether a column is there, which is about to be read: what is lifted beside it is to push out others.
+
+    TPC-H's Q14 at SF100 within 20 GB of a GPU lifted three columns, for which the fourth left, and read that from Parquet: 0.65 s.
+    """
+    encoded = cache.get(_encoded_key(place, device))
     if encoded is not None and encoded is not NO_ENCODING:
         return True
-    return cache.holds(_plain_key(place, device))
+    return cache.get(_plain_key(place, device)) is not None
 
 
 def _upload(

@@ -154,6 +154,16 @@ def test_a_device_with_room_gets_all_rows_and_one_without_those_that_are_wanted(
         )
 
 
+def test_what_is_lifted_pushes_out_no_column_of_the_same_scan(table: ParquetTable) -> None:
+    """It would be read from its file, although the host has it."""
+    own = context(device=10_500)  # n takes 2,000 bytes, s 1,125, f 8,000
+    stored(table, own, "nsf")
+    for names in ("n", "s", "nf"):
+        lift(scan(table, names), names, "gpu", own, on_device)
+    found = cached(own, scan(table), "nsf")
+    assert [name for name, held in found.items() if held is None] == ["s"]
+
+
 def test_chunks_have_as_many_rows_as_there_is_room_for_codes(table: ParquetTable) -> None:
     steps = steps_of(FilterRows(scan(table, "nf"), TRUE))
     own = context(device=9000)  # 16,000 bytes as they are read, 10,000 as codes
