@@ -65,7 +65,7 @@ foreign: $(READY) ## the tests of Narwhals or Ibis, in a checkout or sdist of it
 	$(PY) -m tests.foreign $(DIR) $(TESTS)
 
 .PHONY: bench
-bench: $(READY) ## a suite on Fuseline and DuckDB, the 22 TPC-H queries: SUITE=tpch (or tpcds, ssb, adhoc, clickbench, h2o) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
+bench: $(READY) ## a suite on Fuseline and DuckDB, the 22 TPC-H queries: SUITE=tpch (or tpcds, ssb, adhoc, random, clickbench, h2o) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
 	$(PY) -m benchmarks.run $(SUITE) --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \
 		--json $(OUT)/$(SUITE)-sf$(SF).json --chart $(OUT)/$(SUITE)-sf$(SF).png
 

@@ -178,10 +178,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _chosen(texts: dict[str, str], names: str | None) -> dict[str, str]:
     if names is None:
         return texts
-    unknown = set(names.split(",")) - set(texts)
-    if unknown:
-        raise SystemExit(f"No such query: {', '.join(sorted(unknown))}.")
-    return {name: texts[name] for name in names.split(",")}
+    try:
+        return {name: texts[name] for name in names.split(",")}
+    except KeyError as unknown:
+        raise SystemExit(f"No such query: {unknown.args[0]}.") from None
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import adhoc, clickbench, h2o, ssb, tpch
+from benchmarks import adhoc, clickbench, h2o, random, ssb, tpch
 from benchmarks.data import (
     Tables,
     clickbench_tables,
@@ -36,6 +36,7 @@ class Suite:
 SUITES = {
     "tpch": Suite("TPC-H", tpch.queries, tpch_tables),
     "adhoc": Suite("Ad-hoc", adhoc.queries, tpch_tables),
+    "random": Suite("Random", random.queries, tpch_tables),
     "ssb": Suite("SSB", ssb.queries, ssb_tables),
     "tpcds": Suite("TPC-DS", tpcds_queries, tpcds_tables),
     "clickbench": Suite(

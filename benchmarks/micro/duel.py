@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import adhoc, tpch
 from benchmarks.data import tpch_tables
+from benchmarks.suites import SUITES
 from benchmarks.summary import geometric_mean
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +156,7 @@ def main() -> int:
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
     parser.add_argument(
-        "--suite", default="tpch", choices=["tpch", "adhoc"], help="over TPC-H's tables"
+        "--suite", default="tpch", choices=["tpch", "adhoc", "random"], help="over TPC-H's tables"
     )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--sf", type=float, default=0.01)
@@ -166,7 +166,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, help="of one query in one turn")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    texts = {"tpch": tpch, "adhoc": adhoc}[given.suite].queries(given.sf)
+    texts = SUITES[given.suite].queries(given.sf)
     tables = {
         name: str(Path(path).resolve()) for name, path in tpch_tables(given.sf, given.data).items()
     }
