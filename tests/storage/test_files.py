@@ -116,6 +116,16 @@ def test_what_has_changed_is_seen(folder, kind, monkeypatch):
     assert not are_current(patterns, before)
 
 
+@pytest.mark.parametrize("place", ["new.parquet", "sub/new.parquet", "other/new.parquet"])
+def test_what_comes_into_a_folder_is_seen(folder, place):
+    (folder / "other").mkdir()
+    before = tuple(found.identity for found in find_files([str(folder)]))
+    (folder / "other" / "notes.txt").write_text("no Parquet")
+    assert are_current([str(folder)], before)
+    (folder / place).write_text("x")
+    assert not are_current([str(folder)], before)
+
+
 def test_a_relative_path_means_another_file_elsewhere(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "sub" / "a.parquet").write_text("x")

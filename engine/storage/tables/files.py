@@ -68,7 +68,8 @@ def are_current(
     patterns: Sequence[str], files: Sequence[FileIdentity], rules: AccessRules = EVERYTHING
 ) -> bool:
     """Whether paths, globs and directories stand for these files, and these are as they were; a look at each."""
-    if are_paths_of(patterns, files) and are_unchanged(files):
+    is_known = are_paths_of(patterns, files) or _are_all_of_a_folder(patterns, files, rules)
+    if is_known and are_unchanged(files):
         return True
     try:
         return [found.identity for found in find_files(patterns, rules)] == list(files)
@@ -79,6 +80,27 @@ def are_current(
 def are_paths_of(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
     """Whether patterns are the very paths of files, which can be looked at without looking for them."""
     return [local_path(pattern) for pattern in patterns] == [file.path for file in files]
+
+
+def _are_all_of_a_folder(
+    patterns: Sequence[str], files: Sequence[FileIdentity], rules: AccessRules
+) -> bool:
+    """Whether the only pattern is a folder with these Parquet files and no others, by the names in it: a quarter of the calls of a search."""
+    if rules.allowed is not None or len(patterns) != 1 or is_remote(patterns[0]):
+        return False
+    found: set[str] = set()
+    folders = [os.path.abspath(local_path(patterns[0]))]  # noqa: PTH100
+    try:
+        for folder in folders:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        folders.append(entry.path)
+                    elif entry.name.endswith(SUFFIX):
+                        found.add(entry.path)
+    except (OSError, ValueError):
+        return False
+    return found == {file.path for file in files}
 
 
 def are_unchanged(files: Sequence[FileIdentity]) -> bool:
