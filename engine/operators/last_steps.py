@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..codegen.groups.results import Registers
 from ..plan import physical as p
-from ..plan.expr import AggregateCall, Column, ColumnRef, physical
+from ..plan.expr import AggregateCall, Column, ColumnRef
 from ..plan.functions import AGGREGATE
 from ..plan.partial import FinishAverages
 from ..plan.types import DATE, VARCHAR, DataType, Kind
@@ -99,14 +99,14 @@ def _read(array: pa.ChunkedArray, data_type: DataType) -> Values:
 def _compute(node: p.ComputeColumns) -> RowStep | None:
     made = RowSteps.of(node.items)
     steps = made.steps
-    if steps is None or not all(is_known(c.type) for c, _ in made.constants):
+    if steps is None or not all(is_known(c.type) for c, *_ in made.constants):
         return None
 
     def step(rows: FewRows) -> FewRows:
         arrays = {new.id: rows.arrays[old.id] for new, old in made.passed if old.id in rows.arrays}
         lists = {new.id: rows.lists[old.id] for new, old in made.passed if old.id in rows.lists}
-        for column, literal in made.constants:
-            lists[column.id] = [physical(literal.value, literal.type)] * len(rows.places)
+        for column, _, value in made.constants:
+            lists[column.id] = [value] * len(rows.places)
         if steps:
             read = [rows.values(column) for column in made.read]
             table = [*zip(*read, strict=True)] if read else [()] * len(rows.places)

@@ -35,18 +35,19 @@ class RowSteps:
 
     read: tuple[Column, ...]
     passed: tuple[tuple[Column, Column], ...]
-    constants: tuple[tuple[Column, Literal], ...]
+    constants: tuple[tuple[Column, DataType, Any], ...]
     steps: tuple[tuple[Column, Step], ...] | None
 
     @classmethod
     def of(cls, items: Sequence[tuple[Column, Expr]]) -> RowSteps:
-        constants = tuple((c, e) for c, e in items if isinstance(e, Literal) and _lies(e.type))
-        wanted = [i for i in items if not isinstance(i[1], ColumnRef) and i not in constants]
+        literals = [(c, e) for c, e in items if isinstance(e, Literal) and _lies(e.type)]
+        wanted = [i for i in items if not isinstance(i[1], ColumnRef) and i not in literals]
         read = tuple(set().union(*(columns_read(e) for _, e in wanted)))
         places = {column.id: place for place, column in enumerate(read)}
         found = [(c, compiled(e, places) if is_known(e.type) else None) for c, e in wanted]
         steps = tuple((column, step) for column, step in found if step is not None)
         passed = tuple((c, e.column) for c, e in items if isinstance(e, ColumnRef))
+        constants = tuple((c, e.type, physical(e.value, e.type)) for c, e in literals)
         return cls(read, passed, constants, steps if len(steps) == len(found) else None)
 
     @classmethod

@@ -29,12 +29,12 @@ class MemoryBudget:
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
-        self._held: dict[Device, int] = {"cpu": 0, "gpu": 0}
+        self.taken: dict[Device, int] = {"cpu": 0, "gpu": 0}
 
     def add(self, node: Physical, nbytes: int) -> None:
         """Count the output of a node; raises `MemoryLimitError` when that is more than the limit."""
         device = node.device
-        self._held[device] = held = self._held[device] + nbytes
+        self.taken[device] = held = self.taken[device] + nbytes
         if self.limit is not None and held > self.limit:
             raise MemoryLimitError(
                 f"{type(node).__name__} made {readable(nbytes)} on the {device}, so that the query holds "
@@ -42,7 +42,7 @@ class MemoryBudget:
             )
 
     def remove(self, device: Device, nbytes: int) -> None:
-        self._held[device] -= nbytes
+        self.taken[device] -= nbytes
 
     def hold(self, node: Physical, nbytes: int) -> None:
         """Count bytes that a node takes while it runs, or with a negative number lets go of."""
@@ -75,7 +75,7 @@ class MemoryBudget:
         return 0 if self.limit is None else self.held(device) - self.limit
 
     def held(self, device: Device) -> int:
-        return self._held[device]
+        return self.taken[device]
 
 
 def ask_for_answer(budget: MemoryBudget, nbytes: int) -> None:
@@ -133,13 +133,17 @@ class Held:
         Beyond the memory limit tables that wait for a join leave memory; raises `MemoryLimitError` where that is not enough.
         """
         # These first: an operator may pass their arrays on, which would count twice
+        taken = self.budget.taken
         for read in done_with:
             if (key := id(read)) in self.tables:
                 del self.tables[key]
-                self.budget.remove(read.device, self.sizes.pop(key))
+                taken[read.device] -= self.sizes.pop(key)
         key = id(node)
         self.tables[key], self.sizes[key] = table, size
         del table
+        if self.budget.limit is None:
+            taken[node.device] += size
+            return
         try:
             self.budget.add(node, size)
         except MemoryLimitError:

@@ -88,6 +88,13 @@ class Folded:
         """A group's value, over variables that are called by the accumulators' numbers."""
         return self.finish([Name(str(number), Machine.I64) for number in self.accumulators])
 
+    @cached_property
+    def alone(self) -> int | None:
+        """The place of the accumulator that is the value as it is, None for other values."""
+        term = self.term
+        named = [str(number) for number in self.accumulators]
+        return named.index(term.text) if isinstance(term, Name) else None
+
     def reads(self, number: int) -> bool:
         """Whether the call's values take what an accumulator holds, not only whether that is above 0."""
         return self.distinct is None and str(number) in names_in(self.term)

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
 def finished(folded: Folded, arrays: Sequence[Array]) -> tuple[Array, Array | None]:
     """Return the values of a call, given its accumulators, and where they are not NULL, None for everywhere."""
-    given = dict(zip(map(str, folded.accumulators), arrays, strict=True))
-    return evaluate(folded.term, given), arrays[-1] >= folded.least if folded.least else None
+    valid = arrays[-1] >= folded.least if folded.least else None
+    if (alone := folded.alone) is not None:
+        return arrays[alone], valid
+    return evaluate(
+        folded.term, dict(zip(map(str, folded.accumulators), arrays, strict=True))
+    ), valid
 
 
 def evaluate(term: Term, given: Mapping[str, Array]) -> Any:
@@ -287,8 +291,7 @@ def arrow_array(
     values: Array, valid: Array | None, data_type: DataType, dictionary: pa.Array | None
 ) -> pa.Array:
     """Return register values (unscaled decimals, day numbers, codes of `dictionary`) as an array of `data_type`."""
-    values = np.asarray(values)
-    mask = None if valid is None or ALL(valid) else ~np.asarray(valid)
+    mask = None if valid is None or ALL(valid) else ~valid
     if mask is not None and not data_type.is_float:
         values = np.where(mask, 0, values)  # what lies under a NULL may be no value of the type
     if dictionary is not None:

@@ -49,7 +49,8 @@ class ResultMethods(RelationalMethods):
     def to_arrow(self) -> pa.Table:
         """Run and return a pyarrow.Table with the types of `schema`."""
         with self._connection.stoppable():
-            return exported(self._run().to_arrow())
+            result = self._run()
+            return exported(result.to_arrow(), result.columns)
 
     def to_batches(self, rows: int = MOST_ROWS) -> Batches:
         """Run and return an iterator over `pyarrow.RecordBatch`es of at most so many rows.

@@ -33,7 +33,7 @@ def run_on_host(node: p.Physical, inputs: Sequence[Table], context: Context) -> 
     most = min(MOST_ROWS, MOST_GROUPED) if is_grouped else MOST_ROWS
     if operate is None or not node.columns or max(rows) > most:
         return None
-    if not any(isinstance(table.columns, HostColumns | LateColumns) for table in inputs):
+    if not any(type(table.columns) in (HostColumns, LateColumns) for table in inputs):
         return None
     if isinstance(node, p.HashJoin | p.NestedLoopJoin):
         few = isinstance(node, p.HashJoin) and (node.estimate or MOST_JOINED) <= MOST_ROWS

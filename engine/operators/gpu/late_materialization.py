@@ -230,34 +230,34 @@ class LateColumns(Mapping[int, Held]):
 
 def bounds_of(columns: Mapping[int, Held], column_id: int) -> Bounds | None:
     """Return an interval that holds the integers behind a column, if one is known."""
-    return columns.bounds(column_id) if isinstance(columns, LateColumns) else None
+    return columns.bounds(column_id) if type(columns) is LateColumns else None
 
 
 def lasting(
     columns: Mapping[int, Held | Fetch], like: Mapping[int, Held], known: Known
 ) -> Mapping[int, Held]:
     """Return columns that were made of others, which stay a kernel's result if those are one; `known` is as for `LateColumns`."""
-    if isinstance(like, LateColumns):
+    if type(like) is LateColumns:
         return LateColumns.of_one(columns, known)
     return {i: h.decode(h.lying) if isinstance(h, Fetch) else h for i, h in columns.items()}
 
 
 def registers_of(columns: Mapping[int, Held], column_id: int) -> plc.Column | None:
     """Return the integers as in registers that a column is made of; None where it is not, or was fetched before."""
-    if not isinstance(columns, LateColumns) or not is_of_registers(columns, column_id):
+    if type(columns) is not LateColumns or not is_of_registers(columns, column_id):
         return None
     return columns.lying([column_id])[column_id]
 
 
 def is_of_registers(columns: Mapping[int, Held], column_id: int) -> bool:
     """Whether a column is made of integers as in registers, and has not been fetched."""
-    fetch = columns.late(column_id) if isinstance(columns, LateColumns) else None
+    fetch = columns.late(column_id) if type(columns) is LateColumns else None
     return fetch is not None and fetch.encoding == REGISTER
 
 
 def together(left: Mapping[int, Held], right: Mapping[int, Held]) -> Mapping[int, Held]:
     """Return the columns of two tables whose rows belong together, without fetching any."""
-    if not isinstance(left, LateColumns) and not isinstance(right, LateColumns):
+    if type(left) is not LateColumns and type(right) is not LateColumns:
         return {**left, **right}
     one, other = _late(left), _late(right)
     first = len(one.places)
@@ -272,4 +272,4 @@ def together(left: Mapping[int, Held], right: Mapping[int, Held]) -> Mapping[int
 
 
 def _late(columns: Mapping[int, Held]) -> LateColumns:
-    return columns if isinstance(columns, LateColumns) else LateColumns(columns, (), {})
+    return columns if type(columns) is LateColumns else LateColumns(columns, (), {})

@@ -44,7 +44,7 @@ STAGED_FILTER_ROWS = 100_000
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
     """Test numbers and dates before the text of the rows that are left, which costs most."""
     (table,) = inputs
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         kept = kept_rows(node, table.columns, table.num_rows, context.memory)
         if kept is not None:
             note(node, table.num_rows, context)
@@ -94,7 +94,7 @@ def _by_cost(predicate: Expr, table: Table) -> tuple[list[Expr], list[Expr]]:
 
 def _is_text(table: Table, column: Column) -> bool:
     columns = table.columns
-    if isinstance(columns, LateColumns) and column.id in columns.fetches:
+    if type(columns) is LateColumns and column.id in columns.fetches:
         held: Held = columns.fetches[column.id][1].lying
     else:
         held = columns[column.id]
@@ -104,16 +104,15 @@ def _is_text(table: Table, column: Column) -> bool:
 @on_device
 def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    items = [(c, without_default(e, table)) for c, e in node.items]
-    passed = [(c, e.column) for c, e in items if isinstance(e, ColumnRef)]
-    if len(passed) == len(items):
-        few_on_host(node, table.columns, table.num_rows, context)
-        return tables.renamed(table, passed)
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         made = row_by_row(node, table.columns, table.num_rows, context.memory)
         if made is not None:
             note(node, table.num_rows, context)
             return Table(made, table.num_rows)
+    items = [(c, without_default(e, table)) for c, e in node.items]
+    passed = [(c, e.column) for c, e in items if isinstance(e, ColumnRef)]
+    if len(passed) == len(items):
+        return tables.renamed(table, passed)
     retyped = {c: e for c, e in items if is_retyped(e, table)}
     computed = [(c, e) for c, e in items if c not in retyped and not isinstance(e, ColumnRef)]
     few = run_on_host(node, inputs, context) if computed else None
@@ -181,7 +180,7 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
         else:
             columns[made.id] = concat_held([held[column_id] for held, column_id in parts])
         context.check()
-    late = [t.columns for t in inputs if isinstance(t.columns, LateColumns)]
+    late = [t.columns for t in inputs if type(t.columns) is LateColumns]
     return Table(lasting(columns, late[0] if late else {}, known), count)
 
 

@@ -133,9 +133,9 @@ def only(table: Table, columns: Iterable[Column]) -> Table:
 def renamed(table: Table, pairs: Iterable[tuple[Column, Column]]) -> Table:
     """Return columns of a table under other identities, given as (new, old)."""
     held = table.columns
-    if isinstance(held, HostColumns):
+    if type(held) is HostColumns:
         return Table(held.renamed(pairs), table.num_rows)
-    if isinstance(held, LateColumns):
+    if type(held) is LateColumns:
         return Table(held.renamed((new.id, old.id) for new, old in pairs), table.num_rows)
     return Table({new.id: held[old.id] for new, old in pairs}, table.num_rows)
 
@@ -143,7 +143,7 @@ def renamed(table: Table, pairs: Iterable[tuple[Column, Column]]) -> Table:
 def _picked(table: Table, ids: Sequence[int], pick: Callable[[plc.Table], plc.Table]) -> Table:
     """Return what a function that picks rows picks of columns, or of the row numbers at which they are to be fetched."""
     held = table.columns
-    if not isinstance(held, LateColumns):
+    if type(held) is not LateColumns:
         picked = pick(_lying(table, ids))
         return Table(_like(table, ids, picked.columns()), picked.num_rows())
     late = held.only(ids)
@@ -157,7 +157,7 @@ def _picked(table: Table, ids: Sequence[int], pick: Callable[[plc.Table], plc.Ta
 
 def fetch(table: Table, ids: Iterable[int]) -> None:
     """Fetch late columns together before they are asked for one by one."""
-    if isinstance(table.columns, LateColumns):
+    if type(table.columns) is LateColumns:
         table.columns.fetch(ids)
 
 
@@ -190,7 +190,7 @@ def slice_rows(table: Table, offset: int, count: int | None = None) -> Table:
     length = table.num_rows - start if count is None else min(count, table.num_rows - start)
     if length == table.num_rows or not table.columns:
         return Table(table.columns, length)
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         return Table(table.columns.slice(start, length), length)
     bounds = [start, start + length]
     return _picked(table, list(table.columns), lambda lying: plc.copying.slice(lying, bounds)[0])
@@ -220,7 +220,7 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     """Return `columns` on the host, in the Arrow types of `plan.types.to_arrow`."""
     if not columns:
         return _without_columns(table.num_rows)
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         return table.columns.to_arrow(columns)
     fetch(table, [c.id for c in columns])
     moved = [_for_host(table[c], c.type) for c in columns]
@@ -321,14 +321,14 @@ def _without_columns(rows: int) -> pa.Table:
 
 def wait_for(table: Table) -> None:
     """Wait until a table is there; what lies on the host has been waited for."""
-    if not isinstance(table.columns, HostColumns):
+    if type(table.columns) is not HostColumns:
         synchronize()
 
 
 def settled(table: Table) -> Table:
     """Return a table without late columns, which keep all rows of what they are fetched from."""
     columns = table.columns
-    if not isinstance(columns, LateColumns):
+    if type(columns) is not LateColumns:
         return table
     columns.fetch(list(columns))
     return Table(dict(columns.there), table.num_rows)

@@ -132,7 +132,7 @@ class Groups:
     @property
     def of_kernel(self) -> bool:
         """Whether the rows are a kernel's result, and what is made of them is to stay in registers."""
-        return isinstance(self.columns, LateColumns)
+        return type(self.columns) is LateColumns
 
     @property
     def was_asked(self) -> bool:

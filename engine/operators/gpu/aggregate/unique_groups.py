@@ -33,7 +33,7 @@ _known: OrderedDict[Hashable, bool] = OrderedDict()
 def each_alone(node: p.HashAggregate, table: Table) -> Table | None:
     """Return the groups of rows that are known to have different keys, in the order of the rows; None for others."""
     columns = table.columns
-    if not isinstance(columns, LateColumns) or not table.num_rows:
+    if type(columns) is not LateColumns or not table.num_rows:
         return None
     pairs = [(made, _passed(call, columns)) for made, call in node.aggregates]
     passed = [(made, expr) for made, expr in pairs if expr is not None]
@@ -84,7 +84,7 @@ def _tells_apart(key: Column, columns: LateColumns) -> bool:
 
 def is_retyped(expr: Expr, table: Table) -> bool:
     """Whether an expression is a column of a table whose integers, as they lie, are those of another type too."""
-    return isinstance(table.columns, LateColumns) and _register(expr, table.columns) is not None
+    return type(table.columns) is LateColumns and _register(expr, table.columns) is not None
 
 
 def without_default(expr: Expr, table: Table) -> Expr:
@@ -93,7 +93,7 @@ def without_default(expr: Expr, table: Table) -> Expr:
         return expr
     first = expr.args[0]
     source = first.operand if isinstance(first, Cast) and not first.safe else first
-    if not isinstance(source, ColumnRef) or not isinstance(table.columns, LateColumns):
+    if not isinstance(source, ColumnRef) or type(table.columns) is not LateColumns:
         return expr
     return expr if table.columns.may_be_null(source.column.id) else first
 
@@ -107,8 +107,8 @@ def with_types(
     made = renamed(table, [*same, *sources.items()]).columns
     if not sources:
         return made
-    assert isinstance(columns, LateColumns)
-    assert isinstance(made, LateColumns)
+    assert type(columns) is LateColumns
+    assert type(made) is LateColumns
     fetches = dict(made.fetches)
     for new, expr in retyped.items():
         fetch = _register(expr, columns)

@@ -70,7 +70,7 @@ class RowScope:
     def has_codes(self) -> bool:
         """Whether any strings of the table lie as codes, or will when they are fetched."""
         columns = self.table.columns
-        if isinstance(columns, LateColumns):
+        if type(columns) is LateColumns:
             return columns.has_codes
         return any(isinstance(c, Coded) for c in columns.values())
 

@@ -92,7 +92,7 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
 
     They go through memory that the device writes to without the host's help.
     """
-    staging, start = found = staging_memory()
+    staging, start = found = staging_memory(size)
     for place, address, length in pieces:
         if length:
             copied = runtime.cudaMemcpyAsync(
@@ -105,25 +105,9 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
     return bytes_
 
 
-def landed_by(work: Callable[[int], None], size: int) -> Array:
-    """Return `size` bytes that `work` has the device write from an address on, and waits for.
-
-    Staging memory is not given back where the work fails: the device may write to it still.
-    """
-    if size > LANDING_BYTES:
-        host = np.empty(size, np.uint8)
-        work(host.ctypes.data)
-        return host
-    staging, start = found = staging_memory()
-    work(start)
-    bytes_ = staging[:size].copy()
-    give_staging(found)
-    return bytes_
-
-
 def exchanged(given: Array, work: Callable[[int], None], size: int) -> Array:
     """Return `size` bytes that `work` has the device write where `given` lie, which it copies to the device before, and waits for."""
-    staging, start = found = staging_memory()
+    staging, start = found = staging_memory(size)
     staging[: len(given)] = given
     work(start)
     bytes_ = staging[:size].copy()
@@ -155,8 +139,14 @@ def _working_memory(size: int) -> DeviceBuffer:
 _staging: list[tuple[Array, int]] = []  # memory that no thread uses now, and where it begins
 
 
-def staging_memory() -> tuple[Array, int]:
-    """Return `LANDING_BYTES` of memory that the device reads and writes by itself, and where they begin."""
+def staging_memory(size: int = LANDING_BYTES) -> tuple[Array, int]:
+    """Return memory that the device reads and writes by itself, and where it begins; more than `LANDING_BYTES` are any memory of the host.
+
+    It is not given back where the work fails: the device may write to it still.
+    """
+    if size > LANDING_BYTES:
+        host = np.empty(size, np.uint8)
+        return host, host.ctypes.data
     try:
         return _staging.pop()
     except IndexError:
@@ -165,7 +155,8 @@ def staging_memory() -> tuple[Array, int]:
 
 def give_staging(memory: tuple[Array, int]) -> None:
     """Give staging memory back that the device has done with."""
-    _staging.append(memory)
+    if len(memory[0]) == LANDING_BYTES:
+        _staging.append(memory)
 
 
 def _allocated(size: int) -> tuple[Array, int]:

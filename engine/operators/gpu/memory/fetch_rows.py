@@ -68,7 +68,7 @@ _LATE = {name: LateArgument(i) for i, name in enumerate([*_GIVEN, *_MORE_GIVEN, 
 def saves(table: Table, columns: Sequence[Column]) -> bool:
     """Whether columns of a table would have to be gathered first."""
     held = table.columns
-    if not isinstance(held, LateColumns):
+    if type(held) is not LateColumns:
         return False
     late = (held.fetches[c.id][0] for c in columns if c.id not in held.there)
     return any(held.places[number].rows is not None for number in late)
@@ -82,7 +82,7 @@ def fetched(
     None where they take more bytes, and where that is not possible.
     """
     count = table.num_rows if picked is None else int(_size(picked))
-    if not 0 < count <= MOST_ROWS or not columns or isinstance(table.columns, HostColumns):
+    if not 0 < count <= MOST_ROWS or not columns or type(table.columns) is HostColumns:
         return None
     parts = [_part(table.columns, c) for c in {c.id: c for c in columns}.values()]
     known = [p for p in parts if p is not None and (count <= MOST_TEXTS or not p.job.text)]
@@ -151,7 +151,7 @@ class _FetchedPart:
 def _part(columns: Mapping[int, Held], column: Column) -> _FetchedPart | None:
     """What to fetch of a column; None for types that the kernel does not know."""
     at, optional = 0, False
-    if isinstance(columns, LateColumns) and column.id not in columns.there:
+    if type(columns) is LateColumns and column.id not in columns.there:
         number, fetch = columns.fetches[column.id]
         places, lying = columns.places[number], fetch.copied
         if places.address is None:

@@ -48,7 +48,8 @@ class HostColumns(Mapping[int, "Held"]):
     """Columns by `Column.id` that lie on the host; when an operator asks for one, `move` puts all on the device.
 
     They lie as in registers, as far as possible, where rows are picked and compared in less time, until somebody wants `arrays`:
-    these are in the Arrow types in which results leave the engine.
+    these are in the Arrow types in which results leave the engine.  Who meets them asks for their `type`: by `isinstance`, to be another
+    abstract class takes two calls more.
     """
 
     def __init__(
@@ -171,10 +172,13 @@ class HostColumns(Mapping[int, "Held"]):
 
     def _at(self, rows: Rows) -> HostColumns:
         """The rows of some numbers, or of a slice."""
-        taken = [
-            (c, held.take(rows) if type(held) is Registers else _rows(held, rows))
-            for c, held in self._held.values()
-        ]
+        taken: list[tuple[Column, Lying]] = []
+        for column, held in self._held.values():
+            if type(held) is Registers:  # as `Registers.take` does
+                valid = None if held.valid is None else held.valid[rows]
+                taken.append((column, Registers(held.values[rows], valid, held.type, held.strings)))
+            else:
+                taken.append((column, _rows(held, rows)))
         return HostColumns(taken, self.move)
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
@@ -227,10 +231,12 @@ def _one_below_the_other(parts: Sequence[Registers | None], column: Column) -> R
     if len(held) < len(parts) or len({part.values.dtype for part in held}) > 1:
         return None
     strings, values, valid = held[0].strings, [part.values for part in held], None
-    used = {id(p.strings): p.strings for p in held if p.valid is None or p.valid.any()}
-    if len(used) == 1:  # beside NULLs alone
-        (strings,) = used.values()
-    elif any(part.strings is not strings for part in held):
+    used = {id(p.strings): p.strings for p in held}
+    if len(used) > 1:
+        used = {id(p.strings): p.strings for p in held if p.valid is None or p.valid.any()}
+        if len(used) == 1:  # beside NULLs alone
+            (strings,) = used.values()
+    if len(used) != 1:
         texts = [[] if p.strings is None else p.strings.to_pylist() for p in held]
         if sum(map(len, texts)) > NUMBERED_TEXTS:
             return None
@@ -240,9 +246,9 @@ def _one_below_the_other(parts: Sequence[Registers | None], column: Column) -> R
         codes = [np.array([places[text] for text in part] or [0], np.int64) for part in texts]
         values = [c.take(v, mode="clip") for c, v in zip(codes, values, strict=True)]
         strings = pa.array(merged, pa.string())
-    if any(part.valid is not None for part in held):
-        there = (np.ones(len(p), np.bool_) if p.valid is None else p.valid for p in held)
-        valid = np.concatenate(list(there))
+    if [part for part in held if part.valid is not None]:
+        there = [np.ones(len(p), np.bool_) if p.valid is None else p.valid for p in held]
+        valid = np.concatenate(there)
     return Registers(np.concatenate(values), valid, column.type, strings)
 
 
@@ -250,7 +256,7 @@ def few_on_host(
     node: p.Physical, columns: Mapping[int, Held], rows: int, context: Context
 ) -> HostColumns | None:
     """Return columns that a node is to handle on the host, which is noted for its profile; None for those that it is not."""
-    if not isinstance(columns, HostColumns) or rows > MOST_ROWS:
+    if type(columns) is not HostColumns or rows > MOST_ROWS:
         return None
     note(node, rows, context)
     return columns
@@ -347,7 +353,7 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
     lying, data_type = columns.lying(key.column), key.column.type
     if data_type.kind is Kind.NULL:
         return np.zeros(len(lying), np.int64)
-    held = columns.registers(key.column)
+    held = lying if type(lying) is Registers else columns.registers(key.column)
     found = None if held is None else _of_registers(held)
     if held is not None:
         there = held.valid

@@ -35,13 +35,16 @@ BYTES_A_NUMBER = 8
 
 def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     """Return `columns` on the host, in the Arrow types of `plan.types.to_arrow`."""
+    lying = table.columns
+    if columns and type(lying) is HostColumns and table.num_rows <= MOST_ROWS:
+        return lying.to_arrow(columns)
     held = on_host(table, columns) if columns else None
     return tables.to_arrow(table, columns) if held is None else held.to_arrow(columns)
 
 
 def arrow_bytes(table: Table, columns: Sequence[Column]) -> int:
     """Return how many bytes of the host columns take as Arrow has them, about; those that are still to be fetched as numbers."""
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         return 0
     more = sum(c.type.is_decimal and not c.type.is_wide_decimal for c in columns)
     size = tables.num_bytes(table) + more * BYTES_A_NUMBER * table.num_rows
@@ -52,7 +55,7 @@ def on_host(
     table: Table, columns: Sequence[Column], most_rows: int = MOST_ROWS
 ) -> HostColumns | None:
     """Return columns of a small table on the host, or None for a table that is not small."""
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         return table.columns if table.num_rows <= most_rows else None
     if not table.num_rows:
         empty = [(c, pa.array([], arrow_type(c.type))) for c in columns]
@@ -156,11 +159,11 @@ class _CopiedPart:
 def _lying(table: Table, columns: Sequence[Column]) -> list[_CopiedPart]:
     """Columns as they lie in memory, those that are late as codes of their relations."""
     held = table.columns
-    late = held.lying(c.id for c in columns) if isinstance(held, LateColumns) else {}
+    late = held.lying(c.id for c in columns) if type(held) is LateColumns else {}
     parts = []
     for column in columns:
         found, encoding = held[column.id] if column.id not in late else late[column.id], None
-        if isinstance(held, LateColumns) and column.id in late:
+        if type(held) is LateColumns and column.id in late:
             fetch = held.fetches[column.id][1]
             encoding = fetch.encoding
             if encoding is None:
@@ -196,7 +199,7 @@ def _expected_bytes(table: Table, columns: Sequence[Column]) -> int:
     """About how many bytes columns take, those that are late by the size of what they are picked from."""
     held, size = table.columns, 0
     for column in columns:
-        if isinstance(held, LateColumns) and column.id not in held.there:
+        if type(held) is LateColumns and column.id not in held.there:
             lying = held.fetches[column.id][1].lying
             size += lying.device_buffer_size() * table.num_rows // max(lying.size(), 1)
         else:

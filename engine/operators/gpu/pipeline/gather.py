@@ -97,7 +97,7 @@ def late_columns(
     if made.computed:
         table = Table(LateColumns(nulls, places, aliases), count)
         few = None if context is None else run_on_host(made.node, (table,), context)
-        if few is not None and isinstance(few.columns, HostColumns):
+        if few is not None and type(few.columns) is HostColumns:
             return few.columns
         values = evaluate_all([late.expr for late in made.computed], table)
         columns |= {late.column.id: v for late, v in zip(made.computed, values, strict=True)}
@@ -139,7 +139,7 @@ def _fetch(leaf: Leaf, column: Column) -> Fetch:
     codes = leaf.narrow(column)
     if codes is not None:
         return _of_codes(codes, codes.nbytes if isinstance(leaf, StoredLeaf) else 0)
-    if isinstance(leaf, StoredLeaf) and isinstance(leaf.table.columns, LateColumns):
+    if isinstance(leaf, StoredLeaf) and type(leaf.table.columns) is LateColumns:
         fetch = leaf.table.columns.whole(column.id)
         if fetch is not None:
             return fetch

@@ -27,7 +27,14 @@ from ....codegen.cuda import emit_cuda
 from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
 from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable
-from ..memory.buffers import BYTES, Memory, check, landed_by, stream_handle
+from ..memory.buffers import (
+    BYTES,
+    Memory,
+    check,
+    give_staging,
+    staging_memory,
+    stream_handle,
+)
 from .driver_calls import POINTERS, DriverCall, DriverCalls, driver_calls
 from .late_arguments import ColumnPart, Constants, RowsOf, RunInputs
 from .regions import BufferSpan, Region, Regions
@@ -93,15 +100,12 @@ class Launches:
 
     def run(self, run: RunInputs) -> tuple[Memory, Any]:
         """Run all kernels and wait; return the buffers, and the small one's words on the host."""
-        memory = Memory(self.regions)
-        starts = memory.starts
-        given = [part.of(run) for part in self._parts]
-
-        def work(host: int) -> None:
-            starts[Region.HOST] = host
-            self._calls.run(starts, given)
-
-        return memory, landed_by(work, self.regions.sizes[Region.SMALL]).view(np.int64)
+        memory, size = Memory(self.regions), self.regions.sizes[Region.SMALL]
+        host, memory.starts[Region.HOST] = landing = staging_memory(size)
+        self._calls.run(memory.starts, [part.of(run) for part in self._parts])
+        words = host[:size].view(np.int64).copy()
+        give_staging(landing)
+        return memory, words
 
 
 def calls_of(steps: Sequence[Launch], regions: Regions, blank: DeviceBuffer | None) -> DriverCalls:

@@ -133,12 +133,12 @@ class StoredLeaf:
         missing = [c for c in columns if c.id not in self._encoded]
         if missing:
             held = self.table.columns
-            wanted = held.columns if isinstance(held, HostColumns) else missing
+            wanted = held.columns if type(held) is HostColumns else missing
             found = stored_columns(self.table, wanted)
             self._encoded |= {column.id: encoded for column, encoded in found.items()}
 
     def narrow(self, column: Column) -> EncodedColumn | None:
-        is_on_host = isinstance(self.table.columns, HostColumns)
+        is_on_host = type(self.table.columns) is HostColumns
         return self._encoded.get(column.id) if is_on_host else None
 
     def held(self, column: Column) -> Held:

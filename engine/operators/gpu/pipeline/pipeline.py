@@ -175,7 +175,7 @@ def _result(
             rows[0] = _ascending(rows[0])  # as operators give them
         context = relations.context
         columns = late_columns(main, relations, rows, count, context=context)
-        if isinstance(columns, HostColumns):
+        if type(columns) is HostColumns:
             note(node, count, context)
         return Table(columns, count)
     if sink.picking is not None:
@@ -184,7 +184,8 @@ def _result(
             return MANY
         finisher = Finisher(main, prepared.columns, sink.picking)
         made = finisher.table(memory, count, bounds, relations)
-        return only(made, prepared.columns) if main.late else made
+        more = main.late and len(made.columns) > len(prepared.columns)
+        return only(made, prepared.columns) if more else made
     arrays = sink.accumulators(words)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         return MANY

@@ -103,14 +103,10 @@ class KnownInputs:
 
     def scanned_in(self, cache: ColumnCache) -> dict[Key, EncodedColumn] | None:
         """Return the columns of scans, if a cache still has these very ones; all runs are given the same, to read."""
-        found: dict[Key, EncodedColumn] | None = cache.together(self)
-        if found is None:
-            refs = [read.encoded for read in self.scanned.values()]
-            values = [ref() for ref in refs if ref is not None]
-            found = dict(zip(self.scanned, values, strict=True))  # type: ignore[arg-type]
-            if not cache.keep_together(self, self.keys, values, found):
-                return None
-        return found
+        refs = [read.encoded for read in self.scanned.values()]
+        values = [ref() for ref in refs if ref is not None]
+        found: dict[Key, EncodedColumn] = dict(zip(self.scanned, values, strict=True))  # type: ignore[arg-type]
+        return found if cache.keep_together(self, self.keys, values, found) else None
 
     @cached_property
     def others(self) -> tuple[tuple[p.Physical, int, tuple[Read, ...]], ...]:
@@ -271,7 +267,10 @@ class Relations:
         Columns of scans must be the same, those of stored rows as the kernels were told.  Where they are not, all is as before.
         """
         self._known = known
-        scanned = known.scanned_in(self.lasting.cache)
+        cache = self.lasting.cache
+        scanned = cache.together(known)
+        if scanned is None:
+            scanned = known.scanned_in(cache)
         if scanned is not None:
             self.columns, self._reads, self._scans = scanned, known.scanned, known.scans
             if not known.others and not known.derived:

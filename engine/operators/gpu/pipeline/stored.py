@@ -50,9 +50,9 @@ Encoded = dict[Column, EncodedColumn | None]
 
 def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
     """Return columns of a table for kernels; None for those that have no encoding."""
-    if isinstance(table.columns, HostColumns):
+    if type(table.columns) is HostColumns:
         return _from_host(table.columns, columns)
-    found = _fetched(table.columns, columns) if isinstance(table.columns, LateColumns) else {}
+    found = _fetched(table.columns, columns) if type(table.columns) is LateColumns else {}
     whole: dict[Column, plc.Column] = {}
     for column in (c for c in columns if c not in found):
         registers = registers_of(table.columns, column.id)

@@ -98,7 +98,7 @@ def led(
     rows is waited for.
     """
     count = max(LED_ROWS, LED_SHARE * end)
-    if isinstance(table.columns, HostColumns) or count > host_table.MOST_ROWS:
+    if type(table.columns) is HostColumns or count > host_table.MOST_ROWS:
         return None
     if table.num_rows <= max(host_table.MOST_ROWS, TOP_K_SHARE * count):
         return None
@@ -160,7 +160,7 @@ def _thinned(table: Table, node: p.TopK, end: int) -> Table:
         lead = to_host.on_host(table, [node.keys[0].column])
         if lead is not None:
             rows = host_table.least(host_table.ranks(lead, node.keys[0]), end)
-            if isinstance(table.columns, HostColumns):
+            if type(table.columns) is HostColumns:
                 return Table(table.columns.take(rows), len(rows))
             few = None
             if len(rows) <= host_table.MOST_ROWS:
@@ -175,7 +175,7 @@ def _thinned(table: Table, node: p.TopK, end: int) -> Table:
 def _on_host(node: p.SortRows | p.TopK, table: Table, context: Context) -> HostColumns | None:
     """Bring a table to the host if it is sorted there in less time than on the device; more rows where all keys are numbers."""
     few: HostColumns | None
-    if isinstance(table.columns, HostColumns) and table.num_rows <= host_table.MOST_ROWS:
+    if type(table.columns) is HostColumns and table.num_rows <= host_table.MOST_ROWS:
         few = table.columns
     else:
         numbers = all(_has_numbers(table, key) for key in node.keys)
@@ -198,9 +198,9 @@ def _has_numbers(table: Table, key: p.Order) -> bool:
     column, held = key.column, table.columns
     if column.type.kind is not Kind.VARCHAR:
         return True
-    if isinstance(held, HostColumns):
+    if type(held) is HostColumns:
         return isinstance(held.lying(column), Registers)
-    if isinstance(held, LateColumns) and column.id not in held.there:
+    if type(held) is LateColumns and column.id not in held.there:
         return bool(held.fetches[column.id][1].lying.type().id() != plc.TypeId.STRING)
     return isinstance(held[column.id], Coded)
 
@@ -254,7 +254,7 @@ def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
 def sort_keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
     """Columns to sort by: codes are in the order of what they stand for."""
     held = table.columns
-    late = held.lying(c.id for c in columns) if isinstance(held, LateColumns) else {}
+    late = held.lying(c.id for c in columns) if type(held) is LateColumns else {}
     found = [late[c.id] if c.id in late else held[c.id] for c in columns]
     return [key.codes if isinstance(key, Coded) else key for key in found]
 
