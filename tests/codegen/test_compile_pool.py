@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from fuseline.codegen.compile.compile_pool import (
     NotCompiled,
     _Process,
 )
+from fuseline.codegen.compile.compile_worker import NICENESS
 from fuseline.codegen.compile.native import NativeKernel
 from fuseline.errors import Interrupted
 from fuseline.stopping import Stop
@@ -105,6 +107,43 @@ def test_several_that_want_one_kernel_have_it_compiled_once(pool, tmp_path):
         thread.join()
     assert len({found[0] for _, found in threads}) == 1
     assert counted.read_text() == "."
+
+
+def test_what_a_query_waits_for_is_compiled_before_what_none_does(pool, tmp_path):
+    go, order = tmp_path / "go", tmp_path / "order"
+    held = f"import pathlib\nwhile not pathlib.Path({str(go)!r}).exists(): pass\n{TWICE}"
+    first, later, urgent = (
+        f"{start}with open({str(order)!r}, 'a') as file: file.write({name!r})\n{TWICE}"
+        for name, start in (("1", held), ("2", ""), ("3", ""))
+    )
+
+    def wait() -> object:
+        with stopping.Stoppable(Stop()):
+            return pool.compiled(job(urgent))
+
+    threads = [in_thread(lambda: pool.compiled(job(first)))]
+    begun(pool, first)
+    threads.append(in_thread(lambda: pool.compiled(job(later))))
+    while job(later) not in pool._tasks:
+        time.sleep(0.01)
+    threads.append(in_thread(wait))
+    while job(urgent) not in pool._tasks or not pool._tasks[job(urgent)].urgent:
+        time.sleep(0.01)
+    go.touch()
+    for thread, _ in threads:
+        thread.join()
+    assert order.read_text() == "132"
+
+
+def test_a_compiler_gives_way_and_ctrl_c_passes_it_by(pool):
+    thread, _ = in_thread(lambda: pool.compiled(job(HANGS)))
+    process = begun(pool, HANGS)._process.pid
+    while os.getpriority(os.PRIO_PROCESS, process) < NICENESS:
+        time.sleep(0.01)
+    assert os.getpgid(process) != os.getpgrp()
+    assert os.getsid(process) == os.getsid(0)  # Linux weighs sessions before it weighs processes
+    pool.kill()
+    thread.join()
 
 
 def test_a_stop_is_heard_while_the_compiler_works_on(pool):

@@ -66,11 +66,12 @@ def pool() -> CompilePool:
 
 @dataclass(eq=False)
 class _Task:
-    """A job that is waiting, running or done; `wanted` counts who waits for it."""
+    """A job that is waiting, running or done; `wanted` counts who waits for it, and a query among them makes it `urgent`."""
 
     job: Job
     future: Future[bytes] = field(default_factory=Future)
     wanted: int = 0
+    urgent: bool = False
     process: _Process | None = None
 
 
@@ -100,6 +101,7 @@ class CompilePool:
                 raise CompilerEnded("this process is ending")
             task = self._tasks.get(job) or self._added(job)
             task.wanted += 1
+            task.urgent |= stopping.current() is not None
         try:
             code = stopping.wait(task.future)
         finally:
@@ -184,13 +186,15 @@ class CompilePool:
         process.end()
 
     def _next(self) -> _Task | None:
-        """Wait for a job; None ends the thread."""
+        """Wait for a job, the first one that a query waits for, if any; None ends the thread."""
         with self._changed:
             self._idle += 1
             self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS)
             self._idle -= 1
             if self._waiting and not self._ended:
-                return self._waiting.popleft()
+                task = next((t for t in self._waiting if t.urgent), self._waiting[0])
+                self._waiting.remove(task)
+                return task
             self._threads -= 1
             return None
 
@@ -207,7 +211,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in a terminal is for the query
+            process_group=0,  # Ctrl-C in a terminal is for the query
             bufsize=0,
         )
 

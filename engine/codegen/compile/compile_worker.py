@@ -15,6 +15,8 @@ import sys
 import threading
 from typing import BinaryIO
 
+# Operators run meanwhile: on two busy cores, of a fair share a third is left to the compiler
+NICENESS = 5
 LENGTH = struct.Struct("<Q")
 DONE, FAILED = b"\1", b"\0"
 
@@ -49,7 +51,8 @@ def answered(request: bytes) -> bytes:
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
+    """Answer requests until the input ends, behind what else the machine has to do."""
+    os.nice(NICENESS)
     answers = os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)  # what libraries print is no answer
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()

@@ -227,7 +227,7 @@ def select(chosen: Array, first: Vector, second: Vector) -> Vector:
 def _select_arrays(chosen: Array, first: Vector, second: Vector) -> Vector:
     if chosen.ndim == 0:
         return first if chosen else second
-    null = pa.scalar(None, tables.physical_type(first.type))
+    null = pa.nulls(1, tables.physical_type(first.type))[0]
     texts = [null if v.is_null else v.text for v in (first, second)]
     if len({t.type for t in texts}) > 1:
         texts = [t.cast(pa.large_string()) for t in texts]

@@ -228,10 +228,10 @@ def _bytes_until(array: pa.Array, most: int) -> npt.NDArray[np.int64] | None:
         return np.asarray(ends[1:] - ends[0])
     if not isinstance(array, pa.DictionaryArray) or not len(array.dictionary):
         return None
-    lengths = pc.fill_null(pc.binary_length(array.dictionary), 0)
+    lengths = pc.binary_length(array.dictionary)
     if (pc.max(lengths).as_py() or 0) * len(array) <= most:
         return None
-    valid = validity(array.indices)
+    valid = validity(array)
     codes = to_numpy(array)
     sizes = to_numpy(lengths)[codes if valid is None else np.where(valid, codes, 0)]
     return np.cumsum(sizes if valid is None else np.where(valid, sizes, 0), dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -128,7 +128,7 @@ class Attempt:
         steps, context = (slotted or self._node).steps, self._context
         self._leaves = leaves = self._leaves_of(steps.columns_read, slotted is not None)
         made = _stages(steps, self._node.cut, leaves, context)
-        kernels = _kernels_of(made, partial(concealed_tree, steps.body), context)
+        kernels = _kernels_of(made, cache(partial(concealed_tree, steps.body)), context)
         rows = tuple((chain.source, leaves.rows(chain.source)) for chain in steps.chains)
         few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
         in_background = context.fuse == "auto" and few and not kernels.are_stored
