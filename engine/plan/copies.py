@@ -101,10 +101,8 @@ def nodes_of(plan: Logical) -> Iterator[Logical]:
     """Yield the nodes of a plan and of its subqueries, but not those of common queries."""
     for node in walk(plan):
         yield node
-        for expr in node.expressions:
-            for part in walk(expr):
-                if isinstance(part, Subquery):
-                    yield from nodes_of(part.plan)
+        for subquery in node.subqueries:
+            yield from nodes_of(subquery.plan)
 
 
 def replace_nodes(plan: Logical, rule: Callable[[Logical], Logical | None]) -> Logical:
@@ -117,7 +115,7 @@ def replace_nodes(plan: Logical, rule: Callable[[Logical], Logical | None]) -> L
         return None if inner is part.plan else dataclasses.replace(part, plan=inner)
 
     def in_node(node: Logical) -> Logical | None:
-        if any(isinstance(part, Subquery) for e in node.expressions for part in walk(e)):
+        if node.subqueries:
             node = node.map_expressions(lambda e: transform_up(e, in_expression))
         return rule(node) or node
 

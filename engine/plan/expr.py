@@ -97,6 +97,12 @@ class Expr(Node):
             found |= free_columns(self.plan)
         return found
 
+    @Once
+    def subqueries(self) -> tuple[Subquery, ...]:
+        """It and those among its parts, parents first; each has a plan of its own, whose subqueries are not among them."""
+        own = (self,) if isinstance(self, Subquery) else ()
+        return own + tuple(q for child in self.children for q in child.subqueries)
+
 
 @dataclass(frozen=True)
 class Literal(Expr):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal as OneOf, Protocol, Self, TypeVar, cast
 
 from ..errors import Span
-from .expr import AggregateCall, Column, Expr, SortKey, Value
+from .expr import AggregateCall, Column, Expr, SortKey, Subquery, Value
 from .join_kinds import JoinKind
 from .node import Once, RelationNode
 from .types import DataType
@@ -74,12 +74,18 @@ class Logical(RelationNode):
 
     EXPRESSIONS: ClassVar[tuple[str, ...]] = ()  # fields that hold some, maybe in tuples
 
-    @property
+    @Once
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions that this node itself evaluates."""
-        return tuple(
-            e for name in self.EXPRESSIONS for e in nested_expressions(getattr(self, name))
-        )
+        found: list[Expr] = []
+        for name in self.EXPRESSIONS:
+            found += nested_expressions(getattr(self, name))
+        return tuple(found)
+
+    @Once
+    def subqueries(self) -> tuple[Subquery, ...]:
+        """Those of its own expressions."""
+        return tuple(q for e in self.expressions for q in e.subqueries)
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Self:
         """Return this node with each of its own expressions rewritten, or itself when all came back as they were."""
@@ -301,13 +307,13 @@ class SetOperation(Logical):
     made: tuple[Column, ...]
 
 
-def nested_expressions(value: object) -> Iterator[Expr]:
-    """Yield the expressions in a field of a node, which may be one, or tuples of them."""
+def nested_expressions(value: object) -> list[Expr]:
+    """Return the expressions in a field of a node, which may be one, or tuples of them."""
     if isinstance(value, Expr):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from nested_expressions(part)
+        return [value]
+    return (
+        [e for part in value for e in nested_expressions(part)] if isinstance(value, tuple) else []
+    )
 
 
 def _rewritten(value: object, rewrite: Callable[[Expr], Expr]) -> object:

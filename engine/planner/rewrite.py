@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..plan.expr import Column, ColumnRef, Expr, Subquery, columns_of, substitute
+from ..plan.expr import Column, ColumnRef, Expr, columns_of, substitute
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item, Join, Logical, Project
-from ..plan.node import N, Node, walk
+from ..plan.node import N, Node
 
 
 def replace_columns(expr: Expr, replacement: Mapping[Column, Expr]) -> Expr:
@@ -44,10 +44,6 @@ def is_passed(item: Item) -> bool:
     """Whether a projection's item only passes a column on under its id."""
     column, expr = item
     return isinstance(expr, ColumnRef) and expr.column == column
-
-
-def has_subquery(expr: Expr) -> bool:
-    return any(isinstance(e, Subquery) for e in walk(expr))
 
 
 def reads_only(expr: Expr, columns: Iterable[Column]) -> bool:

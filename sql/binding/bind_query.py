@@ -8,9 +8,8 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, NotByRows, ParseError, Unsupported
 from fuseline.plan import infer
-from fuseline.plan.expr import Expr, Subquery, columns_of, new_column
+from fuseline.plan.expr import Expr, columns_of, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation, Values
-from fuseline.plan.node import walk
 from fuseline.plan.types import DataType
 from fuseline.sql.binding.bind_literal import parameter_key
 from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
@@ -197,7 +196,7 @@ def is_default(node: exp.Expr) -> bool:
 
 
 def _is_constant(value: Expr) -> bool:
-    return not columns_of(value) and not any(isinstance(e, Subquery) for e in walk(value))
+    return not columns_of(value) and not value.subqueries
 
 
 def _union_of_rows(names: list[str], rows: tuple[tuple[Expr, ...], ...]) -> Logical:

@@ -18,8 +18,7 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan.changes.catalog_objects import StoredText
-from fuseline.plan.expr import Expr, Subquery
-from fuseline.plan.node import walk
+from fuseline.plan.expr import Expr
 from fuseline.plan.statements import (
     Deallocate,
     Prepare,
@@ -134,7 +133,7 @@ def _values(
 
 def _constant(node: exp.Expr, scope: Scope) -> Expr:
     found = known(scope.bind(node), scope)
-    if found.reads or any(isinstance(part, Subquery) for part in walk(found)):
+    if found.reads or found.subqueries:
         raise Unsupported("A value of EXECUTE must be a constant.", span_of(node))
     return found
 

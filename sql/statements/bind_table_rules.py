@@ -25,9 +25,8 @@ from fuseline.plan.changes.catalog_objects import (
     UniqueKey,
 )
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.expr import ColumnRef, Expr, Literal, Subquery, columns_of, new_column
+from fuseline.plan.expr import ColumnRef, Expr, Literal, columns_of, new_column
 from fuseline.plan.logical import CatalogTable, Filter, Limit, Logical, Project, Scan
-from fuseline.plan.node import walk
 from fuseline.plan.types import NULL, DataType
 
 from ..binding.draws.volatile import DEFAULT_OF_ROWS
@@ -120,7 +119,7 @@ class RulesReader:
     def check_default(self, node: exp.Expr, target: DataType) -> None:
         """Raise what is wrong with the expression of a default."""
         value = infer.cast(self.scope.inside(DEFAULT_OF_ROWS).bind(node), target)
-        if any(isinstance(part, Subquery) for part in walk(value)):
+        if value.subqueries:
             raise InvalidQuery("A default can hold no subquery.", span_of(node))
 
     def of_table(self, node: exp.Expr) -> None:
@@ -254,7 +253,7 @@ def has_generation(node: exp.ColumnDef) -> bool:
 def _check(node: exp.Expr, scope: Scope, rows: StandIn) -> Logical:
     source = source_of(rows)
     bound = infer.condition(scope.over(source).inside("CHECK").bind(node))
-    if any(isinstance(part, Subquery) for part in walk(bound)):
+    if bound.subqueries:
         raise InvalidQuery("A CHECK can hold no subquery.", span_of(node))
     broken = Filter(source.plan, infer.call("not", [bound]))
     reads = sorted(columns_of(bound), key=lambda c: c.id)

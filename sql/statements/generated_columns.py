@@ -10,9 +10,8 @@ from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import StoredExpression, TableRules
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.expr import ColumnRef, Expr, Subquery, new_column
+from fuseline.plan.expr import ColumnRef, Expr, new_column
 from fuseline.plan.logical import Logical, Project
-from fuseline.plan.node import walk
 from fuseline.plan.temporal import zones
 from fuseline.plan.types import NULL, DataType
 
@@ -91,7 +90,7 @@ def _value(node: exp.Expr, source: Source, scope: Scope) -> Expr:
             "A generated column cannot depend on the time: use a DEFAULT, or compute it in a view."
         )
         raise Unsupported(message, span_of(node))
-    if any(isinstance(part, Subquery) for part in walk(value)):
+    if value.subqueries:
         raise InvalidQuery("A generated column can hold no subquery.", span_of(node))
     return value
 

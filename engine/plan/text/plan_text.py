@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .. import physical as p
 from ..exchange import Exchange
-from ..expr import Column, ColumnRef, Expr, Subquery, columns_of
+from ..expr import Column, ColumnRef, Expr, columns_of
 from ..logical import (
     Aggregate,
     CommonScan,
@@ -27,7 +27,7 @@ from ..logical import (
     Sort,
     Values,
 )
-from ..node import Node, walk
+from ..node import Node
 from ..partitioning import described
 from ..window.window_call import Window
 from ..window.window_operator import WindowRows
@@ -395,6 +395,4 @@ def _flat(value: object) -> Iterator[object]:
 def _subqueries(node: Node) -> Iterator[Logical]:
     for value in _values(node):
         if isinstance(value, Expr):
-            for expr in walk(value):
-                if isinstance(expr, Subquery):
-                    yield expr.plan
+            yield from (subquery.plan for subquery in value.subqueries)

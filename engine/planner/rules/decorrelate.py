@@ -25,7 +25,7 @@ from ...plan.logical import (
 from ...plan.node import walk
 from ...plan.window.window_call import Window
 from ..check import made_by
-from ..rewrite import has_subquery, narrow, pass_on, swapped
+from ..rewrite import narrow, pass_on, swapped
 from ..subqueries.subquery_joins import Attachment, filter_by, unnested
 from .simplify import simplify
 
@@ -53,7 +53,7 @@ def decorrelate(plan: Logical) -> Logical | None:
 def _is_nested(node: Logical) -> bool:
     if isinstance(node, Join) and not free_columns(node.right).isdisjoint(node.left.columns):
         return True
-    return any(has_subquery(e) for e in node.expressions)
+    return bool(node.subqueries)
 
 
 @dataclass
@@ -65,10 +65,10 @@ class _Decorrelation:
     def visit(self, node: Logical) -> Logical:
         node = node.with_children([self.visit(c) for c in node.children])
         if isinstance(node, Join):
-            if node.condition is not None and has_subquery(node.condition):
+            if node.condition is not None and node.condition.subqueries:
                 return self._join_condition(node)
             return _beside_lists(node) or unnested(node)
-        if not any(has_subquery(e) for e in node.expressions):
+        if not node.subqueries:
             return node
         match node:
             case Filter(input=x, predicate=predicate):
@@ -104,8 +104,8 @@ class _Decorrelation:
             return self.visit(swapped(node))
         if node.kind is JoinKind.FULL:
             return self.visit(_full_as_union(node))
-        nested = [p for p in parts if has_subquery(p)]
-        plain = [p for p in parts if not has_subquery(p)]
+        nested = [p for p in parts if p.subqueries]
+        plain = [p for p in parts if not p.subqueries]
         right = Filter(node.right, conjunction(nested))
         condition = conjunction(plain) if plain else None
         return unnested(dataclasses.replace(node, right=self.visit(right), condition=condition))

@@ -11,7 +11,7 @@ from ...plan.logical import Aggregate, Logical, Project
 from ...plan.node import transform_up, walk
 from ...plan.types import DataType, Kind
 from ...plan.udf.python_function import PythonCall, PythonFold
-from ..rewrite import has_subquery, pass_on, replace_columns
+from ..rewrite import pass_on, replace_columns
 
 
 def drop_determined_keys(plan: Logical) -> Logical | None:
@@ -59,7 +59,7 @@ def _drop(node: Logical, read: set[Column]) -> Logical | None:
 def _is_a_function(expr: Expr) -> bool:
     """Whether an expression has one value for the same values of its columns, whenever it is computed."""
     calls = any(isinstance(part, PythonCall | PythonFold) for part in walk(expr))
-    return not calls and not has_subquery(expr)
+    return not calls and not expr.subqueries
 
 
 def _over(expr: Expr, keys: Mapping[Expr, Column]) -> Expr | None:

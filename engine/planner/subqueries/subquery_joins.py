@@ -43,7 +43,7 @@ from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, Kind
 from ...plan.window.window_call import Window
 from ..plan_properties import at_most_one_row, exactly_one_row, unique_keys
-from ..rewrite import has_subquery, narrow, pass_on
+from ..rewrite import narrow, pass_on
 from .flatten import flatten, marked, not_false
 from .unnest import Outer, materialized, with_defaults
 
@@ -145,10 +145,10 @@ def filter_by(plan: Logical, predicate: Expr, take: Take) -> Logical:
     """Return Filter(predicate, plan) without subqueries; a subquery that is a whole condition becomes a semi or anti join."""
     columns = plan.columns
     parts = list(conjuncts(predicate))
-    plain = [p for p in parts if not has_subquery(p)]
+    plain = [p for p in parts if not p.subqueries]
     current = Filter(plan, conjunction(plain)) if plain else plan
     for part in parts:
-        if not has_subquery(part):
+        if not part.subqueries:
             continue
         joined = _semi_or_anti(current, part, take)
         if joined is None:
