@@ -34,8 +34,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     import pyarrow as pa
 
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        # Of which Python has no more
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        column = _as_micros(column)  # of which Python has no more
     if pa.types.is_nested(column.type):
         return _nested_values(column.combine_chunks()) if len(column) else []
     last = pa.scalar(MICROS_A_DAY, pa.int64()).cast(pa.time64("us"))  # 24:00:00, Arrow's 00:00:00
@@ -52,6 +51,16 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         except (OverflowError, ValueError):
             values.append(_beyond(value))
     return values
+
+
+def _as_micros(nanos: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return timestamps of nanoseconds as those of microseconds; 'infinity' has the same count in both."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    micros, counts = pa.timestamp("us", nanos.type.tz), nanos.cast(pa.int64())
+    infinite = pc.is_in(counts, value_set=pa.array([INFINITE_MICROS, -INFINITE_MICROS]))
+    return pc.if_else(infinite, counts.cast(micros), nanos.cast(micros, safe=False))
 
 
 def _nested_values(array: pa.Array) -> list[object]:

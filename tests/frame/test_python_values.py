@@ -13,6 +13,7 @@ from fuseline.frame.python_values import python_values
 @pytest.mark.parametrize(
     "query",
     [
+        "select t, [t], {'a': t} from (values ('infinity'::timestamp_ns), ('-infinity'), ('2024-01-01'), (null)) v(t)",
         "select [date '20000-01-01', date 'infinity', null], {'a': timestamp '20000-01-01'}, map {1: date '-infinity'}",
         "select [{'a': [date '20000-01-01']}, null], [time '24:00:00'], time '24:00:00', {'t': time '10:00'}",
         "select t from (values (time '24:00:00'), (null), (time '10:00')) x(t)",

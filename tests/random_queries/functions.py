@@ -76,7 +76,7 @@ def names() -> list[str]:
     """Those that take arguments: the others would be of a table without columns, and some are of the moment."""
     scalar = [name for name in SCALAR if name not in INTERNAL]
     taking = {name for name, (_, _, most, _) in derived.DERIVED.items() if most}
-    return sorted({*scalar, *taking})
+    return sorted({*scalar, *taking} - {"ago"})
 
 
 @dataclass

@@ -92,6 +92,13 @@ def test_infinite_moments_and_times() -> None:
         connection.sql("select make_time(25, 0, 0)").fetchall()
 
 
+@pytest.mark.parametrize("nanos", [2**63 - 1, 1 - 2**63])
+def test_no_number_makes_an_infinite_moment(nanos: int) -> None:
+    assert_same_as_duckdb(f"select make_timestamp_ns({nanos - nanos // abs(nanos)})")
+    with connected({}) as connection, pytest.raises(FuselineError, match="Timestamp out of range"):
+        connection.sql(f"select make_timestamp_ns({nanos})").fetchall()
+
+
 @pytest.mark.parametrize("zone", ZONES)
 def test_clocks_of_a_zone(zone: str) -> None:
     """From and to text, TIMESTAMP, DATE; parts; through each change of the clocks."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .....errors import ConversionError, ExecutionError
-from .....plan.calendar import MICROS_A_DAY
+from .....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.text.interval_reading import MONTHS
 from .. import kernels_calendar as calendar
@@ -113,6 +113,12 @@ def _time(hours: int, minutes: int, seconds: float) -> int:
     return micros
 
 
+def _nanoseconds(count: int) -> int:
+    if abs(count) == INFINITE_MICROS:
+        raise ConversionError(f"Timestamp out of range: {count} is what an infinite one has.")
+    return count
+
+
 KERNELS: dict[str, Kernel] = {
     "age": _age,
     "time_bucket": _bucket,
@@ -120,4 +126,4 @@ KERNELS: dict[str, Kernel] = {
     "normalized_interval": _normalized,
     "interval_trunc": _truncated,
 }
-FUNCTIONS: dict[str, ValueFunction] = {"make_time": _time, "make_timestamp_ns": lambda nanos: nanos}
+FUNCTIONS: dict[str, ValueFunction] = {"make_time": _time, "make_timestamp_ns": _nanoseconds}
