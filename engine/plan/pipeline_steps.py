@@ -15,38 +15,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from . import physical as p
 from .expr import Column, ColumnRef, Expr, columns_of
 from .join_kinds import JoinKind
 from .node import Once
-from .physical import (
-    ComputeColumns,
-    DistinctOn,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    MemoryScan,
-    NestedLoopJoin,
-    ParquetScan,
-    Physical,
-    SortRows,
-    TopK,
-    UnnestRows,
-)
 from .window.window_operator import WindowRows
 
 LEAST_SHARE = 1e-6  # that an estimate is believed to be
 FEW_ROWS = 0.1  # the share of rows up to which a filter drops most
 
 Columns = frozenset[Column]
-Scan = ParquetScan | MemoryScan
+Scan = p.ParquetScan | p.MemoryScan
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
     """The rows of a source, and what each goes through; `node` is the operator that gives the same rows."""
 
-    node: Physical
-    source: Physical
+    node: p.Physical
+    source: p.Physical
     steps: tuple[ChainStep, ...] = ()
 
     def read_by(self, wanted: Columns) -> Iterator[tuple[ChainStep, Columns]]:
@@ -61,7 +48,7 @@ class Chain:
 class ChainStep:
     """An operator that rows go through one by one: a filter or a projection, unless it is one of the joins below."""
 
-    node: Physical
+    node: p.Physical
     below: Chain
 
     @property
@@ -72,7 +59,7 @@ class ChainStep:
 
     def reads(self, wanted: Columns) -> Columns:
         """Return the columns of the chain below that are read for those that are wanted."""
-        if isinstance(self.node, ComputeColumns):
+        if isinstance(self.node, p.ComputeColumns):
             made = (columns_of(expr) for column, expr in self.node.items if column in wanted)
             return frozenset().union(*made)
         return (wanted | columns_read(self.node)) & frozenset(self.below.node.columns)
@@ -82,7 +69,7 @@ class ChainStep:
 class HashProbe(ChainStep):
     """A join that looks rows up by their keys; `build` are those that it has in its index."""
 
-    node: HashJoin
+    node: p.HashJoin
     build: Chain
 
 
@@ -90,7 +77,7 @@ class HashProbe(ChainStep):
 class RowLookup(ChainStep):
     """A join with the only row of `build`."""
 
-    node: NestedLoopJoin
+    node: p.NestedLoopJoin
     build: Chain
 
 
@@ -98,20 +85,20 @@ class RowLookup(ChainStep):
 class PipelineSteps:
     """A pipeline's chain and sink; `body` are the same as operators, `chains` the main one and all that are probed."""
 
-    body: Physical
+    body: p.Physical
     chain: Chain = field(compare=False, repr=False)
     chains: tuple[Chain, ...] = field(compare=False, repr=False)
-    groups: HashAggregate | None = field(compare=False, repr=False)
-    condition: FilterRows | None = field(compare=False, repr=False)
+    groups: p.HashAggregate | None = field(compare=False, repr=False)
+    condition: p.FilterRows | None = field(compare=False, repr=False)
 
     @property
-    def source(self) -> Physical:
+    def source(self) -> p.Physical:
         return self.chain.source
 
     @Once
     def is_selection(self) -> bool:
         """Whether rows come out as they lie in a scan, less those that filters drop."""
-        filters = all(isinstance(step.node, FilterRows) for step in self.chain.steps)
+        filters = all(isinstance(step.node, p.FilterRows) for step in self.chain.steps)
         return self.groups is None and filters and isinstance(self.source, Scan)
 
     @property
@@ -121,21 +108,21 @@ class PipelineSteps:
     @property
     def drops_most(self) -> bool:
         """Whether filters let few rows through, by the planner's estimates, of which operators would compute each test for all rows."""
-        filters = (step for step in self.chain.steps if isinstance(step.node, FilterRows))
+        filters = (step for step in self.chain.steps if isinstance(step.node, p.FilterRows))
         return any(step.share is not None and step.share <= FEW_ROWS for step in filters)
 
     @property
     def columns_read(self) -> Columns:
         """The columns that the operators read themselves."""
-        nodes: list[Physical] = [step.node for chain in self.chains for step in chain.steps]
+        nodes: list[p.Physical] = [step.node for chain in self.chains for step in chain.steps]
         nodes += [] if self.groups is None else [self.groups]
         return frozenset().union(*map(columns_read, nodes))
 
-    def listed(self) -> Iterator[tuple[int, Physical, bool]]:
+    def listed(self) -> Iterator[tuple[int, p.Physical, bool]]:
         """Yield the operators in the order in which a row meets them, what a join looks up one deeper; whether it was there before."""
         met: set[int] = set()
 
-        def along_chain(chain: Chain, depth: int) -> Iterator[tuple[int, Physical, bool]]:
+        def along_chain(chain: Chain, depth: int) -> Iterator[tuple[int, p.Physical, bool]]:
             if chain.steps and id(chain.node) in met:
                 yield depth, chain.node, True
                 return
@@ -149,26 +136,26 @@ class PipelineSteps:
         yield from along_chain(self.chain, 0)
         yield from ((0, node, False) for node in (self.groups, self.condition) if node is not None)
 
-    def over(self, source: Physical) -> PipelineSteps:
+    def over(self, source: p.Physical) -> PipelineSteps:
         """Return the same steps over another source."""
         return steps_of(along(self.body, lambda _: source, lambda side: side))
 
 
-def steps_of(body: Physical) -> PipelineSteps:
+def steps_of(body: p.Physical) -> PipelineSteps:
     """Return the steps of a chain, of an aggregate over one, or of a filter of its groups."""
     groups = body
-    while isinstance(groups, FilterRows):
+    while isinstance(groups, p.FilterRows):
         groups = groups.input
     known: dict[int, Chain] = {}
-    if not isinstance(groups, HashAggregate):
+    if not isinstance(groups, p.HashAggregate):
         chain = chain_of(body, known)
         return PipelineSteps(body, chain, _reached(chain), None, None)
     chain = chain_of(groups.input, known)
-    condition = body if isinstance(body, FilterRows) else None
+    condition = body if isinstance(body, p.FilterRows) else None
     return PipelineSteps(body, chain, _reached(chain), groups, condition)
 
 
-def chain_of(node: Physical, known: dict[int, Chain]) -> Chain:
+def chain_of(node: p.Physical, known: dict[int, Chain]) -> Chain:
     """Return the chain that an operator ends; `known` are those made before, by the identity of their ends."""
     if id(node) not in known:
         place = probed(node)
@@ -180,11 +167,11 @@ def chain_of(node: Physical, known: dict[int, Chain]) -> Chain:
     return known[id(node)]
 
 
-def _step(node: Physical, below: Chain, known: dict[int, Chain]) -> ChainStep:
+def _step(node: p.Physical, below: Chain, known: dict[int, Chain]) -> ChainStep:
     match node:
-        case HashJoin():
+        case p.HashJoin():
             return HashProbe(node, below, chain_of(node.build_side, known))
-        case NestedLoopJoin():
+        case p.NestedLoopJoin():
             return RowLookup(node, below, chain_of(node.right, known))
     return ChainStep(node, below)
 
@@ -204,19 +191,19 @@ def _reached(main: Chain) -> tuple[Chain, ...]:
 # Trees of operators
 
 
-def probed(node: Physical) -> int | None:
+def probed(node: p.Physical) -> int | None:
     """Return which child the rows come from that go through a node one by one, or None for a leaf or another node."""
     match node:
-        case FilterRows() | ComputeColumns() | HashAggregate():
+        case p.FilterRows() | p.ComputeColumns() | p.HashAggregate():
             return 0
-        case HashJoin(kind=kind) if kind.is_divisible:
+        case p.HashJoin(kind=kind) if kind.is_divisible:
             return int(node.probes_right)
-        case NestedLoopJoin(kind=kind) if kind.is_divisible:
+        case p.NestedLoopJoin(kind=kind) if kind.is_divisible:
             return 0
     return None
 
 
-def spine(node: Physical) -> Iterator[Physical]:
+def spine(node: p.Physical) -> Iterator[p.Physical]:
     """Yield the nodes that a row goes through, the last one first; a join that keeps rows of both sides ends them, as a leaf does."""
     yield node
     while (place := probed(node)) is not None:
@@ -224,7 +211,7 @@ def spine(node: Physical) -> Iterator[Physical]:
         yield node
 
 
-def leaf_of(body: Physical) -> Physical:
+def leaf_of(body: p.Physical) -> p.Physical:
     """Return the node whose rows go through a body: a leaf, unless a join keeps rows of both sides."""
     while (place := probed(body)) is not None:
         body = body.children[place]
@@ -232,10 +219,10 @@ def leaf_of(body: Physical) -> Physical:
 
 
 def along(
-    node: Physical,
-    of_leaf: Callable[[Physical], Physical],
-    of_side: Callable[[Physical], Physical],
-) -> Physical:
+    node: p.Physical,
+    of_leaf: Callable[[p.Physical], p.Physical],
+    of_side: Callable[[p.Physical], p.Physical],
+) -> p.Physical:
     """Return a tree whose leaf, and the sides that are probed, are others."""
     place = probed(node)
     if place is None:
@@ -248,26 +235,26 @@ def along(
     )
 
 
-def columns_read(node: Physical) -> frozenset[Column]:
+def columns_read(node: p.Physical) -> frozenset[Column]:
     """Return the columns of its inputs that an operator reads itself, besides those that it passes on."""
     read: tuple[Column, ...] = ()
     exprs: tuple[Expr | None, ...] = ()
     match node:
-        case FilterRows(predicate=predicate):
+        case p.FilterRows(predicate=predicate):
             exprs = (predicate,)
-        case ComputeColumns(items=items):
+        case p.ComputeColumns(items=items):
             exprs = tuple(expr for _, expr in items)
-        case HashJoin():
+        case p.HashJoin():
             read, exprs = (*node.left_keys, *node.right_keys), (node.residual,)
-        case NestedLoopJoin(condition=condition):
+        case p.NestedLoopJoin(condition=condition):
             exprs = (condition,)
-        case HashAggregate(keys=keys, aggregates=aggregates):
+        case p.HashAggregate(keys=keys, aggregates=aggregates):
             read, exprs = keys, tuple(call for _, call in aggregates)
-        case DistinctOn(keys=keys):
+        case p.DistinctOn(keys=keys):
             read = keys
-        case UnnestRows(lists=lists):
+        case p.UnnestRows(lists=lists):
             read = (*node.keep, *(column for _, column in lists))
-        case SortRows(keys=orders) | TopK(keys=orders):
+        case p.SortRows(keys=orders) | p.TopK(keys=orders):
             read = tuple(order.column for order in orders)
         case WindowRows(partition=keys, order=orders, calls=calls, passed=passed):
             read = (*keys, *(order.column for order in orders), *passed)
@@ -275,7 +262,7 @@ def columns_read(node: Physical) -> frozenset[Column]:
     return frozenset(read).union(*(columns_of(expr) for expr in exprs if expr is not None))
 
 
-def equal_keys(join: HashJoin) -> dict[Column, Column]:
+def equal_keys(join: p.HashJoin) -> dict[Column, Column]:
     """Keys of the build side that need not be read, since those of the probe side are the same, by these.
 
     Equal doubles may differ: 0.0 and -0.0.
@@ -286,13 +273,13 @@ def equal_keys(join: HashJoin) -> dict[Column, Column]:
     return {built: probed for built, probed in pairs if not built.type.is_float}
 
 
-def payload(join: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
+def payload(join: p.HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
     """Return the columns of the build side that are read at the rows found; `wanted`: those of the join that are read."""
     read = wanted if join.residual is None else wanted | columns_of(join.residual)
     return (read & set(join.build_side.columns)) - set(equal_keys(join))
 
 
-def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool:
+def reads_build(join: p.HashJoin, wanted: frozenset[Column] | None = None) -> bool:
     """Whether rows of the build side are looked at, so that an index is of rows; else a set of keys is enough.
 
     `wanted` are the columns of the join that are read, by default all.
@@ -333,7 +320,7 @@ def self_key(step: HashProbe) -> Column | None:
 def unreduced(step: HashProbe) -> HashProbe:
     """Return a join whose build side has the rows too that no probe finds."""
     build = step.build
-    while build.steps and isinstance(node := build.node, HashJoin) and node.reduces:
+    while build.steps and isinstance(node := build.node, p.HashJoin) and node.reduces:
         build = build.steps[-1].below
     if build is step.build:
         return step
@@ -346,20 +333,20 @@ def stored_column(
     """The scan whose rows a chain goes through, and which of its columns this one is."""
     for step in reversed(chain.steps):
         match step.node:
-            case FilterRows():
+            case p.FilterRows():
                 continue
-            case ComputeColumns(items=items):
+            case p.ComputeColumns(items=items):
                 made = dict(items)[column]
                 if not isinstance(made, ColumnRef):
                     return None
                 column = made.column
-            case HashJoin() as node if through_joins:
+            case p.HashJoin() as node if through_joins:
                 if column not in node.probe_side.columns:
                     equal = dict(zip(node.build_keys, node.probe_keys, strict=True))
                     if node.kind is not JoinKind.INNER or column not in equal:
                         return None
                     column = equal[column]
-            case NestedLoopJoin(left=left) if through_joins and column in left.columns:
+            case p.NestedLoopJoin(left=left) if through_joins and column in left.columns:
                 continue
             case _:
                 return None
@@ -373,6 +360,6 @@ def _same(scan: Scan, column: Column, other: Scan, its: Column) -> bool:
     table, its_table = (s.table.identity or id(s.table) for s in (scan, other))
     names = [dict(zip(s.made, s.sources, strict=True)) for s in (scan, other)]
     chosen, its_chosen = (
-        s.selection if isinstance(s, ParquetScan) else None for s in (scan, other)
+        s.selection if isinstance(s, p.ParquetScan) else None for s in (scan, other)
     )
     return table == its_table and names[0][column] == names[1][its] and chosen == its_chosen

@@ -6,18 +6,11 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ..plan import physical as p
 from ..plan.expr import Column, ColumnRef, columns_of
 from ..plan.join_kinds import JoinKind
 from ..plan.node import walk_once
 from ..plan.partial import in_parts, merges_in_any_order
-from ..plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-)
 from ..plan.types import Kind
 from .estimates.chain_estimate import ChainEstimates, expected_column
 from .estimates.estimate import group_count
@@ -34,7 +27,7 @@ MOST_ADDRESSED = (
 )  # combinations of keys whose groups a kernel addresses directly, joined or not
 
 
-def aggregate_before_joins(plan: Physical) -> Physical:
+def aggregate_before_joins(plan: p.Physical) -> p.Physical:
     """Aggregate by the key of a join first, and look up the attributes of each group instead of each row.
 
         HashAggregate(y.name, d, sum(x.a), HashJoin(x, y, x.j = y.j))
@@ -47,12 +40,12 @@ def aggregate_before_joins(plan: Physical) -> Physical:
     taken for: Q74 takes 10 to 15 % less CPU time.  `inf` switches it off.
     """
     estimates = ChainEstimates()
-    done: dict[int, tuple[Physical, Physical]] = {}
+    done: dict[int, tuple[p.Physical, p.Physical]] = {}
 
-    def visit(node: Physical) -> Physical:
+    def visit(node: p.Physical) -> p.Physical:
         if id(node) not in done:
             made = node.with_children([visit(child) for child in node.children])
-            if isinstance(made, HashAggregate):
+            if isinstance(made, p.HashAggregate):
                 made = _early(made, estimates) or made
             done[id(node)] = node, made
         return done[id(node)][1]
@@ -60,7 +53,7 @@ def aggregate_before_joins(plan: Physical) -> Physical:
     return visit(plan)
 
 
-def _early(node: HashAggregate, estimates: ChainEstimates) -> Physical | None:
+def _early(node: p.HashAggregate, estimates: ChainEstimates) -> p.Physical | None:
     if not _texts(node.keys) or not all(merges_in_any_order(call) for _, call in node.aggregates):
         return None
     parts = in_parts(node)
@@ -74,7 +67,7 @@ def _early(node: HashAggregate, estimates: ChainEstimates) -> Physical | None:
         others = tuple(key for key in node.keys if key not in rest.looked_up)
         keys = tuple(dict.fromkeys((*others, *lookup.keys)))
         early = replace(parts.partial, input=rest.rows, keys=keys, estimate=count)
-        found: Physical = HashJoin(
+        found: p.Physical = p.HashJoin(
             early,
             lookup.side,
             JoinKind.INNER,
@@ -85,7 +78,7 @@ def _early(node: HashAggregate, estimates: ChainEstimates) -> Physical | None:
         )
         named = ((key, ColumnRef(rest.looked_up[key])) for key in node.keys if key not in others)
         passed = pass_on((*others, *parts.partial.columns[len(node.keys) :]))
-        groups: Physical = ComputeColumns(found, (*named, *passed), estimate=count)
+        groups: p.Physical = p.ComputeColumns(found, (*named, *passed), estimate=count)
         for step in (*parts.merge, *parts.finish):
             groups = replace(step, estimate=node.estimate).with_children([groups])
         return groups
@@ -96,15 +89,15 @@ def _early(node: HashAggregate, estimates: ChainEstimates) -> Physical | None:
 class _Lookup:
     """An inner join, and which of its sides is looked up; `keys` are the other side's."""
 
-    join: HashJoin
+    join: p.HashJoin
     on_right: bool
 
     @property
-    def side(self) -> Physical:
+    def side(self) -> p.Physical:
         return self.join.right if self.on_right else self.join.left
 
     @property
-    def rows(self) -> Physical:
+    def rows(self) -> p.Physical:
         return self.join.left if self.on_right else self.join.right
 
     @property
@@ -120,11 +113,11 @@ class _Lookup:
 class _Rest:
     """Rows before a lookup that is left out; `looked_up` are the columns that it found, by what they are called above."""
 
-    rows: Physical
+    rows: p.Physical
     looked_up: dict[Column, Column]
 
 
-def _lookups(node: Physical, met: set[int] | None = None) -> Iterator[_Lookup]:
+def _lookups(node: p.Physical, met: set[int] | None = None) -> Iterator[_Lookup]:
     """Yield the joins that may be left out, each once: of a plan that names its parts often there are many ways to one."""
     met = set() if met is None else met
     if id(node) in met:
@@ -132,25 +125,25 @@ def _lookups(node: Physical, met: set[int] | None = None) -> Iterator[_Lookup]:
     met.add(id(node))
     for child in row_sides(node):
         yield from _lookups(child, met)
-    if isinstance(node, HashJoin) and node.kind is JoinKind.INNER and node.residual is None:
+    if isinstance(node, p.HashJoin) and node.kind is JoinKind.INNER and node.residual is None:
         yield _Lookup(node, on_right=True)
         yield _Lookup(node, on_right=False)
 
 
-def row_sides(node: Physical) -> tuple[Physical, ...]:
+def row_sides(node: p.Physical) -> tuple[p.Physical, ...]:
     """Return the inputs of which each row of a node is at most one."""
     match node:
-        case ComputeColumns() | FilterRows():
+        case p.ComputeColumns() | p.FilterRows():
             return node.children
-        case HashJoin(kind=JoinKind.INNER):
+        case p.HashJoin(kind=JoinKind.INNER):
             return node.children
-        case HashJoin(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI):
+        case p.HashJoin(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI):
             return (node.left,)
     return ()
 
 
 def _without(
-    node: Physical, lookup: _Lookup, known: dict[int, _Rest | None] | None = None
+    node: p.Physical, lookup: _Lookup, known: dict[int, _Rest | None] | None = None
 ) -> _Rest | None:
     """Return the rows without a lookup, with its keys instead; None where anything on their way reads what it finds."""
     known = {} if known is None else known
@@ -159,7 +152,7 @@ def _without(
     return known[id(node)]
 
 
-def _left_out(node: Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -> _Rest | None:
+def _left_out(node: p.Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -> _Rest | None:
     if node is lookup.join:
         own = frozenset(lookup.side.columns)
         return _Rest(lookup.rows, {c: c for c in node.columns if c in own})
@@ -171,7 +164,7 @@ def _left_out(node: Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -
     gone = rest.looked_up
     children = [rest.rows if i == place else c for i, c in enumerate(node.children)]
     match node:
-        case ComputeColumns(items=items):
+        case p.ComputeColumns(items=items):
             renamed = {
                 c: gone[e.column] for c, e in items if isinstance(e, ColumnRef) and e.column in gone
             }
@@ -181,9 +174,9 @@ def _left_out(node: Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -
             made = dict(kept)
             made.update((c, ColumnRef(c)) for c in lookup.keys if c not in made)
             return _Rest(replace(node, input=children[0], items=tuple(made.items())), renamed)
-        case FilterRows(predicate=predicate):
+        case p.FilterRows(predicate=predicate):
             read = columns_of(predicate)
-        case HashJoin(left_keys=left, right_keys=right, residual=residual):
+        case p.HashJoin(left_keys=left, right_keys=right, residual=residual):
             read = frozenset((*left, *right)) | (columns_of(residual) if residual else frozenset())
         case _:
             return None
@@ -199,7 +192,7 @@ def _left_out(node: Physical, lookup: _Lookup, known: dict[int, _Rest | None]) -
 
 
 def _worth_it(
-    node: HashAggregate, lookup: _Lookup, rest: _Rest, estimates: ChainEstimates
+    node: p.HashAggregate, lookup: _Lookup, rest: _Rest, estimates: ChainEstimates
 ) -> float | None:
     """Return how many groups the first aggregation is expected to make, where they are few enough."""
     names = [key for key in node.keys if key in rest.looked_up]
@@ -215,7 +208,7 @@ def _worth_it(
     known = {rest.looked_up.get(key, key) for key in node.keys}
     if all(a in known or b in known for a, b in zip(lookup.keys, lookup.side_keys, strict=True)):
         return None  # a kernel numbers these groups by the row that is looked up
-    if any(isinstance(part, HashJoin | NestedLoopJoin) for part in walk_once(lookup.side)):
+    if any(isinstance(part, p.HashJoin | p.NestedLoopJoin) for part in walk_once(lookup.side)):
         return None  # of several tables its rows may come once each
     if estimates.relation(rest.rows).rows > MOST_LEFT_OUT * rows.rows:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..plan import physical as p
 from ..plan.copies import commons_of
 from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
 from ..plan.functions import COMPARISONS
@@ -22,15 +23,6 @@ from ..plan.logical import (
     Values,
 )
 from ..plan.node import walk, walk_once
-from ..plan.physical import (
-    ConcatRows,
-    HashSetOperation,
-    MemoryScan,
-    ParquetScan,
-    Physical,
-    Pipeline,
-    Stored,
-)
 from ..plan.pipeline_steps import columns_read
 from ..plan.types import BOOLEAN
 from ..plan.window.window_call import Over, Window
@@ -176,12 +168,12 @@ def made_by(node: Logical) -> tuple[Column, ...]:
     return ()
 
 
-def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> None:
+def check_physical(plan: p.Physical, step: str, columns: tuple[Column, ...]) -> None:
     """Raise `InvalidPlanError` when an operator reads a column that its inputs do not have."""
     if plan.columns != columns:
         _fail(step, f"the columns {_names(plan.columns)} are not {_names(columns)}")
     for node in walk_once(plan):
-        if isinstance(node, Pipeline):
+        if isinstance(node, p.Pipeline):
             _check_body(node, step)
             continue
         inputs = node.children
@@ -190,19 +182,19 @@ def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> No
         missing = [c for c in read if c not in visible]
         if missing:
             _fail(step, f"{type(node).__name__} reads {_names(missing)}, which its input has not")
-        if isinstance(node, ConcatRows | HashSetOperation) and any(
+        if isinstance(node, p.ConcatRows | p.HashSetOperation) and any(
             [c.type for c in child.columns] != [c.type for c in node.made] for child in inputs
         ):
             _fail(step, f"{type(node).__name__} over inputs of different types")
 
 
-def _check_body(node: Pipeline, step: str) -> None:
+def _check_body(node: p.Pipeline, step: str) -> None:
     """A body reads its inputs only where it says so, and all of it is on the pipeline's device."""
     check_physical(node.body, step, node.columns)
     for part in walk(node.body):
-        if isinstance(part, Stored) and part.made != node.inputs[part.number].columns:
+        if isinstance(part, p.Stored) and part.made != node.inputs[part.number].columns:
             _fail(step, f"Stored {part.number} makes {_names(part.made)}, its input other columns")
-        if not part.children and not isinstance(part, ParquetScan | MemoryScan | Stored):
+        if not part.children and not isinstance(part, p.ParquetScan | p.MemoryScan | p.Stored):
             _fail(step, f"a pipeline reads {type(part).__name__}")
         if part.device != node.device:
             _fail(step, f"a pipeline on the {node.device} holds {type(part).__name__} of another")

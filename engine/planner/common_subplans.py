@@ -12,20 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
+from ..plan import physical as p
 from ..plan.copies import commons_of, reading
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, substitute
 from ..plan.logical import Common, CommonScan, Filter, Logical
 from ..plan.node import walk, walk_once
-from ..plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    MemoryScan,
-    NestedLoopJoin,
-    ParquetScan,
-    Physical,
-)
 from ..plan.shapes.guards import name_of_constant
 from .expressions.logic import combine
 from .expressions.simplification import simplified
@@ -39,7 +30,7 @@ IGNORED = ("device", "reason", "estimate", "not_fused", "keep", "build", "pruned
 Mapping = dict[Column, Column]
 
 
-def share_subplans(plan: Physical) -> Physical:
+def share_subplans(plan: p.Physical) -> p.Physical:
     """Replace equal parts by one object, the largest parts first."""
     shapes = Shapes()
     for _ in range(MAX_ROUNDS):
@@ -50,21 +41,21 @@ def share_subplans(plan: Physical) -> Physical:
     return plan
 
 
-def _largest_group(plan: Physical, shapes: Shapes) -> list[Physical] | None:
+def _largest_group(plan: p.Physical, shapes: Shapes) -> list[p.Physical] | None:
     """Return parts that compute the same, or None; a scan alone is no part, since scanned columns are cached."""
-    groups: dict[int, dict[int, Physical]] = defaultdict(dict)
+    groups: dict[int, dict[int, p.Physical]] = defaultdict(dict)
     for node in _alike(plan):
         groups[shapes.of(node).key][id(node)] = node
     shared = [list(g.values()) for g in groups.values() if len(g) > 1]
     return max(shared, key=lambda g: shapes.of(g[0]).size, default=None)
 
 
-def _alike(plan: Physical) -> list[Physical]:
+def _alike(plan: p.Physical) -> list[p.Physical]:
     """Return the parts that have the operators and tables of another one, which is soon told and rules out most of them."""
     numbers: dict[Hashable, int] = {}
     known: dict[int, int] = {}
 
-    def number(node: Physical) -> int:
+    def number(node: p.Physical) -> int:
         if id(node) not in known:
             table = getattr(node, "table", None)
             outline = (type(node) if table is None else id(table), *map(number, node.children))
@@ -76,26 +67,26 @@ def _alike(plan: Physical) -> list[Physical]:
     return [
         node
         for node in walk_once(plan)
-        if counts[known[id(node)]] > 1 and not isinstance(node, (*SCANS, ComputeColumns))
+        if counts[known[id(node)]] > 1 and not isinstance(node, (*SCANS, p.ComputeColumns))
     ]
 
 
-def _with_shared(plan: Physical, group: list[Physical], shapes: Shapes) -> Physical:
-    merged: Physical = group[0]
+def _with_shared(plan: p.Physical, group: list[p.Physical], shapes: Shapes) -> p.Physical:
+    merged: p.Physical = group[0]
     names: list[Mapping] = [{c: c for c in merged.columns}]
     for other in group[1:]:
         merged, renamed = _merged(merged, other, shapes)
         names.append({c: renamed[c] for c in other.columns})
-    replacement: dict[int, Physical] = {}
+    replacement: dict[int, p.Physical] = {}
     for node, own in zip(group, names, strict=True):
         items = tuple((c, ColumnRef(own[c])) for c in node.columns)
         passed = merged.columns == node.columns and all(c == own[c] for c in node.columns)
         replacement[id(node)] = (
-            merged if passed else ComputeColumns(merged, items, estimate=node.estimate)
+            merged if passed else p.ComputeColumns(merged, items, estimate=node.estimate)
         )
-    done: dict[int, Physical] = {}
+    done: dict[int, p.Physical] = {}
 
-    def visit(node: Physical) -> Physical:
+    def visit(node: p.Physical) -> p.Physical:
         if id(node) in replacement:
             return replacement[id(node)]
         if id(node) not in done:
@@ -120,9 +111,9 @@ class Shapes:
 
     _numbers: dict[Hashable, int] = field(default_factory=dict)
     # By id, with the node, so that no other one gets it
-    _known: dict[int, tuple[Physical, PlanShape]] = field(default_factory=dict)
+    _known: dict[int, tuple[p.Physical, PlanShape]] = field(default_factory=dict)
 
-    def of(self, node: Physical) -> PlanShape:
+    def of(self, node: p.Physical) -> PlanShape:
         if id(node) not in self._known:
             self._known[id(node)] = node, self._shape(node, [self.of(c) for c in node.children])
         return self._known[id(node)][1]
@@ -130,7 +121,7 @@ class Shapes:
     def _number(self, *description: Hashable) -> int:
         return self._numbers.setdefault(description, len(self._numbers))
 
-    def _shape(self, node: Physical, inputs: list[PlanShape]) -> PlanShape:
+    def _shape(self, node: p.Physical, inputs: list[PlanShape]) -> PlanShape:
         size = 1 + sum(s.size for s in inputs)
         visible: dict[Column, int] = {}
         for i, shape in enumerate(inputs):
@@ -138,23 +129,23 @@ class Shapes:
                 visible[column] = label if len(inputs) == 1 else self._number("side", i, label)
         below = tuple(s.key for s in inputs)
         match node:
-            case ParquetScan() | MemoryScan():
+            case p.ParquetScan() | p.MemoryScan():
                 labels = {
                     c: self._number("source", s)
                     for c, s in zip(node.made, node.sources, strict=True)
                 }
                 selection = getattr(node, "selection", None)
                 return PlanShape(self._number("scan", id(node.table), selection), labels, size)
-            case ComputeColumns(items=items):
+            case p.ComputeColumns(items=items):
                 labels = {c: self._expression(e, visible) for c, e in items}
                 return PlanShape(self._number("compute", below), labels, size)
-            case HashAggregate(keys=keys, aggregates=aggregates):
+            case p.HashAggregate(keys=keys, aggregates=aggregates):
                 labels = {c: visible[c] for c in keys}
                 names = tuple(sorted(labels.values()))
                 for column, call in aggregates:
                     labels[column] = self._number("aggregate", self._expression(call, visible))
                 return PlanShape(self._number("group", names, below), labels, size)
-            case FilterRows() | HashJoin() | NestedLoopJoin():
+            case p.FilterRows() | p.HashJoin() | p.NestedLoopJoin():
                 if getattr(node, "mark", None) is not None:
                     visible[node.mark] = self._number("mark")  # type: ignore[union-attr,index]
                 key = self._number(type(node).__name__, self._fields(node, visible), below)
@@ -162,7 +153,7 @@ class Shapes:
         return self._rigid(node, visible, inputs, size)
 
     def _rigid(
-        self, node: Physical, visible: dict[Column, int], inputs: list[PlanShape], size: int
+        self, node: p.Physical, visible: dict[Column, int], inputs: list[PlanShape], size: int
     ) -> PlanShape:
         """Describe a node whose columns have places: it is shared with all of them or not at all."""
         places = tuple(tuple(s.labels.values()) for s in inputs)
@@ -172,7 +163,7 @@ class Shapes:
         key = self._number(type(node).__name__, self._fields(node, visible), below, places)
         return PlanShape(key, {c: visible[c] for c in node.columns}, size)
 
-    def _fields(self, node: Physical, visible: dict[Column, int]) -> Hashable:
+    def _fields(self, node: p.Physical, visible: dict[Column, int]) -> Hashable:
         return tuple(
             self._value(getattr(node, f.name), visible)
             for f in dataclasses.fields(node)
@@ -189,7 +180,7 @@ class Shapes:
                 return tuple(self._value(v, visible) for v in value)
         if dataclasses.is_dataclass(value):
             parts = (getattr(value, f.name) for f in dataclasses.fields(value))
-            return (type(value).__name__, *(self._value(p, visible) for p in parts))
+            return (type(value).__name__, *(self._value(part, visible) for part in parts))
         return (type(value).__name__, value) if isinstance(value, Hashable) else id(value)
 
     def _expression(self, expr: Expr, visible: dict[Column, int]) -> int:
@@ -205,7 +196,7 @@ class Shapes:
         return self._number(type(expr).__name__, *parts)
 
 
-def _merged(a: Physical, b: Physical, shapes: Shapes) -> tuple[Physical, Mapping]:
+def _merged(a: p.Physical, b: p.Physical, shapes: Shapes) -> tuple[p.Physical, Mapping]:
     """Return `a` with the columns of `b` beside its own, and which of its columns each column of `b` is."""
     if a is b:
         return a, {c: c for c in a.columns}
@@ -214,13 +205,13 @@ def _merged(a: Physical, b: Physical, shapes: Shapes) -> tuple[Physical, Mapping
     for _, names in inputs:
         renamed |= names
     match a, b:
-        case (ParquetScan() | MemoryScan(), ParquetScan() | MemoryScan()):
+        case (p.ParquetScan() | p.MemoryScan(), p.ParquetScan() | p.MemoryScan()):
             return _merged_scans(a, b)
-        case (ComputeColumns(), ComputeColumns()):
+        case (p.ComputeColumns(), p.ComputeColumns()):
             return _merged_items(a, b, inputs[0][0], renamed)
-        case (HashAggregate(), HashAggregate()):
+        case (p.HashAggregate(), p.HashAggregate()):
             return _merged_aggregates(a, b, inputs[0][0], renamed, shapes)
-        case (FilterRows() | HashJoin() | NestedLoopJoin(), _):
+        case (p.FilterRows() | p.HashJoin() | p.NestedLoopJoin(), _):
             mark = getattr(b, "mark", None)
             if mark is not None:
                 renamed[mark] = a.mark  # type: ignore[union-attr,assignment]
@@ -232,8 +223,8 @@ def _merged(a: Physical, b: Physical, shapes: Shapes) -> tuple[Physical, Mapping
 
 
 def _merged_scans(
-    a: ParquetScan | MemoryScan, b: ParquetScan | MemoryScan
-) -> tuple[Physical, Mapping]:
+    a: p.ParquetScan | p.MemoryScan, b: p.ParquetScan | p.MemoryScan
+) -> tuple[p.Physical, Mapping]:
     own = dict(zip(a.sources, a.made, strict=True))
     renamed = {c: own.get(s, c) for c, s in zip(b.made, b.sources, strict=True)}
     added = [(c, s) for c, s in zip(b.made, b.sources, strict=True) if s not in own]
@@ -242,8 +233,8 @@ def _merged_scans(
 
 
 def _merged_items(
-    a: ComputeColumns, b: ComputeColumns, below: Physical, renamed: Mapping
-) -> tuple[Physical, Mapping]:
+    a: p.ComputeColumns, b: p.ComputeColumns, below: p.Physical, renamed: Mapping
+) -> tuple[p.Physical, Mapping]:
     known = {e: c for c, e in a.items}
     items, names = list(a.items), {}
     for column, expr in b.items:
@@ -257,8 +248,8 @@ def _merged_items(
 
 
 def _merged_aggregates(
-    a: HashAggregate, b: HashAggregate, below: Physical, renamed: Mapping, shapes: Shapes
-) -> tuple[Physical, Mapping]:
+    a: p.HashAggregate, b: p.HashAggregate, below: p.Physical, renamed: Mapping, shapes: Shapes
+) -> tuple[p.Physical, Mapping]:
     """Keys are paired by what they are, since an input may have one thing twice, and each groups by another of the two."""
     keys = {shapes.of(a).labels[key]: key for key in a.keys}
     known: dict[Expr, Column] = {call: c for c, call in a.aggregates}

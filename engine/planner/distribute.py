@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import InitVar, dataclass, field
 
+from ..plan import physical as p
 from ..plan.exchange import expected_bytes
 from ..plan.expr import Column, ColumnRef, columns_of
 from ..plan.logical import Item
@@ -27,25 +28,6 @@ from ..plan.partitioning import (
     described,
     hashed,
     ranged,
-)
-from ..plan.physical import (
-    ComputeColumns,
-    ConcatRows,
-    DistinctOn,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    HashSetOperation,
-    LimitRows,
-    MemoryScan,
-    NestedLoopJoin,
-    Order,
-    ParquetScan,
-    Physical,
-    SortRows,
-    TopK,
-    Transfer,
-    UnnestRows,
 )
 from ..plan.window.window_operator import WindowRows
 from .distribute_joins import Joins
@@ -64,21 +46,21 @@ class Distribution:
     """
 
     sharing: Sharing
-    plan: Physical
+    plan: p.Physical
     small: float
     few_groups: bool = True
     spread: frozenset[int] = frozenset()
-    rotated: InitVar[dict[int, HashJoin] | None] = None
+    rotated: InitVar[dict[int, p.HashJoin] | None] = None
     claims: list[Claim] = field(default_factory=list)
     _exchanges: Exchanges = field(default_factory=Exchanges)
-    _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
+    _placed: dict[int, tuple[p.Physical, Placed]] = field(default_factory=dict)
     # Gathers of few parts of aggregates, and of first rows
     _of_few: set[int] = field(default_factory=set)
     _cut: set[int] = field(default_factory=set)  # of which first rows are wanted
     # By the tables in which keys of groups are looked up
     _looked_up: dict[int, LookedUpKeys] = field(default_factory=dict)
 
-    def __post_init__(self, rotated: dict[int, HashJoin] | None) -> None:
+    def __post_init__(self, rotated: dict[int, p.HashJoin] | None) -> None:
         self._cuts = keys_of_scans(self.plan, self.sharing)
         self._joins = Joins(
             node_of=self.placed,
@@ -92,7 +74,7 @@ class Distribution:
             rotates=rotated is None,
         )
 
-    def on_first(self) -> Physical:
+    def on_first(self) -> p.Physical:
         """Return what a worker runs so that the first has all rows."""
         return self._exchanges.gathered(self.placed(self.plan))
 
@@ -105,7 +87,7 @@ class Distribution:
         given = self.sharing, self.plan, self.small, self.few_groups
         return Distribution(*given, free, self._joins.rotated)
 
-    def placed(self, node: Physical) -> Placed:
+    def placed(self, node: p.Physical) -> Placed:
         """Return what a worker runs for a node; what several others read stays one object."""
         known = self._placed.get(id(node))
         if known is None:
@@ -115,45 +97,47 @@ class Distribution:
             known = self._placed[id(node)] = node, Placed(shown, found.at)
         return known[1]
 
-    def _place(self, node: Physical) -> Placed:
+    def _place(self, node: p.Physical) -> Placed:
         match node:
-            case ParquetScan():
+            case p.ParquetScan():
                 return self._scan(node)
-            case MemoryScan(table=table) if getattr(table, "is_sharded", False):
+            case p.MemoryScan(table=table) if getattr(table, "is_sharded", False):
                 return Placed(node, ARBITRARY)
-            case Transfer():
+            case p.Transfer():
                 placed = self.placed(node.input)
                 # Each device has a hash of its own
                 at = ARBITRARY if placed.at.spread is Spread.HASHED else placed.at
                 return placed.over(node.with_children((placed.node,)), at)
-            case FilterRows(predicate=predicate):
+            case p.FilterRows(predicate=predicate):
                 placed = self.placed(node.input)
                 return placed.over(self._before_lookup(node, placed, columns_of(predicate)))
-            case UnnestRows():
+            case p.UnnestRows():
                 placed = self.placed(node.input)
                 return placed.over(node.with_children((placed.node,)))
-            case ComputeColumns(items=items):
+            case p.ComputeColumns(items=items):
                 placed = self.placed(node.input)
                 return Placed(node.with_children((placed.node,)), _computed(placed.at, items))
-            case HashAggregate():
+            case p.HashAggregate():
                 return self._aggregate(node)
-            case TopK(offset=offset, count=wanted):
+            case p.TopK(offset=offset, count=wanted):
                 return self._first_rows(node, node.replaced(count=wanted + offset, offset=0))
-            case LimitRows(offset=offset, count=int(wanted), keys=()):
+            case p.LimitRows(offset=offset, count=int(wanted), keys=()):
                 return self._first_rows(node, node.replaced(count=wanted + offset, offset=0))
-            case SortRows():
+            case p.SortRows():
                 return self._sort(node)
-            case HashJoin() | NestedLoopJoin():
+            case p.HashJoin() | p.NestedLoopJoin():
                 return self._joins.placed(node) or self._whole(node)
-            case DistinctOn(keys=keys) | LimitRows(keys=keys) | WindowRows(partition=keys) if keys:
+            case p.DistinctOn(keys=keys) | p.LimitRows(keys=keys) | WindowRows(partition=keys) if (
+                keys
+            ):
                 return self._by_key(node, keys)
-            case HashSetOperation():
+            case p.HashSetOperation():
                 return self._set_operation(node)
-            case ConcatRows():
+            case p.ConcatRows():
                 return self._concat(node)
         return self._whole(node)
 
-    def _scan(self, node: ParquetScan) -> Placed:
+    def _scan(self, node: p.ParquetScan) -> Placed:
         if self.sharing.is_whole(node):
             return Placed(node, REPLICATED)
         cut: KeyCut | None = self._cuts.get(id(node))
@@ -166,7 +150,7 @@ class Distribution:
         self.claims.append(Claim.of(key, node.table.identity, limits))
         return Placed(share, ranged(by, cut.cuts))
 
-    def _whole(self, node: Physical) -> Placed:
+    def _whole(self, node: p.Physical) -> Placed:
         """A node over all rows: everywhere if its inputs are, else on the first worker."""
         inputs = [self.placed(child) for child in node.children]
         if all(placed.at.is_replicated for placed in inputs):
@@ -178,10 +162,10 @@ class Distribution:
         return Placed(made, SINGLE)
 
     def _by_key(
-        self, node: DistinctOn | LimitRows | WindowRows, keys: tuple[Column, ...]
+        self, node: p.DistinctOn | p.LimitRows | WindowRows, keys: tuple[Column, ...]
     ) -> Placed:
         """A node that needs all rows of equal keys together."""
-        if isinstance(node.input, SortRows) and not isinstance(node, WindowRows):
+        if isinstance(node.input, p.SortRows) and not isinstance(node, WindowRows):
             return self._first_of_sorted(node, node.input, keys)
         placed = self.placed(node.input)
         # Of each key's rows the first ones come out, in the order of those: it would be lost where a hash says
@@ -200,7 +184,7 @@ class Distribution:
         return Placed(self._exchanges.sent(placed, keys, because=because), hashed(keys))
 
     def _first_of_sorted(
-        self, node: DistinctOn | LimitRows, sort: SortRows, keys: tuple[Column, ...]
+        self, node: p.DistinctOn | p.LimitRows, sort: p.SortRows, keys: tuple[Column, ...]
     ) -> Placed:
         """The first rows of each key in the order of a sort, for which only rows of equal keys are sorted together."""
         placed = self.placed(sort.input)
@@ -210,7 +194,7 @@ class Distribution:
         ordered = sort.with_children((below.node,)).replaced(partitioning=below.at)
         return below.over(node.with_children((ordered,)))
 
-    def _aggregate(self, node: HashAggregate) -> Placed:
+    def _aggregate(self, node: p.HashAggregate) -> Placed:
         placed = self.placed(node.input)
         if not placed.at.is_shared:
             return self._whole(node)
@@ -227,19 +211,21 @@ class Distribution:
         groups = self._in_parts(found.groups, placed.over(found.groups.input), few=False)
         return groups.over(found.beside(groups.node, node.columns))
 
-    def _before_lookup(self, node: Physical, placed: Placed, read: Collection[Column]) -> Physical:
+    def _before_lookup(
+        self, node: p.Physical, placed: Placed, read: Collection[Column]
+    ) -> p.Physical:
         """Return a node over a worker's rows, over groups before their other keys are looked up if it reads none of these."""
         below = placed.node
-        found = self._looked_up.get(id(below.right)) if isinstance(below, HashJoin) else None
+        found = self._looked_up.get(id(below.right)) if isinstance(below, p.HashJoin) else None
         if found is None or not {*read} <= {*below.children[0].columns}:
             return node.with_children((below,)).replaced(partitioning=placed.at)
         few = node.with_children((below.children[0],))
-        if isinstance(few, FilterRows):
+        if isinstance(few, p.FilterRows):
             few = few.replaced(keep=None)
         few = few.replaced(partitioning=placed.at.kept(few.columns))
         return found.beside(few, node.columns)
 
-    def _in_parts(self, node: HashAggregate, placed: Placed, few: bool) -> Placed:
+    def _in_parts(self, node: p.HashAggregate, placed: Placed, few: bool) -> Placed:
         """Groups of each worker's rows, merged by the first worker where they are `few`, and else where their keys' hash says."""
         split = in_parts(node)
         if not isinstance(split, PartialAggregate):
@@ -250,7 +236,7 @@ class Distribution:
         partial = split.partial.with_children((placed.node,)).placed_as(node)
         at = SINGLE if few else hashed(node.keys)
         parts = Placed(partial.replaced(partitioning=ARBITRARY), ARBITRARY)
-        merged: Physical = (
+        merged: p.Physical = (
             self._exchanges.of(parts.node, "gather")
             if few
             else self._exchanges.sent(
@@ -265,23 +251,23 @@ class Distribution:
         if merged.columns == node.columns:
             return Placed(merged, at)
         items = tuple((c, ColumnRef(c)) for c in node.columns)
-        return Placed(ComputeColumns(merged, items).placed_as(node), at)
+        return Placed(p.ComputeColumns(merged, items).placed_as(node), at)
 
-    def _first_rows(self, node: TopK | LimitRows, local: Physical) -> Placed:
+    def _first_rows(self, node: p.TopK | p.LimitRows, local: p.Physical) -> Placed:
         """Of the first rows of each share come the first of all."""
         self._cut.add(id(node.input))
         placed = self.placed(node.input)
         if not placed.at.is_shared:
             return placed.over(node.with_children((placed.node,)))
         # Rows of hashed keys are in no order that one worker would give them
-        orders = [order.column for order in node.keys if isinstance(order, Order)]
+        orders = [order.column for order in node.keys if isinstance(order, p.Order)]
         first = self._before_lookup(local, placed, orders)
         gathered = self._exchanges.of(first, "gather")
         if self._is_small(node):
             self._of_few.add(id(gathered))
         return Placed(node.with_children((gathered,)), SINGLE)
 
-    def _sort(self, node: SortRows) -> Placed:
+    def _sort(self, node: p.SortRows) -> Placed:
         """Each worker sorts its rows, and those of its stretch of the order that come from all; few rows are sorted by the first."""
         placed = self.placed(node.input)
         if not placed.at.is_shared or (self.few_groups and self._is_small(node)):
@@ -290,10 +276,10 @@ class Distribution:
         sent = self._exchanges.of(own, "sort", orders=node.keys)
         return Placed(node.with_children((sent,)), ORDERED)
 
-    def _is_small(self, node: Physical) -> bool:
+    def _is_small(self, node: p.Physical) -> bool:
         return expected_bytes(node) < self.small
 
-    def _set_operation(self, node: HashSetOperation) -> Placed:
+    def _set_operation(self, node: p.HashSetOperation) -> Placed:
         left, right = self.placed(node.left), self.placed(node.right)
         if not (left.at.is_shared or right.at.is_shared):
             return self._whole(node)
@@ -303,16 +289,18 @@ class Distribution:
             made, at = node.with_children((left.node, right.node)), left.at
         else:
             why = f"left is {described(left.at)}, right {described(right.at)}"
-            sent = [self._exchanges.sent(p, p.node.columns, because=why) for p in (left, right)]
+            sent = [
+                self._exchanges.sent(side, side.node.columns, because=why) for side in (left, right)
+            ]
             made, at = node.with_children(sent), hashed(left.node.columns)
         return Placed(made, at.renamed(tuple(zip(left.node.columns, node.made, strict=True))))
 
-    def _concat(self, node: ConcatRows) -> Placed:
+    def _concat(self, node: p.ConcatRows) -> Placed:
         """Rows stay where they are; of those that each worker has, or that the first alone has, the first one's are taken."""
         inputs = [self.placed(child) for child in node.children]
         if not any(placed.at.is_shared for placed in inputs):
             return self._whole(node)
-        shares = [p.node if p.at.is_shared else self._exchanges.of(p.node, "pick") for p in inputs]
+        shares = [i.node if i.at.is_shared else self._exchanges.of(i.node, "pick") for i in inputs]
         return Placed(node.with_children(shares), ARBITRARY)
 
 

@@ -12,21 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 
+from ..plan import physical as p
 from ..plan.exchange import Exchange, expected_bytes
 from ..plan.expr import Column, ColumnRef, columns_of
 from ..plan.join_kinds import JoinKind
 from ..plan.node import walk_once
 from ..plan.partial import FinishAverages
 from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, Spread, described
-from ..plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    MemoryScan,
-    NestedLoopJoin,
-    Physical,
-)
 from .estimates.chain_estimate import ChainEstimates
 from .estimates.relation_estimate import RelationEstimate
 from .exchanges import Exchanges, Placed
@@ -42,7 +34,7 @@ from .join_ways import (
 )
 from .reduce_moved import without_unmatched
 
-Join = HashJoin | NestedLoopJoin
+Join = p.HashJoin | p.NestedLoopJoin
 
 # Groups that all workers merge: few go by the host in one meeting, and a kernel takes hardly less time for a share of them
 MERGED_ON_ALL = 1 << 13
@@ -57,16 +49,16 @@ class Joins:
     `rotates`: more are looked for.
     """
 
-    node_of: Callable[[Physical], Placed]
+    node_of: Callable[[p.Physical], Placed]
     exchanges: Exchanges
     few: set[int]
-    plan: Physical
+    plan: p.Physical
     workers: int
     small: float
     spread: frozenset[int]
-    rotated: dict[int, HashJoin]
+    rotated: dict[int, p.HashJoin]
     rotates: bool
-    origins: dict[int, Physical] = field(default_factory=dict)  # of nodes that workers run
+    origins: dict[int, p.Physical] = field(default_factory=dict)  # of nodes that workers run
     _costs: dict[int, float] = field(default_factory=dict)  # of joins, and of all below them
     _spreadable: set[int] = field(default_factory=set)
     _relied_on: set[int] = field(default_factory=set)
@@ -118,8 +110,10 @@ class Joins:
             made = node.with_children(self._spread(node, placed, moves, heavy, why))
             return Placed(made, ARBITRARY)
         if not any(move.everywhere for move in moves):
-            self.rely_on(*(p.at for p, move in zip(placed, moves, strict=True) if not move.keys))
-        sent = [self._moved(p, move, why) for p, move in zip(placed, moves, strict=True)]
+            self.rely_on(
+                *(side.at for side, move in zip(placed, moves, strict=True) if not move.keys)
+            )
+        sent = [self._moved(side, move, why) for side, move in zip(placed, moves, strict=True)]
         made, at = node.with_children(sent), way.at.kept(node.columns)
         if heavy is not None:
             self._spreadable.add(id(node))
@@ -141,7 +135,7 @@ class Joins:
             return None
         cuts, why = other.at.cuts, f"the other side is {described(other.at)}"
 
-        def send(parts: Physical) -> Exchange:
+        def send(parts: p.Physical) -> Exchange:
             return self.exchanges.sent(Placed(parts, ARBITRARY), keys, cuts, because=why)
 
         made = merged_by_keys(placed.node, self.few, keys, send, other.at.of(keys))
@@ -149,35 +143,35 @@ class Joins:
 
     def _needed(self, node: Join, side: int, placed: Placed, other: Placed) -> Placed:
         """What may have to move of a side's rows."""
-        if not (isinstance(node, HashJoin) and placed.at.is_shared):
+        if not (isinstance(node, p.HashJoin) and placed.at.is_shared):
             return placed
         sides = placed.node, other.node
         return placed.over(without_unmatched(node, side, *sides, self._relation, self.workers))
 
-    def _relation(self, node: Physical) -> RelationEstimate | None:
+    def _relation(self, node: p.Physical) -> RelationEstimate | None:
         """What is expected of a node by what all workers know of whole tables; of rows in their memory each knows its own."""
         while isinstance(node, Exchange):
             node = node.input
         known = self.origins.get(id(node))
-        scans = (n for n in walk_once(known or node) if isinstance(n, MemoryScan))
+        scans = (n for n in walk_once(known or node) if isinstance(n, p.MemoryScan))
         if known is None or any(getattr(scan.table, "is_sharded", False) for scan in scans):
             return None
         return self._estimates.relation(known)
 
-    def _cost(self, node: Physical) -> float:
+    def _cost(self, node: p.Physical) -> float:
         """What the joins of a tree move."""
         known = self._costs.get(id(node))
         return sum(map(self._cost, node.children)) if known is None else known
 
     def _joined_sooner(self, node: Join, left: Placed, right: Placed) -> Placed | None:
         """The same rows by joins in an order in which less moves."""
-        if not self.rotates or not isinstance(node, HashJoin):
+        if not self.rotates or not isinstance(node, p.HashJoin):
             return None
         pairs = tuple(zip(node.left_keys, node.right_keys, strict=True))
         back = tuple((b, a) for a, b in pairs)
         for side, other, own in ((0, right, pairs), (1, left, back)):
 
-            def is_beside(part: Physical, at: Partitioning = other.at, own: Pairs = own) -> bool:
+            def is_beside(part: p.Physical, at: Partitioning = other.at, own: Pairs = own) -> bool:
                 return self.node_of(part).at.meets(at, own)
 
             made = joined_sooner(node, side, lambda part: self._readers[id(part)] < 2, is_beside)
@@ -215,7 +209,7 @@ class Joins:
         size = expected_bytes(placed.node)
         return JoinSide(placed.at, size, size / self.small if self.small else inf)
 
-    def _moved(self, placed: Placed, move: Move, why: str) -> Physical:
+    def _moved(self, placed: Placed, move: Move, why: str) -> p.Physical:
         if move.everywhere:
             if placed.at.is_replicated:
                 return placed.node
@@ -227,10 +221,10 @@ class Joins:
         return self.exchanges.sent(placed, move.keys, move.cuts, because=why)
 
 
-ToAll = Callable[[Physical], Exchange]
+ToAll = Callable[[p.Physical], Exchange]
 
 
-def made_on_all(node: Physical, few: Collection[int], to_all: ToAll) -> Physical | None:
+def made_on_all(node: p.Physical, few: Collection[int], to_all: ToAll) -> p.Physical | None:
     """Steps(Gather(few rows), replicated ...) -> Steps(Broadcast(few rows), replicated ...).
 
     The first worker has not to send all what it makes of them, which would be a second meeting.  `few` are such gathers, by identity;
@@ -240,7 +234,7 @@ def made_on_all(node: Physical, few: Collection[int], to_all: ToAll) -> Physical
         return to_all(node.children[0])
     if isinstance(node, Exchange) or not node.children:
         return None
-    made: list[Physical] = []
+    made: list[p.Physical] = []
     for child in node.children:
         is_there = child.partitioning is not None and child.partitioning.is_replicated
         below = child if is_there else made_on_all(child, few, to_all)
@@ -251,13 +245,15 @@ def made_on_all(node: Physical, few: Collection[int], to_all: ToAll) -> Physical
 
 
 def merged_by_keys(
-    node: Physical, few: Collection[int], keys: tuple[Column, ...], send: ToAll, at: Partitioning
-) -> Physical | None:
+    node: p.Physical, few: Collection[int], keys: tuple[Column, ...], send: ToAll, at: Partitioning
+) -> p.Physical | None:
     """Steps(Merge(Gather(parts of groups))) -> Steps(Merge(send(parts))), where keys are some of those of the groups; None of other rows."""
     match node:
-        case HashAggregate(input=gather, keys=groups) if id(gather) in few and {*keys} <= {*groups}:
-            below: Physical | None = send(gather.children[0])
-        case ComputeColumns(input=rows) | FilterRows(input=rows) | FinishAverages(input=rows):
+        case p.HashAggregate(input=gather, keys=groups) if id(gather) in few and {*keys} <= {
+            *groups
+        }:
+            below: p.Physical | None = send(gather.children[0])
+        case p.ComputeColumns(input=rows) | p.FilterRows(input=rows) | FinishAverages(input=rows):
             below = (
                 merged_by_keys(rows, few, keys, send, at) if {*keys} <= {*rows.columns} else None
             )
@@ -269,9 +265,9 @@ def merged_by_keys(
     return made.replaced(partitioning=at.kept(made.columns))
 
 
-def below_renames(node: Physical, to_all: ToAll) -> Physical:
+def below_renames(node: p.Physical, to_all: ToAll) -> p.Physical:
     """Broadcast(Rename(x)) -> Rename(Broadcast(x)): x may go to all for another reader, too, and goes once then."""
-    if isinstance(node, ComputeColumns):
+    if isinstance(node, p.ComputeColumns):
         renamed = [e.column for _, e in node.items if isinstance(e, ColumnRef)]
         if len(renamed) == len(node.items) and {*renamed} == {*node.input.columns}:
             below = below_renames(node.input, to_all)
@@ -280,21 +276,21 @@ def below_renames(node: Physical, to_all: ToAll) -> Physical:
 
 
 def joined_sooner(
-    join: HashJoin,
+    join: p.HashJoin,
     side: int,
-    goes_on: Callable[[Physical], bool],
-    is_beside: Callable[[Physical], bool],
-) -> HashJoin | None:
+    goes_on: Callable[[p.Physical], bool],
+    is_beside: Callable[[p.Physical], bool],
+) -> p.HashJoin | None:
     """Return the joins below one side of a join with its other side in the deepest of them that this lies beside; None where it does nowhere.
 
     HashJoin(a, HashJoin(b, c)) -> HashJoin(HashJoin(a, b), c): inner joins, where rows of a lie beside those of b.
     `goes_on` says of a join below whether it is read here alone.
     """
-    path: list[tuple[HashJoin, int]] = []
+    path: list[tuple[p.HashJoin, int]] = []
     depth, node = 0, join.children[side]
     keys = frozenset((join.left_keys, join.right_keys)[side])
     while _is_inner(node) and node.device == join.device and goes_on(node):
-        assert isinstance(node, HashJoin)
+        assert isinstance(node, p.HashJoin)
         place = next((i for i in (0, 1) if keys <= {*node.children[i].columns}), None)
         if place is None:
             break
@@ -306,11 +302,11 @@ def joined_sooner(
     return _rebuilt(join, side, path[:depth])
 
 
-def _is_inner(node: Physical) -> bool:
-    return isinstance(node, HashJoin) and node.kind is JoinKind.INNER
+def _is_inner(node: p.Physical) -> bool:
+    return isinstance(node, p.HashJoin) and node.kind is JoinKind.INNER
 
 
-def _rebuilt(join: HashJoin, side: int, path: list[tuple[HashJoin, int]]) -> HashJoin | None:
+def _rebuilt(join: p.HashJoin, side: int, path: list[tuple[p.HashJoin, int]]) -> p.HashJoin | None:
     other, (last, place) = join.children[1 - side], path[-1]
     near = last.children[place]
     there = {*other.columns, *near.columns}
@@ -324,7 +320,7 @@ def _rebuilt(join: HashJoin, side: int, path: list[tuple[HashJoin, int]]) -> Has
     before, after = join.children[side].estimate, join.estimate
     share = None if not before or after is None else after / before
 
-    def over(node: HashJoin, place: int, child: Physical, rows: float | None) -> HashJoin:
+    def over(node: p.HashJoin, place: int, child: p.Physical, rows: float | None) -> p.HashJoin:
         sides = [*node.children]
         sides[place] = child
         left, right = sides

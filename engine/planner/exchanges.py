@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypedDict, Unpack
 
+from ..plan import physical as p
 from ..plan.exchange import Exchange, ExchangeKind
 from ..plan.expr import AggregateCall, Column, ColumnRef, new_column
 from ..plan.partial import FinishAverages
@@ -26,19 +27,6 @@ from ..plan.partitioning import (
     hashed,
     ranged,
 )
-from ..plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    LimitRows,
-    Order,
-    ParquetScan,
-    Physical,
-    SortRows,
-    Stored,
-    TopK,
-)
 from ..plan.types import BIGINT
 
 
@@ -47,7 +35,7 @@ class _More(TypedDict, total=False):
 
     because: str
     of_first: bool
-    orders: tuple[Order, ...]
+    orders: tuple[p.Order, ...]
     keeps_heavy: bool
     beside: Exchange
 
@@ -56,10 +44,10 @@ class _More(TypedDict, total=False):
 class Placed:
     """A node of a worker's plan, and where its rows are."""
 
-    node: Physical
+    node: p.Physical
     at: Partitioning
 
-    def over(self, node: Physical, at: Partitioning | None = None) -> Placed:
+    def over(self, node: p.Physical, at: Partitioning | None = None) -> Placed:
         """A node whose rows are where this one's are, or where `at` says that they would be."""
         return Placed(node, (self.at if at is None else at).kept(node.columns))
 
@@ -73,7 +61,7 @@ class Exchanges:
 
     def of(
         self,
-        node: Physical,
+        node: p.Physical,
         kind: ExchangeKind,
         keys: tuple[Column, ...] = (),
         cuts: tuple[int, ...] = (),
@@ -94,10 +82,10 @@ class Exchanges:
             self._made[key] = made
         return self._made[key]
 
-    def to_all(self, node: Physical, **more: Unpack[_More]) -> Exchange:
+    def to_all(self, node: p.Physical, **more: Unpack[_More]) -> Exchange:
         return self.of(node, "broadcast", **more)
 
-    def gathered(self, placed: Placed) -> Physical:
+    def gathered(self, placed: Placed) -> p.Physical:
         """Return rows as the first worker has them all."""
         return self.of(placed.node, "gather") if placed.at.is_shared else placed.node
 
@@ -126,14 +114,14 @@ class Claim:
     there are, and how many different ones.
     """
 
-    found: Physical
+    found: p.Physical
     fact: Fact
     share: Hashable
     low: int | None = None
     high: int | None = None
 
     @classmethod
-    def of(cls, share: ParquetScan, identity: Hashable, limits: Limits) -> Claim:
+    def of(cls, share: p.ParquetScan, identity: Hashable, limits: Limits) -> Claim:
         """The claim for the only column of a share of a table."""
         (key,) = share.made
         ref, kinds = (ColumnRef(key),), {"min": key.type, "max": key.type, "count": BIGINT}
@@ -142,7 +130,7 @@ class Claim:
         return cls._that(share, calls, Fact(identity, share.sources[0], "ascends"), *limits)
 
     @classmethod
-    def of_key(cls, scan: ParquetScan, key: Column) -> Claim:
+    def of_key(cls, scan: p.ParquetScan, key: Column) -> Claim:
         """The claim that no value of a column comes twice."""
         source = scan.sources[scan.made.index(key)]
         share = scan.replaced(made=(key,), sources=(source,))
@@ -153,10 +141,10 @@ class Claim:
 
     @classmethod
     def _that(
-        cls, share: ParquetScan, calls: Sequence[AggregateCall], fact: Fact, *limits: int | None
+        cls, share: p.ParquetScan, calls: Sequence[AggregateCall], fact: Fact, *limits: int | None
     ) -> Claim:
         made = tuple((new_column(call.function, call.type), call) for call in calls)
-        found = HashAggregate(share, (), made).placed_as(share)
+        found = p.HashAggregate(share, (), made).placed_as(share)
         return cls(found, fact, (share.table.identity, share.selection), *limits)
 
     def holds(self, *found: int | None) -> bool:
@@ -184,10 +172,18 @@ class Claim:
 FEW_ROWS = (
     1 << 13
 )  # that a worker answers, so that the client takes all of them in as fast as the first worker would
-STEPS = (ComputeColumns, FilterRows, FinishAverages, HashAggregate, LimitRows, SortRows, TopK)
+STEPS = (
+    p.ComputeColumns,
+    p.FilterRows,
+    FinishAverages,
+    p.HashAggregate,
+    p.LimitRows,
+    p.SortRows,
+    p.TopK,
+)
 
 
-def last_gather(plan: Physical) -> Exchange | None:
+def last_gather(plan: p.Physical) -> Exchange | None:
     """Return the gather above which all steps are the client's, which has none where that is the plan itself; None where there is none."""
     node = plan
     while isinstance(node, STEPS):
@@ -197,7 +193,9 @@ def last_gather(plan: Physical) -> Exchange | None:
     return node if node is plan or _most_rows(node.input) <= FEW_ROWS else None
 
 
-def above(plan: Physical, gather: Exchange, change: Callable[[Exchange], Physical]) -> Physical:
+def above(
+    plan: p.Physical, gather: Exchange, change: Callable[[Exchange], p.Physical]
+) -> p.Physical:
     """Return the steps of a plan above its last gather, over what that changes to."""
     if plan is gather:
         return change(gather)
@@ -205,22 +203,22 @@ def above(plan: Physical, gather: Exchange, change: Callable[[Exchange], Physica
     return plan.with_children((above(below, gather, change),)).replaced(device="cpu", reason=None)
 
 
-def steps_of_client(plan: Physical, gather: Exchange) -> Physical | None:
+def steps_of_client(plan: p.Physical, gather: Exchange) -> p.Physical | None:
     """Return these steps over rows that are there, None where there are none."""
     if plan is gather:
         return None
-    return above(plan, gather, lambda node: Stored(0, node.columns, device="cpu"))
+    return above(plan, gather, lambda node: p.Stored(0, node.columns, device="cpu"))
 
 
-def _most_rows(node: Physical) -> float:
+def _most_rows(node: p.Physical) -> float:
     """How many groups, or first rows of an order, a worker is expected to have at most; no end of other rows."""
     match node:
-        case HashAggregate(keys=()):
+        case p.HashAggregate(keys=()):
             return 1
-        case HashAggregate(estimate=float(groups)):
+        case p.HashAggregate(estimate=float(groups)):
             return groups
-        case TopK(count=int(count), offset=offset) | LimitRows(count=int(count), offset=offset):
+        case p.TopK(count=int(count), offset=offset) | p.LimitRows(count=int(count), offset=offset):
             return count + offset
-        case ComputeColumns(input=below) | HashJoin(left=TopK() as below):
+        case p.ComputeColumns(input=below) | p.HashJoin(left=p.TopK() as below):
             return _most_rows(below)
     return float("inf")

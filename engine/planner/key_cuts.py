@@ -11,19 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ..plan import physical as p
 from ..plan.exchange import expected_bytes
 from ..plan.expr import Cast, Column, ColumnRef, Expr
 from ..plan.node import walk_once
 from ..plan.partitioning import KeyCut
-from ..plan.physical import (
-    ComputeColumns,
-    DistinctOn,
-    HashAggregate,
-    HashJoin,
-    HashSetOperation,
-    ParquetScan,
-    Physical,
-)
 from ..plan.types import Kind
 from ..plan.window.window_operator import WindowRows
 
@@ -36,35 +28,35 @@ class Sharing(Protocol):
 
     workers: int
 
-    def is_whole(self, scan: ParquetScan) -> bool:
+    def is_whole(self, scan: p.ParquetScan) -> bool:
         """Whether each worker reads all rows."""
 
-    def may_be_key(self, scan: ParquetScan, source: str) -> bool:
+    def may_be_key(self, scan: p.ParquetScan, source: str) -> bool:
         """Whether no value of a column has turned out to come twice."""
 
-    def usual_key(self, scan: ParquetScan) -> str | None:
+    def usual_key(self, scan: p.ParquetScan) -> str | None:
         """The column by which a table is cut where a plan asks for no other."""
 
-    def is_clustered(self, scan: ParquetScan, source: str) -> bool:
+    def is_clustered(self, scan: p.ParquetScan, source: str) -> bool:
         """Whether the table can be cut at values of a column."""
 
-    def cuts(self, scan: ParquetScan, source: str) -> tuple[int, ...]:
+    def cuts(self, scan: p.ParquetScan, source: str) -> tuple[int, ...]:
         """The values of a column at which it is cut evenly."""
 
-    def skew(self, scan: ParquetScan, source: str, cuts: tuple[int, ...]) -> float:
+    def skew(self, scan: p.ParquetScan, source: str, cuts: tuple[int, ...]) -> float:
         """How many times as many rows as an even share the largest one has."""
 
     def limits(self, cuts: tuple[int, ...]) -> tuple[int | None, int | None]:
         """The least key of this worker, and the one above its largest; None: no limit."""
 
-    def share(self, scan: ParquetScan, cut: KeyCut | None) -> ParquetScan:
+    def share(self, scan: p.ParquetScan, cut: KeyCut | None) -> p.ParquetScan:
         """What this worker reads; cut by rows where there is no key."""
 
 
 class _Place(NamedTuple):
     """A column of one scan."""
 
-    scan: ParquetScan
+    scan: p.ParquetScan
     source: str
 
 
@@ -76,12 +68,12 @@ class _Wish:
     saved: float
 
 
-def keys_of_scans(plan: Physical, sharing: Sharing) -> dict[int, KeyCut]:
+def keys_of_scans(plan: p.Physical, sharing: Sharing) -> dict[int, KeyCut]:
     """Return by which key each scan is cut, by the scan's `id`; those that each worker reads whole, or a run of rows of, are left out."""
     scans = [
         node
         for node in walk_once(plan)
-        if isinstance(node, ParquetScan) and not sharing.is_whole(node)
+        if isinstance(node, p.ParquetScan) and not sharing.is_whole(node)
     ]
     families = _Families()
     wishes = list(_wishes(plan, {id(scan) for scan in scans}, sharing))
@@ -117,12 +109,12 @@ class _Families:
 
     def grant(self, wish: _Wish) -> None:
         """Join the families of a wish, unless one of its scans is cut by another key already."""
-        if any(self._source.get(id(p.scan), p.source) != p.source for p in wish.places):
+        if any(self._source.get(id(w.scan), w.source) != w.source for w in wish.places):
             return
         together: list[_Place] = []
         for place in wish.places:
             known = self._of.get(id(place.scan), [place])
-            together += [p for p in known if all(p.scan is not other.scan for other in together)]
+            together += [k for k in known if all(k.scan is not other.scan for other in together)]
         for place in together:
             self._source[id(place.scan)] = place.source
             self._of[id(place.scan)] = together
@@ -132,13 +124,13 @@ class _Families:
         yield from {id(members): members for members in self._of.values()}.values()
 
 
-def _wishes(plan: Physical, shared: set[int], sharing: Sharing) -> Iterator[_Wish]:
+def _wishes(plan: p.Physical, shared: set[int], sharing: Sharing) -> Iterator[_Wish]:
     origins: dict[Column, _Place | Column] = {}
     for node in walk_once(plan):
         match node:
-            case ParquetScan(made=made, sources=sources) if id(node) in shared:
+            case p.ParquetScan(made=made, sources=sources) if id(node) in shared:
                 origins |= {c: _Place(node, s) for c, s in zip(made, sources, strict=True)}
-            case ComputeColumns(items=items):
+            case p.ComputeColumns(items=items):
                 origins |= {
                     new: old for new, e in items if (old := same_integer(e)) not in (None, new)
                 }
@@ -154,11 +146,11 @@ def _wishes(plan: Physical, shared: set[int], sharing: Sharing) -> Iterator[_Wis
     for node in walk_once(plan):
         pairs: Iterable[tuple[Column, Column]] = ()
         match node:
-            case HashJoin(left_keys=left, right_keys=right) if not node.null_aware:
+            case p.HashJoin(left_keys=left, right_keys=right) if not node.null_aware:
                 pairs = zip(left, right, strict=True)
-            case HashSetOperation():
+            case p.HashSetOperation():
                 pairs = zip(node.left.columns, node.right.columns, strict=True)
-            case HashAggregate(keys=keys) | DistinctOn(keys=keys) | WindowRows(partition=keys):
+            case p.HashAggregate(keys=keys) | p.DistinctOn(keys=keys) | WindowRows(partition=keys):
                 for found in filter(None, map(place, keys)):
                     yield _Wish((found,), expected_bytes(node))
         for pair in pairs:

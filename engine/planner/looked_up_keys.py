@@ -11,17 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..plan import physical as p
 from ..plan.expr import Column, ColumnRef, columns_of, new_column
 from ..plan.join_kinds import JoinKind
 from ..plan.partitioning import REPLICATED
-from ..plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    ParquetScan,
-    Physical,
-)
 from .aggregate_before_joins import row_sides
 from .estimates.chain_estimate import expected_column
 from .estimates.relation_estimate import scan_relation
@@ -33,15 +26,15 @@ from .rewrite import pass_on
 class LookedUpKeys(NamedTuple):
     """Groups by fewer keys, and the table in which `key` of them finds the others by the column `its`; `claims` are what this relies on."""
 
-    groups: HashAggregate
-    table: Physical
+    groups: p.HashAggregate
+    table: p.Physical
     key: Column
     its: Column
     claims: list[Claim]
 
-    def beside(self, groups: Physical, columns: tuple[Column, ...]) -> HashJoin:
+    def beside(self, groups: p.Physical, columns: tuple[Column, ...]) -> p.HashJoin:
         """Return groups with all their keys."""
-        made = HashJoin(
+        made = p.HashJoin(
             groups, self.table, JoinKind.INNER, (self.key,), (self.its,), (False,), keep=columns
         )
         are_fewer = (groups.estimate or 0.0) < (self.table.estimate or 0.0)
@@ -52,12 +45,14 @@ class LookedUpKeys(NamedTuple):
 class _TableLookup(NamedTuple):
     """A join of each row with one of a table that all workers have; `by` is the rows' column, `key` the table's."""
 
-    scan: ParquetScan
+    scan: p.ParquetScan
     by: Column
     key: Column
 
 
-def looked_up_keys(node: HashAggregate, rows: Physical, sharing: Sharing) -> LookedUpKeys | None:
+def looked_up_keys(
+    node: p.HashAggregate, rows: p.Physical, sharing: Sharing
+) -> LookedUpKeys | None:
     """Return an aggregate over a worker's rows some of whose keys may be looked up; None where none may."""
     names = {key: key for key in node.keys}  # of the keys below
     lookups = list(_lookups(rows, names, sharing))
@@ -77,8 +72,8 @@ def looked_up_keys(node: HashAggregate, rows: Physical, sharing: Sharing) -> Loo
     table, its = _joined(chain, {key: names[key] for key in node.keys if key in later})
     read = {c for _, call in node.aggregates for c in columns_of(call)}
     kept = [c for c in rows.columns if c not in later or c in read]
-    below = ComputeColumns(rows, pass_on(kept)).placed_as(rows)
-    if isinstance(rows, ComputeColumns):
+    below = p.ComputeColumns(rows, pass_on(kept)).placed_as(rows)
+    if isinstance(rows, p.ComputeColumns):
         below = rows.replaced(items=tuple(item for item in rows.items if item[0] in kept))
     groups = node.replaced(
         input=below.replaced(partitioning=rows.partitioning),
@@ -88,18 +83,18 @@ def looked_up_keys(node: HashAggregate, rows: Physical, sharing: Sharing) -> Loo
 
 
 def _lookups(
-    node: Physical, names: dict[Column, Column], sharing: Sharing
+    node: p.Physical, names: dict[Column, Column], sharing: Sharing
 ) -> Iterator[_TableLookup]:
     """Yield the lookups that rows have gone through; `names` say how keys are called below, and are changed for it."""
-    if isinstance(node, ComputeColumns):
+    if isinstance(node, p.ComputeColumns):
         items = dict(node.items)
         for key, name in names.items():
             expr = items.get(name)
             names[key] = expr.column if isinstance(expr, ColumnRef) else name
     for side in row_sides(node):
         yield from _lookups(side, names, sharing)
-        scan = side.input if isinstance(side, FilterRows) else side
-        if not (isinstance(node, HashJoin) and isinstance(scan, ParquetScan)):
+        scan = side.input if isinstance(side, p.FilterRows) else side
+        if not (isinstance(node, p.HashJoin) and isinstance(scan, p.ParquetScan)):
             continue
         if node.kind is not JoinKind.INNER or any(node.null_equal):
             continue
@@ -110,7 +105,7 @@ def _lookups(
                 break
 
 
-def _is_key(scan: ParquetScan, column: Column, sharing: Sharing) -> bool:
+def _is_key(scan: p.ParquetScan, column: Column, sharing: Sharing) -> bool:
     """Whether all workers have a table, no value of whose column is expected to come twice."""
     is_there = scan.partitioning is not None and scan.partitioning.is_replicated
     if not (is_there and column.type.is_integer and column in scan.made):
@@ -132,10 +127,10 @@ def _followed(first: _TableLookup, lookups: list[_TableLookup]) -> list[_TableLo
     return found
 
 
-def _joined(chain: list[_TableLookup], names: dict[Column, Column]) -> tuple[Physical, Column]:
+def _joined(chain: list[_TableLookup], names: dict[Column, Column]) -> tuple[p.Physical, Column]:
     """Return the tables of a chain as one with the wanted columns, by their names here, and the column by which its rows are found."""
     wanted = {*names.values(), *(one.by for one in chain[1:])}
-    made: Physical | None = None
+    made: p.Physical | None = None
     its = new_column(chain[0].key.name, chain[0].key.type)
     for one in chain:
         key = its if made is None else one.key
@@ -144,16 +139,16 @@ def _joined(chain: list[_TableLookup], names: dict[Column, Column]) -> tuple[Phy
             made = scan
             continue
         keep = tuple(c for c in (*made.columns, *scan.columns) if c in wanted or c is its)
-        join = HashJoin(made, scan, JoinKind.INNER, (one.by,), (key,), (False,), keep=keep)
+        join = p.HashJoin(made, scan, JoinKind.INNER, (one.by,), (key,), (False,), keep=keep)
         made = join.placed_as(made).replaced(partitioning=REPLICATED)
     assert made is not None
     if any(key is not name for key, name in names.items()):
         items = (*pass_on((its,)), *((key, ColumnRef(name)) for key, name in names.items()))
-        made = ComputeColumns(made, items).placed_as(made).replaced(partitioning=REPLICATED)
+        made = p.ComputeColumns(made, items).placed_as(made).replaced(partitioning=REPLICATED)
     return made, its
 
 
-def _read(one: _TableLookup, key: Column, wanted: set[Column]) -> ParquetScan:
+def _read(one: _TableLookup, key: Column, wanted: set[Column]) -> p.ParquetScan:
     """Return a scan of a table's key, by this name, and of its wanted columns."""
     sources = dict(zip(one.scan.made, one.scan.sources, strict=True))
     read = {key: sources[one.key], **{c: s for c, s in sources.items() if c in wanted}}

@@ -5,43 +5,35 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
+from ..plan import physical as p
 from ..plan.node import walk_once
-from ..plan.physical import (
-    Device,
-    MemoryScan,
-    ParquetScan,
-    Physical,
-    RangeScan,
-    Transfer,
-    ValuesScan,
-)
 
-Unsupported = Callable[[Physical], str | None]
+Unsupported = Callable[[p.Physical], str | None]
 
 ON_CPU = "the connection runs on the CPU"
 READ_BY_CPU = "only operators on the CPU read it"
-SCANS = (ParquetScan, MemoryScan, RangeScan, ValuesScan)
+SCANS = (p.ParquetScan, p.MemoryScan, p.RangeScan, p.ValuesScan)
 
 
-def place(plan: Physical, device: Device, unsupported: Unsupported) -> Physical:
+def place(plan: p.Physical, device: p.Device, unsupported: Unsupported) -> p.Physical:
     """Give each operator its device, with a `Transfer` wherever a table has to move.
 
     An operator reached over two paths stays one object.  A scan that only CPU operators read is read by the CPU, so that its rows do
     not travel twice.
     """
     chosen = _choose(plan, device, unsupported)
-    placed: dict[int, Physical] = {}
-    moved: dict[tuple[int, Device], Transfer] = {}
+    placed: dict[int, p.Physical] = {}
+    moved: dict[tuple[int, p.Device], p.Transfer] = {}
 
-    def moved_to(node: Physical, where: Device) -> Physical:
+    def moved_to(node: p.Physical, where: p.Device) -> p.Physical:
         if node.device == where:
             return node
         key = (id(node), where)
         if key not in moved:
-            moved[key] = Transfer(node, device=where, estimate=node.estimate)
+            moved[key] = p.Transfer(node, device=where, estimate=node.estimate)
         return moved[key]
 
-    def visit(node: Physical) -> Physical:
+    def visit(node: p.Physical) -> p.Physical:
         if id(node) not in placed:
             where, reason = chosen[id(node)]
             inputs = [moved_to(visit(child), where) for child in node.children]
@@ -53,11 +45,11 @@ def place(plan: Physical, device: Device, unsupported: Unsupported) -> Physical:
 
 
 def _choose(
-    plan: Physical, device: Device, unsupported: Unsupported
-) -> dict[int, tuple[Device, str | None]]:
-    chosen: dict[int, tuple[Device, str | None]] = {}
-    readers: dict[int, list[Physical]] = defaultdict(list)
-    nodes: dict[int, Physical] = {}
+    plan: p.Physical, device: p.Device, unsupported: Unsupported
+) -> dict[int, tuple[p.Device, str | None]]:
+    chosen: dict[int, tuple[p.Device, str | None]] = {}
+    readers: dict[int, list[p.Physical]] = defaultdict(list)
+    nodes: dict[int, p.Physical] = {}
     for node in walk_once(plan):
         nodes[id(node)] = node
         for child in node.children:

@@ -19,17 +19,8 @@ from ..operators.pulling import REASON, TooFew
 from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.transfer import moved
+from ..plan import physical as p
 from ..plan.exchange import Exchange
-from ..plan.physical import (
-    Device,
-    HashJoin,
-    LimitRows,
-    MemoryScan,
-    ParquetScan,
-    Physical,
-    Pipeline,
-    Transfer,
-)
 from . import in_pieces
 from .in_pieces import note, pull_of
 from .memory import MemoryBudget, out_of_memory, without_fused_joins
@@ -39,8 +30,8 @@ from .stream import Stream
 
 
 def execute(
-    plan: Physical | Schedule,
-    backends: Mapping[Device, Backend],
+    plan: p.Physical | Schedule,
+    backends: Mapping[p.Device, Backend],
     context: Context,
     options: RunOptions = PLAIN,
 ) -> Result:
@@ -58,8 +49,8 @@ def execute(
 
 
 def stream(
-    plan: Physical | Schedule,
-    backends: Mapping[Device, Backend],
+    plan: p.Physical | Schedule,
+    backends: Mapping[p.Device, Backend],
     context: Context,
     options: RunOptions = PLAIN,
 ) -> Result | Stream:
@@ -75,7 +66,7 @@ def stream(
 
 def _run_with_whole_tables(
     schedule: Schedule,
-    backends: Mapping[Device, Backend],
+    backends: Mapping[p.Device, Backend],
     context: Context,
     options: RunOptions,
     area: SpillArea,
@@ -115,7 +106,7 @@ def _run_in_order(run: Run) -> Result:
 
 
 def load_columns(
-    scan: ParquetScan | MemoryScan, backends: Mapping[Device, Backend], context: Context
+    scan: p.ParquetScan | p.MemoryScan, backends: Mapping[p.Device, Backend], context: Context
 ) -> None:
     """Bring a scan's columns into the cache; raises `MemoryLimitError` when the device has no room for one of them."""
     try:
@@ -152,9 +143,9 @@ def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, i
     return {what: count for what, count in added.items() if count}
 
 
-def _run_within_memory(node: Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
+def _run_within_memory(node: p.Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
-    if run.held.spilled and isinstance(node, HashJoin) and run.held.is_spilled(node):
+    if run.held.spilled and isinstance(node, p.HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
     try:
         operator = run.backends[node.device].OPERATORS.get(type(node))
@@ -162,39 +153,39 @@ def _run_within_memory(node: Physical, reads: tuple[int, ...], run: Run) -> Back
             return _run_operator_or_chain(node, reads, run)
         return operator(node, tuple(map(run.held.tables.__getitem__, reads)), run.context)
     except MemoryError:
-        if not isinstance(node, HashJoin) and not run.held.waiting(node.device, reads):
+        if not isinstance(node, p.HashJoin) and not run.held.waiting(node.device, reads):
             raise
     # Outside of the handler, since the error keeps all tables of the first try
     let_go()
-    if isinstance(node, HashJoin):
+    if isinstance(node, p.HashJoin):
         return run.held.join(node)
     run.held.spill(run.held.waiting(node.device, reads))
     return _run_operator_or_chain(node, reads, run)
 
 
-def _run_operator_or_chain(node: Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
+def _run_operator_or_chain(node: p.Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
     if (chain := run.chains.streamed.get(id(node))) is not None:
         return _run_in_chunks(node, chain, run)
-    if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
+    if isinstance(node, p.LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
         return _pull_first_rows(node, chain, run)
     return _run_operator(node, tuple(map(run.held.tables.__getitem__, reads)), run)
 
 
-def _run_operator(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
+def _run_operator(node: p.Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is not None:
         return operator(node, inputs, run.context)
-    if isinstance(node, Transfer):
+    if isinstance(node, p.Transfer):
         return moved(node, inputs[0], run.backends, run.context)
     if isinstance(node, Exchange):
         return exchanged(node, inputs[0], run.backends, run.context)
     raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
 
 
-def _run_in_chunks(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
+def _run_in_chunks(node: p.Physical, chain: p.Pipeline, run: Run) -> BackendTable:
     """Run a chain that the planner has not made a pipeline, one operator at a time for each chunk."""
     context = replace(run.context, fuse="never")
-    table = run.backends[node.device].OPERATORS[Pipeline](chain, (), context)
+    table = run.backends[node.device].OPERATORS[p.Pipeline](chain, (), context)
     run.context.bytes_read = context.bytes_read
     if (
         done := context.receipts.pop(id(chain), None)
@@ -203,7 +194,7 @@ def _run_in_chunks(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
     return table
 
 
-def _pull_first_rows(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable:
+def _pull_first_rows(node: p.LimitRows, chain: p.Pipeline, run: Run) -> BackendTable:
     """Pull the first rows of what is below a limit; make all of them where too few of its first rows are kept."""
     tables = {id(child): run.held.tables[id(child)] for child in chain.inputs}
     pull = replace(pull_of(run), tables=tables, most=run.chains.most(node))
@@ -218,7 +209,7 @@ def _pull_first_rows(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable
     return table
 
 
-def _run_below(node: Physical, tables: dict[int, BackendTable], run: Run) -> BackendTable:
+def _run_below(node: p.Physical, tables: dict[int, BackendTable], run: Run) -> BackendTable:
     """Run what is below a limit as if it were not there; `tables` are those that are complete."""
     if id(node) not in tables:
         for child in node.children:

@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ...plan import physical as p
 from ...plan.expr import Column
-from ...plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    MemoryScan,
-    ParquetScan,
-    Physical,
-    Pipeline,
-    Stored,
-)
 from .estimate import projected
 from .relation_estimate import UNKNOWN_ROWS, RelationEstimate, scan_relation
 from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, selectivity, united
@@ -26,28 +16,28 @@ from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, selectivity,
 class ChainEstimates:
     """Estimates of operators, each worked out once; `inputs` are those that `Stored` stands for, `stored` has their estimates."""
 
-    inputs: Sequence[Physical] = ()
+    inputs: Sequence[p.Physical] = ()
     stored: ChainEstimates | None = None
-    _known: dict[int, tuple[Physical, RelationEstimate]] = field(default_factory=dict)
+    _known: dict[int, tuple[p.Physical, RelationEstimate]] = field(default_factory=dict)
 
-    def relation(self, node: Physical) -> RelationEstimate:
+    def relation(self, node: p.Physical) -> RelationEstimate:
         found = self._known.get(id(node))
         if found is None:
             found = node, self._estimate(node)  # the node is kept, so that its id stays its own
             self._known[id(node)] = found
         return found[1]
 
-    def _estimate(self, node: Physical) -> RelationEstimate:
+    def _estimate(self, node: p.Physical) -> RelationEstimate:
         match node:
-            case ParquetScan() | MemoryScan():
+            case p.ParquetScan() | p.MemoryScan():
                 return scan_relation(node)
-            case Stored(number=number):
+            case p.Stored(number=number):
                 return (self.stored or self).relation(self.inputs[number])
-            case Pipeline(body=body):
+            case p.Pipeline(body=body):
                 return ChainEstimates(node.inputs, self.stored or self).relation(body)
         below = [self.relation(child) for child in node.children]
         rows = node.estimate
-        if rows is None and isinstance(node, FilterRows):
+        if rows is None and isinstance(node, p.FilterRows):
             rows = below[0].rows * selectivity(node.predicate, below[0].columns)
         if rows is None:
             rows = max((source.rows for source in below), default=UNKNOWN_ROWS)
@@ -61,15 +51,15 @@ class ChainEstimates:
             rows
         )
 
-    def _columns(self, node: Physical, below: list[RelationEstimate], rows: float) -> Columns:
+    def _columns(self, node: p.Physical, below: list[RelationEstimate], rows: float) -> Columns:
         """What is expected of the columns of a node that makes so many rows, those that it drops included."""
         match node:
-            case FilterRows(predicate=predicate):
+            case p.FilterRows(predicate=predicate):
                 (source,) = below
                 return narrowed(source.columns, predicate)
-            case ComputeColumns(items=items):
+            case p.ComputeColumns(items=items):
                 return projected(items, *below)
-            case HashAggregate(keys=keys, aggregates=aggregates):
+            case p.HashAggregate(keys=keys, aggregates=aggregates):
                 (source,) = below
                 unique = len(keys) == 1
                 made: dict[Column, ColumnEstimate] = {
@@ -78,7 +68,7 @@ class ChainEstimates:
                 }
                 groups = ColumnEstimate(rows, rows, False, derived=True)
                 return made | dict.fromkeys((column for column, _ in aggregates), groups)
-            case HashJoin():
+            case p.HashJoin():
                 built = self.relation(node.build_side).columns
                 return united(_unordered(built), self.relation(node.probe_side).columns)
         columns: Columns = {}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ...plan import physical as p
 from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
 from ...plan.logical import (
     Aggregate,
@@ -27,27 +28,6 @@ from ...plan.logical import (
     Unnest,
     Values,
 )
-from ...plan.physical import (
-    ComputeColumns,
-    ConcatRows,
-    DistinctOn,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    HashSetOperation,
-    LimitRows,
-    MemoryScan,
-    NestedLoopJoin,
-    Order,
-    ParquetScan,
-    Physical,
-    RangeScan,
-    RowGroups,
-    SortRows,
-    TopK,
-    UnnestRows,
-    ValuesScan,
-)
 from ...plan.shapes.plan_model import decided_over
 from ...plan.window.window_call import Window
 from ..expressions.simplification import as_equality
@@ -59,7 +39,7 @@ if TYPE_CHECKING:
     from ..estimates.estimate import Estimates
 
 
-def lower_join(node: Join, needed: Needed, to: Lowering) -> Physical:
+def lower_join(node: Join, needed: Needed, to: Lowering) -> p.Physical:
     left_columns, right_columns = frozenset(node.left.columns), frozenset(node.right.columns)
     pairs: list[tuple[Expr, Expr, bool]] = []
     rest: list[Expr] = []
@@ -77,7 +57,7 @@ def lower_join(node: Join, needed: Needed, to: Lowering) -> Physical:
     read_later = needed | (columns_of(residual) if residual is not None else frozenset())
     left, left_keys = _side(node.left, [a for a, _, _ in pairs], read_later, to)
     right, right_keys = _side(node.right, [b for _, b, _ in pairs], read_later, to)
-    return HashJoin(
+    return p.HashJoin(
         left,
         right,
         node.kind,
@@ -105,7 +85,7 @@ def _sides(part: Expr, right_columns: frozenset[Column]) -> tuple[Expr, Expr]:
 
 def _side(
     node: Logical, keys: list[Expr], needed: Needed, to: Lowering
-) -> tuple[Physical, tuple[Column, ...]]:
+) -> tuple[p.Physical, tuple[Column, ...]]:
     """Return one input with its keys as columns."""
     computed = Computed()
     columns = tuple(computed.column(key, "key") for key in keys)
@@ -115,7 +95,7 @@ def _side(
     return computed.above(to.lower(node, read), wanted), columns
 
 
-def _nested_loop(node: Join, needed: Needed, to: Lowering) -> Physical:
+def _nested_loop(node: Join, needed: Needed, to: Lowering) -> p.Physical:
     read = needed | (columns_of(node.condition) if node.condition is not None else frozenset())
     left = to.lower(node.left, read & frozenset(node.left.columns))
     right = to.lower(node.right, read & frozenset(node.right.columns))
@@ -123,7 +103,7 @@ def _nested_loop(node: Join, needed: Needed, to: Lowering) -> Physical:
     parts = list(conjuncts(node.condition))
     condition = conjunction(parts) if parts else None
     keep = kept(joined, needed)
-    return NestedLoopJoin(left, right, node.kind, condition, node.mark, keep, span=node.span)
+    return p.NestedLoopJoin(left, right, node.kind, condition, node.mark, keep, span=node.span)
 
 
 @runtime_checkable
@@ -132,25 +112,25 @@ class PrunedTable(Protocol):
 
     def select_row_groups(
         self, predicate: Expr | None, columns: dict[Column, str]
-    ) -> tuple[tuple[RowGroups, ...], int]:
+    ) -> tuple[tuple[p.RowGroups, ...], int]:
         """Return the row groups that may hold rows for which `predicate` is TRUE, and how many may not."""
 
 
-def lower(plan: Logical, estimates: Estimates) -> Physical:
+def lower(plan: Logical, estimates: Estimates) -> p.Physical:
     """Return operators that make exactly the columns of `plan`."""
     return Lowering(estimates, _lower).exact(plan, plan.columns)
 
 
-def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
+def _lower(node: Logical, needed: Needed, to: Lowering) -> p.Physical:
     match node:
         case Scan():
             return _lower_scan(node, needed, None)
         case CommonScan():
             return _lower_common(node, needed, to)
         case Range():
-            return RangeScan(node.made, node.start, node.stop, node.step)
+            return p.RangeScan(node.made, node.start, node.stop, node.step)
         case Values():
-            return ValuesScan(node.made, node.rows)
+            return p.ValuesScan(node.made, node.rows)
         case Filter():
             return _lower_filter(node, needed, to)
         case Project():
@@ -167,7 +147,7 @@ def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
             return _lower_distinct(node, needed, to)
         case Sort():
             below, orders = _ordered(node, needed, to)
-            return SortRows(below, orders) if orders else below
+            return p.SortRows(below, orders) if orders else below
         case Limit():
             return _lower_limit(node, needed, to)
         case SetOperation():
@@ -175,26 +155,26 @@ def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
     raise TypeError(f"{type(node).__name__} has no physical form")
 
 
-def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> Physical:
+def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> p.Physical:
     pairs = [(c, s) for c, s in zip(scan.made, scan.sources, strict=True) if c in needed]
     made, sources = tuple(c for c, _ in pairs), tuple(s for _, s in pairs)
     table: Any = scan.table
     if not _has_row_groups(type(scan.table)):
-        return MemoryScan(table, made, sources)
+        return p.MemoryScan(table, made, sources)
     if predicate is None:
-        return ParquetScan(table, made, sources)
+        return p.ParquetScan(table, made, sources)
     names = dict(zip(scan.made, scan.sources, strict=True))
     # A text whose values leave out others is planned anew
-    selection, pruned = decided_over(lambda p: table.select_row_groups(p, names), predicate)
-    return ParquetScan(table, made, sources, selection if pruned else None, pruned)
+    selection, pruned = decided_over(lambda part: table.select_row_groups(part, names), predicate)
+    return p.ParquetScan(table, made, sources, selection if pruned else None, pruned)
 
 
-def _lower_common(node: CommonScan, needed: Needed, to: Lowering) -> Physical:
+def _lower_common(node: CommonScan, needed: Needed, to: Lowering) -> p.Physical:
     """Return one operator for all places that read a common query, under the ids that each has for its columns."""
     below = to.exact(node.common.plan, node.common.plan.columns)
     pairs = zip(node.made, node.sources, strict=True)
     items = tuple((c, ColumnRef(s)) for c, s in pairs if c in needed)
-    return ComputeColumns(below, items, estimate=below.estimate) if items else below
+    return p.ComputeColumns(below, items, estimate=below.estimate) if items else below
 
 
 @cache
@@ -203,7 +183,7 @@ def _has_row_groups(kind: type) -> bool:
     return issubclass(kind, PrunedTable)
 
 
-def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> Physical:
+def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> p.Physical:
     wanted = needed | columns_of(node.predicate)
     if isinstance(node.input, Scan):
         below = _lower_scan(node.input, wanted, node.predicate)
@@ -213,10 +193,10 @@ def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> Physical:
         below = below.replaced(estimate=to.estimates.rows(node.input))
     else:
         below = to.lower(node.input, wanted)
-    return FilterRows(below, node.predicate, kept(below.columns, needed))
+    return p.FilterRows(below, node.predicate, kept(below.columns, needed))
 
 
-def _lower_project(node: Project, needed: Needed, to: Lowering) -> Physical:
+def _lower_project(node: Project, needed: Needed, to: Lowering) -> p.Physical:
     items = tuple(item for item in node.items if item[0] in needed)
     read = frozenset().union(*(columns_of(e) for _, e in items))
     below = to.lower(node.input, read)
@@ -225,7 +205,7 @@ def _lower_project(node: Project, needed: Needed, to: Lowering) -> Physical:
     return compute(below, items)
 
 
-def _lower_unnest(node: Unnest, needed: Needed, to: Lowering) -> Physical:
+def _lower_unnest(node: Unnest, needed: Needed, to: Lowering) -> p.Physical:
     computed = Computed()
     lists = tuple((made, computed.column(expr, "list")) for made, expr in node.items)
     own = frozenset(node.input.columns)
@@ -233,64 +213,64 @@ def _lower_unnest(node: Unnest, needed: Needed, to: Lowering) -> Physical:
     wanted = (needed & own) | {column for _, column in lists}
     below = computed.above(to.lower(node.input, read), wanted)
     keep = tuple(c for c in below.columns if c in needed)
-    return UnnestRows(below, lists, keep, node.ordinality, node.outer)
+    return p.UnnestRows(below, lists, keep, node.ordinality, node.outer)
 
 
-def _lower_distinct(node: Distinct, needed: Needed, to: Lowering) -> Physical:
+def _lower_distinct(node: Distinct, needed: Needed, to: Lowering) -> p.Physical:
     if node.on is None:
         below = to.exact(node.input, node.columns)
-        return HashAggregate(below, below.columns, ())
+        return p.HashAggregate(below, below.columns, ())
     computed = Computed()
     keys = tuple(dict.fromkeys(computed.column(e, "key") for e in node.on))
     read = needed.union(*(columns_of(e) for e in node.on))
     below = computed.above(to.lower(node.input, read), needed | frozenset(keys))
-    return DistinctOn(below, keys)
+    return p.DistinctOn(below, keys)
 
 
-def _ordered(node: Sort, needed: Needed, to: Lowering) -> tuple[Physical, tuple[Order, ...]]:
+def _ordered(node: Sort, needed: Needed, to: Lowering) -> tuple[p.Physical, tuple[p.Order, ...]]:
     """Return the input of a sort with its keys as columns; constants order nothing."""
     keys = [k for k in node.keys if not isinstance(k.expr, Literal)]
     computed = Computed()
-    orders: dict[Column, Order] = {}
+    orders: dict[Column, p.Order] = {}
     for key in keys:
         column = computed.column(key.expr, "key")
-        orders.setdefault(column, Order(column, key.descending, key.nulls_first))
+        orders.setdefault(column, p.Order(column, key.descending, key.nulls_first))
     read = needed.union(*(columns_of(k) for k in keys))
     below = to.lower(node.input, read)
     return computed.above(below, needed | frozenset(orders)), tuple(orders.values())
 
 
-def _lower_limit(node: Limit, needed: Needed, to: Lowering) -> Physical:
+def _lower_limit(node: Limit, needed: Needed, to: Lowering) -> p.Physical:
     if node.per:
         return _lower_grouped_limit(node, needed, to)
     if isinstance(node.input, Sort) and node.count is not None:
         below, orders = _ordered(node.input, needed, to)
         if orders:
-            return TopK(below, orders, node.count, node.offset)
-        return LimitRows(below, node.count, node.offset)
-    return LimitRows(to.lower(node.input, needed), node.count, node.offset)
+            return p.TopK(below, orders, node.count, node.offset)
+        return p.LimitRows(below, node.count, node.offset)
+    return p.LimitRows(to.lower(node.input, needed), node.count, node.offset)
 
 
-def _lower_grouped_limit(node: Limit, needed: Needed, to: Lowering) -> Physical:
+def _lower_grouped_limit(node: Limit, needed: Needed, to: Lowering) -> p.Physical:
     computed = Computed()
     keys = tuple(dict.fromkeys(computed.column(e, "key") for e in node.per))
     read = needed.union(*(columns_of(e) for e in node.per))
     below = computed.above(to.lower(node.input, read), needed | frozenset(keys))
-    return LimitRows(below, node.count, node.offset, keys)
+    return p.LimitRows(below, node.count, node.offset, keys)
 
 
-def _lower_set_operation(node: SetOperation, to: Lowering) -> Physical:
+def _lower_set_operation(node: SetOperation, to: Lowering) -> p.Physical:
     if node.kind != "union":
         left, right = (
             to.exact(node.left, node.left.columns),
             to.exact(node.right, node.right.columns),
         )
-        return HashSetOperation(left, right, node.kind, node.all, node.made)
+        return p.HashSetOperation(left, right, node.kind, node.all, node.made)
     inputs = tuple(to.exact(branch, branch.columns) for branch in _branches(node))
-    concatenated = ConcatRows(inputs, node.made)
+    concatenated = p.ConcatRows(inputs, node.made)
     if node.all:
         return concatenated
-    return HashAggregate(concatenated, node.made, ())
+    return p.HashAggregate(concatenated, node.made, ())
 
 
 def _branches(node: SetOperation) -> list[Logical]:

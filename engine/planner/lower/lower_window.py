@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...plan import physical as p
 from ...plan.expr import (
     AggregateCall,
     Call,
@@ -18,14 +19,6 @@ from ...plan.expr import (
 )
 from ...plan.functions import AGGREGATE, SCALAR, WINDOW, constants
 from ...plan.join_kinds import JoinKind
-from ...plan.physical import (
-    ComputeColumns,
-    HashAggregate,
-    HashJoin,
-    NestedLoopJoin,
-    Order,
-    Physical,
-)
 from ...plan.window.window_call import Window, WindowCall
 from ...plan.window.window_operator import WindowRows
 from ..estimates.estimate import expected, group_count
@@ -34,15 +27,15 @@ from .lowering import Computed, Lowering, Needed
 Calls = list[tuple[Column, WindowCall]]
 
 
-def lower_window(node: Window, needed: Needed, to: Lowering, most: int | None = None) -> Physical:
+def lower_window(node: Window, needed: Needed, to: Lowering, most: int | None = None) -> p.Physical:
     """Return the operator of a window; with `most` rows of a higher rank may be left out."""
     computed = Computed()
     partition = tuple(dict.fromkeys(_keys(node, computed)))
-    orders: dict[Column, Order] = {}
+    orders: dict[Column, p.Order] = {}
     for key in node.order:
         if not isinstance(key.expr, Literal):
             column = computed.column(key.expr, "key")
-            orders.setdefault(column, Order(column, key.descending, key.nulls_first))
+            orders.setdefault(column, p.Order(column, key.descending, key.nulls_first))
     for column in partition:  # in which all rows are alike
         orders.pop(column, None)
     calls = [(c, _over_columns(call, computed)) for c, call in node.calls if c in needed]
@@ -133,27 +126,27 @@ def _is_whole(call: WindowCall, ordered: bool) -> bool:
 
 def _looked_up(
     node: Window,
-    below: Physical,
+    below: p.Physical,
     partition: tuple[Column, ...],
     calls: Calls,
     passed: tuple[Column, ...],
     to: Lowering,
-) -> Physical:
+) -> p.Physical:
     """Aggregate by the partition and join the groups back: no sort, and kernels for both."""
     known = to.estimates.relation(node.input)
     keys = [k for k in node.partition if not isinstance(k, Literal)]
     groups = group_count([expected(e, known) for e in keys], known.rows)
     made: tuple[tuple[Column, AggregateCall], ...]
     made = tuple((c, call.aggregate) for c, call in calls)
-    grouped: Physical = HashAggregate(below, partition, made, estimate=groups if keys else 1.0)
+    grouped: p.Physical = p.HashAggregate(below, partition, made, estimate=groups if keys else 1.0)
     keep = (*passed, *(c for c, _ in calls))
     if not partition:
-        return NestedLoopJoin(below, grouped, JoinKind.INNER, keep=keep, estimate=known.rows)
+        return p.NestedLoopJoin(below, grouped, JoinKind.INNER, keep=keep, estimate=known.rows)
     own = {c: new_column(c.name, c.type) for c in partition}
     items = tuple((own[c], ColumnRef(c)) for c in partition)
     items += tuple((c, ColumnRef(c)) for c, _ in calls)
-    right = ComputeColumns(grouped, items, estimate=grouped.estimate)
-    return HashJoin(
+    right = p.ComputeColumns(grouped, items, estimate=grouped.estimate)
+    return p.HashJoin(
         below,
         right,
         JoinKind.INNER,

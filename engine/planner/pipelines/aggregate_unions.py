@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ...plan import physical as p
 from ...plan.all_values import never_raises
 from ...plan.expr import (
     AggregateCall,
@@ -32,16 +33,6 @@ from ...plan.expr import (
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
 from ...plan.partial import FinishAverages, in_parts
-from ...plan.physical import (
-    ComputeColumns,
-    ConcatRows,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-    Pipeline,
-)
 from ...plan.pipeline_steps import leaf_of
 from ...plan.types import BIGINT, BOOLEAN, Kind
 from ..rewrite import reads_only, replace_columns
@@ -55,9 +46,9 @@ if TYPE_CHECKING:
 FEW_GROUPS = 1 << 12
 
 
-def halves(node: Physical) -> tuple[Physical, Physical] | None:
+def halves(node: p.Physical) -> tuple[p.Physical, p.Physical] | None:
     """Return the halves of a full join, or None for one whose keys kernels may not be able to hold, and of few rows that the host joins."""
-    assert isinstance(node, HashJoin)
+    assert isinstance(node, p.HashJoin)
     if node.device == "gpu" and all(map(_is_few_groups, node.children)):
         return None
     if any(key.type.kind in (Kind.VARCHAR, Kind.INTERVAL) for key in node.left_keys):
@@ -71,7 +62,7 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
     )
     left, of_pairs = _filtered(node.left, node.residual)
     own = tuple(c for c in kept if c in node.right.columns)
-    alone = HashJoin(
+    alone = p.HashJoin(
         node.right,
         left,
         JoinKind.ANTI,
@@ -85,26 +76,26 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
         estimate=node.right.estimate,
     )
     items = tuple(_item(column, column in own) for column in kept)
-    return matched, ComputeColumns(alone, items).placed_as(alone)
+    return matched, p.ComputeColumns(alone, items).placed_as(alone)
 
 
-def _is_few_groups(side: Physical) -> bool:
+def _is_few_groups(side: p.Physical) -> bool:
     """Whether a side is few rows that come out of kernels: 2,400 days beside 2,500 take 0.4 ms of CPU time, and an H200 2.3 by two kernels."""
     if side.estimate is None or side.estimate > FEW_GROUPS:
         return False
-    while isinstance(side, ComputeColumns | FilterRows | FinishAverages):
+    while isinstance(side, p.ComputeColumns | p.FilterRows | FinishAverages):
         side = side.input
-    return isinstance(side, HashAggregate)
+    return isinstance(side, p.HashAggregate)
 
 
-def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | None]:
+def _filtered(side: p.Physical, condition: Expr | None) -> tuple[p.Physical, Expr | None]:
     """Return a side with what a condition asks of it alone, and the rest of the condition."""
     parts = list(conjuncts(condition))
     own = [part for part in parts if reads_only(part, side.columns) and never_raises(part)]
     others = [part for part in parts if part not in own]
     if not own:
         return side, condition
-    filtered = FilterRows(side, conjunction(own)).placed_as(side)
+    filtered = p.FilterRows(side, conjunction(own)).placed_as(side)
     return filtered, conjunction(others) if others else None
 
 
@@ -114,7 +105,7 @@ def _item(column: Column, there: bool) -> Item:
     return new_column(column.name, column.type), Literal(None, column.type)
 
 
-def aggregate_unions(node: Physical, fusion: Fusion) -> Physical | None:
+def aggregate_unions(node: p.Physical, fusion: Fusion) -> p.Physical | None:
     """Aggregate each input of a UNION ALL, then the groups of all.
 
         HashAggregate(k, sum(a), HashJoin(ConcatRows(x, y), z))
@@ -132,7 +123,7 @@ def aggregate_unions(node: Physical, fusion: Fusion) -> Physical | None:
     Joined with others, TPC-DS Q54 at SF1, which nobody looked at for this, takes two busy cores 29 and 15 ms, Q2 189 and 36, Q5 95 and 35.
     `MIN_ROWS_A_GROUP` = inf switches it off.
     """
-    if not isinstance(node, HashAggregate):
+    if not isinstance(node, p.HashAggregate):
         return None
     parts = in_parts(node)
     if isinstance(parts, str):
@@ -149,32 +140,32 @@ def aggregate_unions(node: Physical, fusion: Fusion) -> Physical | None:
             fusion.readers.subtract(path.again())
             continue
         found = len(inputs) * groups
-        made: Physical = ConcatRows(inputs, parts.partial.columns).placed_as(path.union, found)
+        made: p.Physical = p.ConcatRows(inputs, parts.partial.columns).placed_as(path.union, found)
         for step in (*parts.merge, *parts.finish):
             made = replace(step, estimate=node.estimate, reason=node.reason).with_children([made])
         return made
     return None
 
 
-def _is_fused(made: Physical, aggregate: HashAggregate) -> bool:
+def _is_fused(made: p.Physical, aggregate: p.HashAggregate) -> bool:
     """Whether a kernel makes the groups of an aggregation, or those of the first of its two phases."""
     groups = leaf_of(made)
     calls = (column for column, _ in aggregate.aggregates)
     return (
-        isinstance(groups, Pipeline)
+        isinstance(groups, p.Pipeline)
         and groups.steps.groups is not None
         and {*calls} <= {*groups.columns}
     )
 
 
-def _grouped(partial: HashAggregate, path: _Path, child: Physical) -> Physical:
+def _grouped(partial: p.HashAggregate, path: _Path, child: p.Physical) -> p.Physical:
     """Return the groups of one input of a union: keys that are literals there are put to the others' groups."""
     found = path.literals(child)
     literals = {key: found[key] for key in partial.keys if key in found}
     source, keys = path.over(child), tuple(k for k in partial.keys if k not in literals)
     if not literals:
         return replace(partial, input=source)
-    made: Physical
+    made: p.Physical
     if keys:
         made = replace(partial, input=source, keys=keys)
     else:  # without keys no rows make a group too
@@ -182,25 +173,25 @@ def _grouped(partial: HashAggregate, path: _Path, child: Physical) -> Physical:
         counted = (*partial.aggregates, (count, AggregateCall("count_star", (), BIGINT)))
         made = replace(partial, input=source, keys=keys, aggregates=counted)
         some = Call("gt", (ColumnRef(count), Literal(0, BIGINT)), BOOLEAN)
-        made = FilterRows(made, some).placed_as(partial, 1.0)
+        made = p.FilterRows(made, some).placed_as(partial, 1.0)
     items = tuple((c, literals.get(c) or ColumnRef(c)) for c in partial.columns)
-    return ComputeColumns(made, items).placed_as(partial, partial.estimate)
+    return p.ComputeColumns(made, items).placed_as(partial, partial.estimate)
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
     """The way from an aggregate down to a UNION ALL: operators that rows go through one by one, each with the input on that way."""
 
-    steps: tuple[tuple[Physical, int], ...]
-    union: ConcatRows
-    halved: tuple[Physical, ...] = ()  # the sides of a full join, of which each input reads both
+    steps: tuple[tuple[p.Physical, int], ...]
+    union: p.ConcatRows
+    halved: tuple[p.Physical, ...] = ()  # the sides of a full join, of which each input reads both
 
     @property
     def rows(self) -> float:
         return sum(child.estimate or 0.0 for child in self.union.inputs)
 
     @property
-    def _sides(self) -> list[Physical]:
+    def _sides(self) -> list[p.Physical]:
         """What the rows are joined with."""
         return [c for step, place in self.steps for i, c in enumerate(step.children) if i != place]
 
@@ -217,21 +208,21 @@ class _Path:
         )
         return sum(rows) * (len(self.union.inputs) - 1)
 
-    def literals(self, source: Physical) -> dict[Column, Literal]:
+    def literals(self, source: p.Physical) -> dict[Column, Literal]:
         """Return the columns at the end of the way that one input of the union has a literal for."""
-        items = dict(source.items) if isinstance(source, ComputeColumns) else {}
+        items = dict(source.items) if isinstance(source, p.ComputeColumns) else {}
         pairs = zip(self.union.made, map(items.get, source.columns), strict=True)
         found = {column: expr for column, expr in pairs if isinstance(expr, Literal)}
         for step, _ in reversed(self.steps):
-            if isinstance(step, ComputeColumns):
+            if isinstance(step, p.ComputeColumns):
                 made = ((column, replace_columns(expr, found)) for column, expr in step.items)
                 found |= {column: expr for column, expr in made if isinstance(expr, Literal)}
         return found
 
-    def over(self, source: Physical) -> Physical:
+    def over(self, source: p.Physical) -> p.Physical:
         """Return the operators over one input of the union."""
         items = tuple(zip(self.union.made, map(ColumnRef, source.columns), strict=True))
-        made: Physical = ComputeColumns(source, items).placed_as(self.union, source.estimate)
+        made: p.Physical = p.ComputeColumns(source, items).placed_as(self.union, source.estimate)
         share = (source.estimate or 0.0) / max(self.rows, 1.0)
         for step, place in reversed(self.steps):
             children = [made if i == place else c for i, c in enumerate(step.children)]
@@ -241,29 +232,29 @@ class _Path:
 
 
 def _paths(
-    node: Physical, fusion: Fusion, steps: tuple[tuple[Physical, int], ...] = ()
+    node: p.Physical, fusion: Fusion, steps: tuple[tuple[p.Physical, int], ...] = ()
 ) -> Iterator[_Path]:
     """Yield the ways to a UNION ALL on which nothing is read by others too."""
     if fusion.readers[id(node)] > 1:
         return
-    if isinstance(node, ConcatRows):
+    if isinstance(node, p.ConcatRows):
         yield _Path(steps, node)
         return
-    if isinstance(node, HashJoin) and _keeps_both(node.kind):
+    if isinstance(node, p.HashJoin) and _keeps_both(node.kind):
         found = halves(node)
         if found is not None:
-            yield _Path(steps, ConcatRows(found, node.columns).placed_as(node), node.children)
+            yield _Path(steps, p.ConcatRows(found, node.columns).placed_as(node), node.children)
         return
     for place in _row_inputs(node):
         yield from _paths(node.children[place], fusion, (*steps, (node, place)))
 
 
-def _row_inputs(node: Physical) -> tuple[int, ...]:
+def _row_inputs(node: p.Physical) -> tuple[int, ...]:
     """Return the inputs of a node whose rows may go through it a share at a time."""
     match node:
-        case ComputeColumns() | FilterRows():
+        case p.ComputeColumns() | p.FilterRows():
             return (0,)
-        case HashJoin(kind=kind) | NestedLoopJoin(kind=kind):
+        case p.HashJoin(kind=kind) | p.NestedLoopJoin(kind=kind):
             return (0, 1) if kind is JoinKind.INNER else (0,) if kind.is_divisible else ()
     return ()
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ...plan import physical as p
 from ...plan.device_costs import costs_of
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
-from ...plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-)
 from ...plan.pipeline_steps import columns_read, leaf_of, spine
 from ...plan.types import BOOLEAN
 from ..estimates.chain_estimate import ChainEstimates, expected_column
@@ -41,11 +34,11 @@ from .probe_order import (
 )
 
 KeyPairs = list[tuple[Key, Key]]  # columns of the probe side and of the build side
-Join = HashJoin | NestedLoopJoin
+Join = p.HashJoin | p.NestedLoopJoin
 Equality = tuple[Column, Column]
 
 
-def arrange_probes(node: Physical, body: Body) -> Physical:
+def arrange_probes(node: p.Physical, body: Body) -> p.Physical:
     """Return a chain whose joins are in the order in which a kernel should probe.
 
         HashJoin(HashJoin(x, fact, inner), y, inner)  ->  HashJoin(HashJoin(fact, y, inner), x, inner)
@@ -54,7 +47,7 @@ def arrange_probes(node: Physical, body: Body) -> Physical:
     the larger one has to be looked up; joins that drop most rows for the least memory come first.  What a build side probes itself
     filters it before it is put into its index.
     """
-    if isinstance(node, HashAggregate):
+    if isinstance(node, p.HashAggregate):
         return node.with_children([arrange_probes(node.input, body)])
     return _Arrangement(body, body.estimates).visit(node)
 
@@ -65,17 +58,17 @@ class _Arrangement:
 
     body: Body
     estimates: ChainEstimates
-    repeating: dict[int, Physical] = field(default_factory=dict)
+    repeating: dict[int, p.Physical] = field(default_factory=dict)
 
-    def visit(self, node: Physical) -> Physical:
-        if _is_group(node) and not isinstance(node, ComputeColumns):
+    def visit(self, node: p.Physical) -> p.Physical:
+        if _is_group(node) and not isinstance(node, p.ComputeColumns):
             parts = _Parts()
             self.gather(node, parts)
             if parts.are_free():
                 return self.ordered(parts, node)
         return self.turned(node)
 
-    def ordered(self, parts: _Parts, node: Physical) -> Physical:
+    def ordered(self, parts: _Parts, node: p.Physical) -> p.Physical:
         parts.repeating = [self.repeats(unit) for unit in parts.units]
         made = _Ordered(parts, node, self.estimates)
         if made.order.cost >= IMPOSSIBLE:
@@ -86,52 +79,52 @@ class _Arrangement:
             self.repeating[id(tree)] = tree
         return tree
 
-    def repeats(self, chain: Physical) -> bool:
+    def repeats(self, chain: p.Physical) -> bool:
         """Whether a row of the leaf may come out of a chain several times."""
         return any(id(node) in self.repeating for node in spine(chain))
 
-    def build_side(self, join: HashJoin) -> Physical:
+    def build_side(self, join: p.HashJoin) -> p.Physical:
         """The right side of a join that stays right; stored where its rows are asked for and an index cannot hold them."""
         side = self.visit(join.right)
         by_row = join.residual is not None or join.kind.nulls_right
         return self.body.store(join.right) if by_row and self.repeats(side) else side
 
-    def gather(self, node: Physical, parts: _Parts) -> None:
+    def gather(self, node: p.Physical, parts: _Parts) -> None:
         """Collect what joins below one another put together; what is computed between them is computed of the result."""
         match node:
-            case FilterRows(input=x, predicate=predicate) if _is_group(x):
+            case p.FilterRows(input=x, predicate=predicate) if _is_group(x):
                 self.gather(x, parts)
                 parts.filter(predicate)
-            case ComputeColumns(input=x, items=items) if _is_group(x):
+            case p.ComputeColumns(input=x, items=items) if _is_group(x):
                 self.gather(x, parts)
                 parts.compute(items)
-            case HashJoin(kind=JoinKind.INNER) if not any(node.null_equal):
+            case p.HashJoin(kind=JoinKind.INNER) if not any(node.null_equal):
                 self.gather(node.left, parts)
                 self.gather(node.right, parts)
                 parts.equate(node.left_keys, node.right_keys)
                 parts.filter(node.residual)
-            case NestedLoopJoin(kind=JoinKind.INNER, condition=condition):
+            case p.NestedLoopJoin(kind=JoinKind.INNER, condition=condition):
                 self.gather(node.left, parts)
                 parts.extras.append(replace(node, condition=None))
                 parts.filter(condition)
-            case NestedLoopJoin():
+            case p.NestedLoopJoin():
                 self.gather(node.left, parts)
                 parts.extras.append(replace(node, condition=parts.inlined(node.condition)))
-            case HashJoin() if node.kind is not JoinKind.INNER:
+            case p.HashJoin() if node.kind is not JoinKind.INNER:
                 self.gather(node.left, parts)
                 keys = parts.own(node.left_keys)
                 residual = parts.inlined(node.residual)
                 side = self.build_side(node)
                 parts.extras.append(replace(node, right=side, left_keys=keys, residual=residual))
-            case HashJoin():
+            case p.HashJoin():
                 parts.add_unit(node, self.turned(node))
             case _:
                 parts.add_unit(node, self.visit(node))
 
-    def turned(self, node: Physical) -> Physical:
+    def turned(self, node: p.Physical) -> p.Physical:
         """Return an operator where it stands, over what is below it arranged; an inner join goes through the larger side."""
         node = node.with_children([self.visit(child) for child in node.children])
-        if not isinstance(node, HashJoin) or node.kind is not JoinKind.INNER:
+        if not isinstance(node, p.HashJoin) or node.kind is not JoinKind.INNER:
             return node
         left, right = table_rows(leaf_of(node.left)), table_rows(leaf_of(node.right))
         node = replace(node, build="right" if left >= right else "left")
@@ -139,10 +132,10 @@ class _Arrangement:
         return node
 
 
-def _is_group(node: Physical) -> bool:
-    while isinstance(node, FilterRows | ComputeColumns):
+def _is_group(node: p.Physical) -> bool:
+    while isinstance(node, p.FilterRows | p.ComputeColumns):
         node = node.input
-    return isinstance(node, HashJoin | NestedLoopJoin)
+    return isinstance(node, p.HashJoin | p.NestedLoopJoin)
 
 
 @dataclass
@@ -153,15 +146,15 @@ class _Parts:
     projections between the joins made, as expressions over columns of relations and extras.
     """
 
-    units: list[Physical] = field(default_factory=list)
-    origins: list[Physical] = field(default_factory=list)
+    units: list[p.Physical] = field(default_factory=list)
+    origins: list[p.Physical] = field(default_factory=list)
     repeating: list[bool] = field(default_factory=list)
     extras: list[Join] = field(default_factory=list)
     equalities: list[Equality] = field(default_factory=list)
     predicates: list[Expr] = field(default_factory=list)
     computed: dict[Column, Expr] = field(default_factory=dict)
 
-    def add_unit(self, origin: Physical, unit: Physical) -> None:
+    def add_unit(self, origin: p.Physical, unit: p.Physical) -> None:
         self.origins.append(origin)
         self.units.append(unit)
 
@@ -195,14 +188,14 @@ class _Parts:
         """Whether relations are joined by their own columns, not by what is computed or what extras add to them."""
         own = {c for unit in self.units for c in unit.columns}
         made = own.union(*map(_made, self.extras))
-        keys = {k for join in self.extras if isinstance(join, HashJoin) for k in join.left_keys}
+        keys = {k for join in self.extras if isinstance(join, p.HashJoin) for k in join.left_keys}
         return own.issuperset(c for pair in self.equalities for c in pair) and made >= keys
 
 
 class _Ordered:
     """Parts of joins as a group whose order can be chosen, and that order as operators."""
 
-    def __init__(self, parts: _Parts, root: Physical, estimates: ChainEstimates) -> None:
+    def __init__(self, parts: _Parts, root: p.Physical, estimates: ChainEstimates) -> None:
         self.parts = parts
         self.root = root
         self.estimates = estimates
@@ -223,12 +216,12 @@ class _Ordered:
         self.order = best_order(self.group)
         self.reductions = reductions(self.group, self.order)
 
-    def tree(self) -> Physical:
+    def tree(self) -> p.Physical:
         items = [(c, self.parts.computed.get(c, ColumnRef(c))) for c in self.root.columns]
         tree = self.build(self.order, self.needed)
         if not all(map(is_passed, items)):
-            return ComputeColumns(tree, tuple(items)).placed_as(self.root, self.order.rows)
-        assert isinstance(tree, FilterRows | HashJoin | NestedLoopJoin)
+            return p.ComputeColumns(tree, tuple(items)).placed_as(self.root, self.order.rows)
+        assert isinstance(tree, p.FilterRows | p.HashJoin | p.NestedLoopJoin)
         keep = None if tree.columns == self.root.columns else self.root.columns
         return tree if keep is None else replace(tree, keep=keep)
 
@@ -254,7 +247,7 @@ class _Ordered:
         if join.kind is JoinKind.SINGLE:
             needs |= self.makers(join.left.columns) | (1 << len(self.parts.units)) - 1
             needs |= sum(1 << (len(self.parts.units) + i) for i in range(number))
-        if isinstance(join, NestedLoopJoin):
+        if isinstance(join, p.NestedLoopJoin):
             return Extra(needs, 1.0, 0.0)
         right = self.estimates.relation(join.right)
         pairs = [
@@ -290,13 +283,13 @@ class _Ordered:
 
     def conditions(self) -> list[ProbeCondition]:
         return [
-            ProbeCondition(self.makers(columns_of(p)), p, selectivity(p, self.known))
-            for p in self.parts.predicates
+            ProbeCondition(self.makers(columns_of(part)), part, selectivity(part, self.known))
+            for part in self.parts.predicates
         ]
 
     # The order as operators
 
-    def build(self, step: ProbeStep, needed: frozenset[Column]) -> Physical:
+    def build(self, step: ProbeStep, needed: frozenset[Column]) -> p.Physical:
         """Return the operators of a step, with no more columns than are needed above."""
         before = tuple(s.members for s in (step.probe, step.build) if s is not None)
         tests = [c.expr for c in self.group.completed(before, step.members)]
@@ -313,18 +306,18 @@ class _Ordered:
         else:
             node = self.joined(step, keys, below)
         if tests:
-            node = FilterRows(node, conjunction(tests), _kept(node.columns, needed))
+            node = p.FilterRows(node, conjunction(tests), _kept(node.columns, needed))
         if step.probe is None and not tests:
             return node
         return node.placed_as(self.root, step.rows)
 
-    def reduced(self, number: int) -> Physical:
+    def reduced(self, number: int) -> p.Physical:
         """A relation, less the rows that joins elsewhere would drop after it was put into an index."""
         node = self.parts.units[number]
         waiting, self.reductions = self.reductions, []  # two relations may reduce one another
         for reduction in [r for r in waiting if r.unit == number]:
             keys = frozenset((reduction.source_key,))
-            node = HashJoin(
+            node = p.HashJoin(
                 node,
                 self.build(reduction.source, keys),
                 JoinKind.SEMI,
@@ -335,18 +328,18 @@ class _Ordered:
         self.reductions = waiting
         return node
 
-    def with_extra(self, probe: ProbeStep, number: int, needed: frozenset[Column]) -> Physical:
+    def with_extra(self, probe: ProbeStep, number: int, needed: frozenset[Column]) -> p.Physical:
         join = self.parts.extras[number]
         left = self.build(probe, needed - set(_made(join)) | columns_read(join))
         joined = replace(join, left=left, keep=None)
         return replace(joined, keep=_kept(joined.columns, needed))
 
-    def joined(self, step: ProbeStep, keys: KeyPairs, needed: frozenset[Column]) -> Physical:
+    def joined(self, step: ProbeStep, keys: KeyPairs, needed: frozenset[Column]) -> p.Physical:
         assert step.probe is not None
         assert step.build is not None
         read = needed.union(*({a.column, b.column} for a, b in keys))
         left, right = self.build(step.probe, read), self.build(step.build, read)
-        return HashJoin(
+        return p.HashJoin(
             left,
             right,
             JoinKind.INNER,

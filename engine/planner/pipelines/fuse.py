@@ -10,23 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from ...plan import physical as p
 from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk_once
 from ...plan.partial import FinishAverages
-from ...plan.physical import (
-    ConcatRows,
-    FilterRows,
-    FirstRows,
-    HashAggregate,
-    HashJoin,
-    MemoryScan,
-    NestedLoopJoin,
-    ParquetScan,
-    Physical,
-    Pipeline,
-    Stored,
-    TopK,
-)
 from ...plan.pipeline_steps import leaf_of, spine, steps_of
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
@@ -48,7 +35,7 @@ LISTED_SHARE = (
 SMALL_STORED = 1000  # rows that operators have made, of which others make the next step at once
 
 
-def fuse(plan: Physical, choice: FuseChoice, observer: Observer = unobserved) -> Physical:
+def fuse(plan: p.Physical, choice: FuseChoice, observer: Observer = unobserved) -> p.Physical:
     """Trees of scans, filters, projections and joins, below an aggregate or not -> Pipeline of the same.
 
     As in HyPer (Neumann 2011), data flows from the scan to the sink without being stored.  What must be complete before a kernel can
@@ -67,89 +54,89 @@ class Fusion:
     choice: FuseChoice
     readers: Counter[int]
     observer: Observer
-    done: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
+    done: dict[int, tuple[p.Physical, p.Physical]] = field(default_factory=dict)
     stored: ChainEstimates = field(default_factory=ChainEstimates)
 
-    def visit(self, node: Physical) -> Physical:
+    def visit(self, node: p.Physical) -> p.Physical:
         if id(node) not in self.done:
             ways = (rule.apply(node, self) for rule in PIPELINE_RULES)
             made = next((way for way in ways if way is not None), None) or self._alone(node)
             self.done[id(node)] = node, made  # the node is kept, so that its id stays its own
         return self.done[id(node)][1]
 
-    def _alone(self, node: Physical) -> Physical:
+    def _alone(self, node: p.Physical) -> p.Physical:
         rebuilt = node.with_children([self.visit(child) for child in node.children])
-        if self.joins(node) and isinstance(node, HashJoin | NestedLoopJoin | HashAggregate):
+        if self.joins(node) and isinstance(node, p.HashJoin | p.NestedLoopJoin | p.HashAggregate):
             return replace(rebuilt, not_fused=outside(node))
-        if isinstance(node, FilterRows) and isinstance(node.input, HashAggregate):
-            fused = isinstance(rebuilt.children[0], Pipeline)
+        if isinstance(node, p.FilterRows) and isinstance(node.input, p.HashAggregate):
+            fused = isinstance(rebuilt.children[0], p.Pipeline)
             return replace(rebuilt, not_fused=untested(node, node.input) if fused else None)
         return rebuilt
 
-    def joins(self, node: Physical) -> bool:
+    def joins(self, node: p.Physical) -> bool:
         """Whether joins are fused where this operator runs, however small they are and many their groups."""
         return self.choice == "always" or node.device == "gpu"
 
-    def is_worth_it(self, leaf: Physical) -> bool:
-        if not isinstance(leaf, ParquetScan | MemoryScan):
+    def is_worth_it(self, leaf: p.Physical) -> bool:
+        if not isinstance(leaf, p.ParquetScan | p.MemoryScan):
             return False
         return self.joins(leaf) or (leaf.table.statistics().rows or 0) >= SMALL_INPUT
 
-    def has_large(self, chain: Physical) -> bool:
+    def has_large(self, chain: p.Physical) -> bool:
         """Whether a table that a chain goes through, or looks up in, is worth a kernel.
 
         Few rows may be asked for in a set of millions of keys: TPC-DS Q37 and Q82 take a fifth and a third less than by operators, at SF1 on
         two busy cores; no other plan of TPC-DS changes.
         """
-        return isinstance(leaf_of(chain), ParquetScan | MemoryScan) and any(
+        return isinstance(leaf_of(chain), p.ParquetScan | p.MemoryScan) and any(
             map(self.is_worth_it, leaves(chain))
         )
 
-    def ends(self, node: Physical, chain: Physical, body: Body) -> bool:
+    def ends(self, node: p.Physical, chain: p.Physical, body: Body) -> bool:
         """Whether a kernel should end in the rows of a chain, or in this aggregate over them."""
         leaf, aggregate = leaf_of(chain), node is not chain
         if aggregate and outside(node) is not None:
             return False
-        if isinstance(node, HashAggregate) and not numbers_floats(node, chain, body.estimates):
+        if isinstance(node, p.HashAggregate) and not numbers_floats(node, chain, body.estimates):
             return False
         if not has_joins(chain):
-            if isinstance(leaf, Stored):
+            if isinstance(leaf, p.Stored):
                 return aggregate and (leaf.estimate or 0.0) >= SMALL_INPUT and body.hashed
             return self.is_worth_it(leaf) and (
-                aggregate or (isinstance(chain, FilterRows) and steps_of(chain).is_selection)
+                aggregate or (isinstance(chain, p.FilterRows) and steps_of(chain).is_selection)
             )
-        if isinstance(node, HashAggregate) and not is_held(
+        if isinstance(node, p.HashAggregate) and not is_held(
             node, chain, body.estimates, body.hashed
         ):
             return False
         if body.hashed:
-            return not isinstance(leaf, Stored) or (leaf.estimate or 0.0) >= SMALL_STORED
+            return not isinstance(leaf, p.Stored) or (leaf.estimate or 0.0) >= SMALL_STORED
         return self.has_large(chain)
 
-    def pipeline(self, node: Physical, sink: Physical, body: Body) -> Pipeline:
+    def pipeline(self, node: p.Physical, sink: p.Physical, body: Body) -> p.Pipeline:
         made = apply_rules(sink, BODY_RULES, body, observer=self.observer)
         made, used = with_used(made, body.inputs)
         inputs = tuple(map(self.visit, used))
-        return Pipeline(steps_of(made), inputs).placed_as(node)
+        return p.Pipeline(steps_of(made), inputs).placed_as(node)
 
 
-def filter_groups(node: Physical, fusion: Fusion) -> Physical | None:
+def filter_groups(node: p.Physical, fusion: Fusion) -> p.Physical | None:
     """FilterRows(p, Pipeline(HashAggregate(k, x)))  ->  Pipeline(FilterRows(p, HashAggregate(k, x)))."""
-    if not isinstance(node, FilterRows) or not isinstance(node.input, HashAggregate):
+    if not isinstance(node, p.FilterRows) or not isinstance(node.input, p.HashAggregate):
         return None
     groups = node.input
     if untested(node, groups) is not None or groups.device != node.device:
         return None
     made = None if fusion.readers[id(groups)] > 1 else fusion.visit(groups)
-    if not isinstance(made, Pipeline) or not isinstance(made.body, HashAggregate):
+    if not isinstance(made, p.Pipeline) or not isinstance(made.body, p.HashAggregate):
         return None
     steps = steps_of(node.with_children([made.body]))
     return replace(made, steps=steps, estimate=node.estimate)
 
 
-def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
+def fuse_chain(node: p.Physical, fusion: Fusion) -> p.Physical | None:
     """HashAggregate(k, chain), or chain  ->  Pipeline of the same; of an aggregate in two phases the first one."""
-    aggregates = isinstance(node, HashAggregate)
+    aggregates = isinstance(node, p.HashAggregate)
     if not aggregates and not is_link(node):
         return None
     chain = node.children[0] if aggregates else node
@@ -178,46 +165,46 @@ def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
     return fusion.visit(transform_up(made, lambda part: early if part is sink else None))
 
 
-def _first_phase(made: Physical) -> Physical:
+def _first_phase(made: p.Physical) -> p.Physical:
     """The aggregation of several that reads the rows."""
     groups = made.input if isinstance(made, FinishAverages) else made
-    return [n for n in spine(groups) if isinstance(n, HashAggregate)][-1]
+    return [n for n in spine(groups) if isinstance(n, p.HashAggregate)][-1]
 
 
-def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
+def split_full_joins(node: p.Physical, fusion: Fusion) -> p.Physical | None:
     """HashJoin(a, b, full)  ->  ConcatRows(Pipeline(HashJoin(a, b, left)), Pipeline(HashJoin(b, a, anti)))."""
-    is_full = isinstance(node, HashJoin) and node.kind is JoinKind.FULL
+    is_full = isinstance(node, p.HashJoin) and node.kind is JoinKind.FULL
     found = halves(node) if is_full else None
     if found is None:
         return None
     fusion.readers.update(map(id, node.children))
     made = tuple(map(fusion.visit, found))
-    if not all(isinstance(half, Pipeline) for half in made):
+    if not all(isinstance(half, p.Pipeline) for half in made):
         fusion.readers.subtract(map(id, node.children))
         return None
-    return ConcatRows(made, node.columns).placed_as(node)
+    return p.ConcatRows(made, node.columns).placed_as(node)
 
 
-def list_first_rows(node: Physical, fusion: Fusion) -> Physical | None:
+def list_first_rows(node: p.Physical, fusion: Fusion) -> p.Physical | None:
     """TopK(chain)  ->  TopK(Pipeline(chain)), whose kernel leaves out rows that are behind the last one which is kept.
 
     Columns may come after the order then, and a chain that computes what the rows are ordered by need not be stored: the 25 dearest of
     6 M line items by a product of three columns take 6.1 ms of CPU time instead of 52.6, a thousand of them in the order in which they lie
     1.3 ms instead of 8.5 (SF1, two busy cores, hot).
     """
-    if not isinstance(node, TopK) or fusion.readers[id(node.input)] > 1:
+    if not isinstance(node, p.TopK) or fusion.readers[id(node.input)] > 1:
         return None
     below = fusion.visit(node.input)
-    if not isinstance(below, Pipeline):
+    if not isinstance(below, p.Pipeline):
         if not _lists_few(node, fusion):
             return None
         body = Body(fusion.readers, stored=fusion.stored)
         below = fusion.pipeline(node.input, body.chain(node.input), body)
-    first = FirstRows(node.keys[0], node.offset + node.count)
+    first = p.FirstRows(node.keys[0], node.offset + node.count)
     return replace(node, input=replace(below, cut=first))
 
 
-def _lists_few(node: TopK, fusion: Fusion) -> bool:
+def _lists_few(node: p.TopK, fusion: Fusion) -> bool:
     """Whether a kernel should go through all rows of a table for those that an order keeps.
 
     A device's kernels list rows alone, of which its operators then compute what the rows are ordered by: 7.7 ms of 60 M rows instead of
@@ -227,7 +214,7 @@ def _lists_few(node: TopK, fusion: Fusion) -> bool:
     return (
         chain.device == "cpu"
         and node.keys[0].column.type.fits_register
-        and isinstance(leaf, ParquetScan | MemoryScan)
+        and isinstance(leaf, p.ParquetScan | p.MemoryScan)
         and all(is_link(part) and fusion.readers[id(part)] == 1 for part in spine(chain))
         and not has_joins(chain)
         and fusion.is_worth_it(leaf)

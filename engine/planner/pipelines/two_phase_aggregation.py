@@ -5,17 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ...plan import physical as p
 from ...plan.expr import AggregateCall, Column, ColumnRef, Literal
 from ...plan.functions import AGGREGATE
 from ...plan.partial import in_parts
-from ...plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-)
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from .group_keys import by_parts_of_keys, decides, has_no_numbers, inner_joins, tells_apart
@@ -25,17 +18,17 @@ from .probe_order import domain
 DISTINCT_GROUPS = 1 << 16  # that a kernel counts apart for each distinct value of an argument
 
 
-def aggregate_in_two_phases(node: Physical, body: Body) -> Physical | None:
+def aggregate_in_two_phases(node: p.Physical, body: Body) -> p.Physical | None:
     """Return an aggregation over a chain in two phases, where a kernel cannot hold it in one, or None."""
-    if not isinstance(node, HashAggregate):
+    if not isinstance(node, p.HashAggregate):
         return None
     distinct = with_distinct_rows(node, body.estimates, body.hashed)
     return distinct or by_build_row(node) or by_parts_of_keys(node, body.estimates)
 
 
 def with_distinct_rows(
-    node: HashAggregate, estimates: ChainEstimates, hashed: bool
-) -> HashAggregate | None:
+    node: p.HashAggregate, estimates: ChainEstimates, hashed: bool
+) -> p.HashAggregate | None:
     """Aggregate the values of an argument among groups that have it for a key; of few combinations one kernel counts by itself.
 
     HashAggregate(k, f(distinct a), x)  ->  HashAggregate(k, f(a), HashAggregate(k, a, x))
@@ -76,7 +69,7 @@ def _reads_values_alone(call: AggregateCall) -> bool:
     return all(key.expr == call.args[0] for key in call.order)
 
 
-def by_build_row(node: HashAggregate) -> Physical | None:
+def by_build_row(node: p.HashAggregate) -> p.Physical | None:
     """Group by the row of a build side that decides the keys, where these are strings that have no numbers.
 
     HashAggregate(name, sum(a), join x.k = y.k)
@@ -95,13 +88,13 @@ def by_build_row(node: HashAggregate) -> Physical | None:
     below = node.input
     for column in keys:
         below = _carried(below, column)
-    made: Physical = replace(parts.partial, input=below, keys=keys)
+    made: p.Physical = replace(parts.partial, input=below, keys=keys)
     for step in parts.merge:
         made = replace(step, estimate=node.estimate, reason=node.reason).with_children([made])
     return made
 
 
-def _deciding(name: Column, node: HashAggregate, joins: list[HashJoin]) -> HashJoin | None:
+def _deciding(name: Column, node: p.HashAggregate, joins: list[p.HashJoin]) -> p.HashJoin | None:
     """Return the join whose build side has `name`, strings without numbers, if its row decides all keys but is none of them."""
     join = next((j for j in joins if name in j.build_side.columns), None)
     if join is None or not has_no_numbers(join.build_side, name):
@@ -110,7 +103,7 @@ def _deciding(name: Column, node: HashAggregate, joins: list[HashJoin]) -> HashJ
     return join if decides(join, joins, node.keys) and not apart else None
 
 
-def _carried(node: Physical, column: Column) -> Physical:
+def _carried(node: p.Physical, column: Column) -> p.Physical:
     """Return a chain that passes a column on from where it has it."""
     if column in node.columns:
         return node
@@ -118,21 +111,21 @@ def _carried(node: Physical, column: Column) -> Physical:
         [_carried(c, column) if _has(c, column) else c for c in node.children]
     )
     match node:
-        case ComputeColumns(items=items):
+        case p.ComputeColumns(items=items):
             return replace(node, items=(*items, (column, ColumnRef(column))))
-        case FilterRows() | HashJoin() | NestedLoopJoin():
+        case p.FilterRows() | p.HashJoin() | p.NestedLoopJoin():
             if node.keep is not None:
                 return replace(node, keep=(*node.keep, column))
     return node
 
 
-def _has(node: Physical, column: Column) -> bool:
+def _has(node: p.Physical, column: Column) -> bool:
     """Whether a column is there, passed on or not; what a semi join looks up is not."""
     if column in node.columns:
         return True
     seen = (
         node.children[:1]
-        if isinstance(node, HashJoin | NestedLoopJoin) and node.kind.is_membership
+        if isinstance(node, p.HashJoin | p.NestedLoopJoin) and node.kind.is_membership
         else node.children
     )
     return any(_has(child, column) for child in seen)
