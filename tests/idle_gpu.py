@@ -150,7 +150,7 @@ def _leave_out_the_device() -> None:
         (Relations, "fold", staticmethod(Leaves.fold)),
         (buffers, "_spare", {size: Emptied() for size in buffers._spare}),
         (device, "take_device", lambda: None),
-        (launch, "_loaded", lambda *_: SimpleNamespace(handle=0)),
+        (launch, "loaded", lambda *_: SimpleNamespace(handle=0)),
         (driver_calls, "_function", lambda name: functions.get(name, functions[""])),
         (launch, "_resident", lambda *_: 1),
         (launch, "default_stream", lambda: None),

@@ -6,32 +6,28 @@ caller asks libcudf.
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 import pylibcudf as plc
-from cuda.core import Device, Kernel, ObjectCode, launch
+from cuda.core import Kernel, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ....codegen.compile.kernel_files import KernelFile, kernel_file, warn_without
+from ....codegen.compile.compiler import Architecture
+from ....codegen.compile.kernel_files import KernelFile, kernel_file
 from ....codegen.handwritten import like, like_source
 from ....codegen.handwritten.like import LikeShape
-from ....errors import Interrupted
 from ....plan.patterns import Literals
 from ..columns import BOOL, kept
-from ..memory.device import kernel_files
-from ..pipeline.launch import architecture, default_stream, grid_of
+from ..pipeline.fixed_kernels import machine_code
+from ..pipeline.launch import default_stream, grid_of, loaded
 
 FEW_ROWS = 1 << 16  # up to which libcudf is as fast
 # Bytes of a column up to which a thread a string is faster than blocks of threads: what lies in the second-level cache may be
 # read in any order.  On an H200 6 MB took 0.029 ms so and 0.041 by blocks, 66 MB 0.059 and 0.039.
 FEW_BYTES = 32 << 20
 VECTOR = 16  # bytes
-
-_kernels: dict[LikeShape, Future[Kernel]] = {}
-_lock = threading.Lock()
 
 
 def matches(column: plc.Column, parts: Literals) -> plc.Column | None:
@@ -42,11 +38,11 @@ def matches(column: plc.Column, parts: Literals) -> plc.Column | None:
     wide = column.child(0).type().id() == plc.TypeId.INT64
     size = _bytes(column)
     shape = like.shape_of(parts, size > FEW_BYTES, wide)
-    kernel = _kernel(shape)
-    if kernel is None:
+    code = machine_code(shape.name, partial(_kernel_file, shape))
+    if code is None:
         return None
     out = DeviceBuffer(size=rows, stream=plc.utils.CUDF_DEFAULT_STREAM)
-    _launch(kernel, shape, column, parts, size, out)
+    _launch(loaded(code, shape.name), shape, column, parts, size, out)
     found = plc.Column(BOOL, rows, plc.gpumemoryview(out), None, 0, 0, [])
     nulls = column.null_count()
     if not nulls:
@@ -103,50 +99,11 @@ def _launch(
     launch(default_stream(), config, kernel, rows, *arguments)
 
 
+def _kernel_file(shape: LikeShape, directory: Path, architecture: Architecture) -> KernelFile:
+    source, signature = like_source.source(shape), like.signature(shape)
+    return kernel_file(shape.name, source, signature, directory, architecture)
+
+
 @lru_cache(maxsize=256)
 def _uploaded(parts: Literals) -> DeviceBuffer:
     return DeviceBuffer.to_device(like.memory(parts))
-
-
-def _kernel(shape: LikeShape) -> Kernel | None:
-    """Return the kernel of a shape; None while it is being compiled, and where it cannot be."""
-    place = kernel_files.get()
-    if place is None:
-        return None
-    directory, fuse = place
-    if fuse == "never":
-        return None
-    with _lock:
-        found = _kernels.get(shape)
-        start = found is None
-        if found is None:
-            found = _kernels[shape] = Future()
-    if start:
-        file = kernel_file(
-            shape.name, like_source.source(shape), like.signature(shape), directory, architecture()
-        )
-        if fuse == "auto" and not file.is_compiled:
-            threading.Thread(target=_load, args=(file, found), daemon=True).start()
-        else:
-            try:
-                _load(file, found)
-            except (Interrupted, KeyboardInterrupt):
-                with _lock:
-                    _kernels.pop(shape, None)  # another query asks again
-                raise
-    if fuse == "auto" and not found.done():
-        return None
-    return found.result() if found.exception() is None else None
-
-
-def _load(file: KernelFile, found: Future[Kernel]) -> None:
-    try:
-        code, _ = file.machine_code()
-        Device().set_current()
-        found.set_result(ObjectCode.from_cubin(code).get_kernel(file.name))
-    except (Interrupted, KeyboardInterrupt) as stopped:
-        found.set_exception(stopped)  # who waits for it goes on without
-        raise
-    except Exception as error:
-        found.set_exception(error)
-        warn_without(file.name, error)

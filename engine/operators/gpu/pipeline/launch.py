@@ -159,7 +159,7 @@ def prepared(
     program: Program, code: bytes, where: Layout, rows: int, given: Mapping[str, Given]
 ) -> Launch:
     """Load a kernel and lay out its arguments for so many rows; `given` are all others by the names of parameters."""
-    kernel = _loaded(code, program.name, where.shared_bytes, where.threads)
+    kernel = loaded(code, program.name, where.shared_bytes, where.threads)
     config = _config(kernel, where, rows, emit_cuda.rows_a_thread(program))
     return _launch(kernel, config, emit_cuda.signature(program), {**given, "groups": where.groups})
 
@@ -173,7 +173,7 @@ def prepared_fixed(
     code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Given]
 ) -> Launch:
     """Return the launch of a kernel that is the same for all programs and works with any grid; a thread takes a turn at a time."""
-    kernel = _loaded(code, name)
+    kernel = loaded(code, name)
     config = grid_of(_blocks(kernel, FIXED_THREADS, 0, turns), FIXED_THREADS, 0)
     return _launch(kernel, config, signature, given)
 
@@ -183,14 +183,14 @@ def prepared_block(
 ) -> Launch:
     """Return the launch of a kernel that is one block, whose threads share 8 bytes each."""
     config = grid_of(1, FIXED_THREADS, 8 * FIXED_THREADS)
-    return _launch(_loaded(code, name), config, signature, given)
+    return _launch(loaded(code, name), config, signature, given)
 
 
 def run_fixed(
     code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Given]
 ) -> None:
     """Run a kernel as `prepared_fixed` prepares it, on arguments that no other run has; `array_at` gives its arrays."""
-    kernel = _loaded(code, name)
+    kernel = loaded(code, name)
     arguments: list[Given] = []
     for parameter, _ in signature:
         value = given[parameter]
@@ -206,7 +206,7 @@ def fixed_call(
     code: bytes, name: str, signature: Signature, blocks: Given, given: Mapping[str, Given]
 ) -> DriverCall:
     """Return the call that launches a kernel as `prepared_fixed` prepares it, in so many `blocks`."""
-    kernel = _loaded(code, name)
+    kernel = loaded(code, name)
     launched = _launch(kernel, grid_of(1, FIXED_THREADS, 0), signature, given)
     function, _, *sizes = launched.call.arguments
     return replace(launched.call, arguments=(function, blocks, *sizes))
@@ -214,7 +214,7 @@ def fixed_call(
 
 def fixed_blocks(code: bytes, name: str, turns: int) -> int:
     """Return in how many blocks of `prepared_fixed` so many threads take a turn."""
-    return _blocks(_loaded(code, name), FIXED_THREADS, 0, turns)
+    return _blocks(loaded(code, name), FIXED_THREADS, 0, turns)
 
 
 def array_at(address: Given, length: Given, width: int) -> tuple[Given, ...]:
@@ -257,7 +257,7 @@ def default_stream() -> Stream:
 
 
 @lru_cache(maxsize=KERNELS_KEPT)
-def _loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_THREADS) -> Kernel:
+def loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_THREADS) -> Kernel:
     """Load machine code, or return what was loaded; a kernel not used for long stays in memory while a plan holds it."""
     device = Device()
     device.set_current()
