@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from .frame.expressions.expression import Expression, all_, exclude, numeric, of_type
     from .frame.frame import Frame
     from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
-    from .frame.sql_functions import fn
-    from .frame.user_function import udaf, udf
+    from .frame.sql_functions import fn, udaf, udf
     from .module_functions import (
         default_connection,
         execute,
@@ -57,8 +56,7 @@ _HOMES = {
         "frame.expressions.expression": "Expression all_ exclude numeric of_type",
         "frame.frame": "Frame",
         "frame.functions": "avg coalesce col count lit max_ min_ sum_ when",
-        "frame.sql_functions": "fn",
-        "frame.user_function": "udaf udf",
+        "frame.sql_functions": "fn udaf udf",
         "interop.narwhals_plugin.plugin": "__narwhals_namespace__",  # for `backend=fuseline`
         "module_functions": """
             default_connection execute executemany from_arrow from_df query read_csv read_ipc

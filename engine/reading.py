@@ -15,7 +15,7 @@ from .stopping import Stop, Stoppable, current
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .runtime.stream import Stream
+    from .runtime.in_pieces import Stream
 
 SECONDS_TO_END = 5.0  # that `close` waits for a step in another thread, which it has asked to end
 CLOSED = "This answer is closed: run the query again."

@@ -26,9 +26,9 @@ from .plan_cache import CachedPlan, PlanCache
 from .progress.run_progress import Progress, QueryProgress
 from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
+from .runtime.in_pieces import Stream, stream_of
 from .runtime.run import Result, RunOptions
 from .runtime.schedule import Schedule
-from .runtime.stream import Stream, stream_of
 from .settings import FuseChoice, Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.remote.object_stores import Patience

@@ -29,8 +29,8 @@ from fuseline.errors import (
     OutOfRange,
     WrongArguments,
 )
+from fuseline.runtime.in_pieces import parts
 from fuseline.runtime.memory import MemoryBudget
-from fuseline.runtime.stream import parts
 
 LIMIT = 4_000_000
 N = 200_000

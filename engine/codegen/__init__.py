@@ -5,10 +5,10 @@ In the order in which a pipeline passes through:
   the proofs of `ranges`, over the leaves that `row_sources` describes:
   - `joins`: `chains` and `join_steps` for what a kernel does to a row, `builds` for build sides, `probe_keys` and `probes` for
     how rows are found by key (`indexes`), `clustered_self_join` where that needs no index
-  - `groups`: `grouping` and `row_groups` for group keys, `accumulate` for aggregates,
+  - `groups`: `grouping` for group keys, `accumulate` for aggregates,
     `conditions` for HAVING (`wide_sums`: its sums of more than 64 bits), `ordered` for rows in the order of the key, `results` (accumulators -> columns)
   - `expressions`: `translate`, `arithmetic`, `compare`, `lookup`
-- `cpu` and `cuda` print a program as source and run it; they share `emit`, `listing`, `index_checks` and
+- `cpu` and `cuda` print a program as source and run it; they share `emit`, `index_checks` and
   `kernel_fingerprint` (programs of one kernel)
 - `compile`: source -> machine code, kept by `stored`
 - `handwritten`: kernels that no plan generates, compiled in the same way

@@ -18,8 +18,7 @@ from ..plan.pipeline_steps import Chain, PipelineSteps
 from ..plan.text.concealed_text import concealed_name
 from .expressions.translate import translate
 from .groups.accumulate import Accumulator, Accumulators, fold_call
-from .groups.grouping import FoldSink, Grouping, grouping_of, without_count
-from .groups.row_groups import row_groups
+from .groups.grouping import FoldSink, Grouping, grouping_of, row_groups, without_count
 from .indexes.layers import Index
 from .joins.builds import ONE, Builds, kernel_program
 from .joins.chains import ChainStatements

@@ -26,9 +26,9 @@ from ..plan.udf.python_function import PythonFunction
 from ..plan_cache import CachedPlan
 from ..reading import Reading
 from ..running import Observer, QueryRunner
+from ..runtime.in_pieces import Stream
 from ..runtime.memory import MemoryBudget, ask_for_answer
 from ..runtime.run import NOT_RUN, Result
-from ..runtime.stream import Stream
 from ..settings import FuseChoice, Settings
 from ..stopping import Stop
 from ..storage.tables.memory_table import WORKERS, MemoryTable, ShardedTable

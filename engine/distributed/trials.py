@@ -24,7 +24,7 @@ def trial_seconds(peers: QueryPeers, kind: TrialKind, nbytes: int, context: Cont
     if kind == "meeting":
         return _meeting_seconds(peers)
     if peers.linked:
-        from ..operators.gpu.exchange.device_trial import moved_seconds, rows_seconds
+        from ..operators.gpu.exchange.device_exchange import moved_seconds, rows_seconds
 
         context.peers = peers
         return (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal as OneOf, get_args
 
 from ..errors import UnknownName, nearest, shown
 from ..operators.column_tiers import NOT_ON_DEVICE, LiftedColumn
-from ..operators.exchange.agree_columns import AGREEMENT
-from ..operators.exchange.common_codes import CODES
+from ..operators.exchange.agree_columns import AGREEMENT, CODES
 from ..operators.exchange.exchange_rounds import FEW_ROWS, HEADERS
 from ..plan.logical import nested_expressions
 from ..plan.node import Node, walk, walk_once

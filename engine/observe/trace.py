@@ -39,7 +39,7 @@ def show_run(plan: Physical, profile: Profile, debug: int) -> None:
 
 
 def _statements(node: NodeProfile, number: int) -> str:
-    from ..codegen.listing import listing
+    from ..codegen.emit import listing
 
     receipt = node.receipt
     assert receipt is not None

@@ -40,8 +40,7 @@ from .functions import (
     scalar_name,
     unknown_function as unknown_function,
 )
-from .functions.constant_arguments import check_constants, checked
-from .functions.rounding import rounded, signed_of
+from .functions.constant_arguments import check_constants, checked, rounded, signed_of
 from .functions.row import FunctionRow, Resolve, Resolved, compared
 from .functions.temporal_arithmetic import arithmetic, divided
 from .literals import fits, literal as literal

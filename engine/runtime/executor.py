@@ -22,11 +22,10 @@ from ..operators.transfer import moved
 from ..plan import physical as p
 from ..plan.exchange import Exchange
 from . import in_pieces
-from .in_pieces import note, pull_of
+from .in_pieces import Stream, note, pull_of
 from .memory import MemoryBudget, out_of_memory, without_fused_joins
 from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begin_run, explain, result_of
 from .schedule import Schedule, Turn, schedule_of
-from .stream import Stream
 
 
 def execute(

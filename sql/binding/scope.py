@@ -33,9 +33,8 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
-from ..parsing.node_places import Written
 from ..parsing.parse import parse
-from ..parsing.pieces import Piece
+from ..parsing.pieces import Piece, Written
 from ..parsing.text_shape import TextSlots
 from ..parsing.unread import Tree, use
 from .constants.parameters import Parameters

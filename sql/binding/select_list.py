@@ -16,7 +16,7 @@ from fuseline.sql.parsing.pieces import span_of
 from ..names import result_name
 from ..names.over import with_definitions
 from ..names.reader import words
-from ..parsing.node_places import written
+from ..parsing.pieces import written
 from ..parsing.unread import use, use_all
 from .bind_unnest import expanded
 from .columns_chosen import (

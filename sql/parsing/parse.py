@@ -26,14 +26,13 @@ from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.dropped import dropped, mend_empty_formats, refuse_empty_group
 from fuseline.sql.parsing.known_calls import FUNCTION_PARSERS, FUNCTIONS
-from fuseline.sql.parsing.node_places import give_places
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 from fuseline.sql.parsing.wrong_calls import is_of_sqlglot, parse_error
 
 from .known_calls import with_methods
-from .node_places import written_as
+from .pieces import give_places, written_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

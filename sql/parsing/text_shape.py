@@ -24,8 +24,7 @@ from fuseline.plan.shapes.guards import PlanGuards
 from fuseline.plan.types import VARCHAR
 
 if TYPE_CHECKING:
-    from .node_places import Written
-    from .pieces import Piece
+    from .pieces import Piece, Written
     from .unread import Tree
 
 MOST_CHARACTERS = 20_000

@@ -34,8 +34,7 @@ from ..binding.function_names import data_type
 from ..binding.scope import Relation, Scope, Source
 from ..names import result_name
 from ..parsing.generated_words import GENERATED
-from ..parsing.node_places import written
-from ..parsing.pieces import Piece, mark, span_of
+from ..parsing.pieces import Piece, mark, span_of, written
 from ..parsing.unread import use
 
 Fields = Sequence[tuple[str, DataType]]

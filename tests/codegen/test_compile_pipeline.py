@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fuseline.codegen.compile_pipeline import Limits
+from fuseline.codegen.emit import listing
 from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct
-from fuseline.codegen.listing import listing
 from fuseline.codegen.loop import Each, Guard, Let, Search
 from fuseline.plan.expr import Call, Case, ColumnRef, Literal
 from fuseline.plan.join_kinds import JoinKind

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fuseline.codegen.stored import folder
-from fuseline.codegen.stored.folder import CODE
-from fuseline.codegen.stored.private import sealed
+from fuseline.codegen.stored.folder import CODE, sealed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,8 @@ import pytest
 from fuseline.codegen.compile import kernel_files
 from fuseline.codegen.compile.kernel_files import KernelFile
 from fuseline.codegen.compile.native import NativeKernel
-from fuseline.codegen.stored import folder as folders, private as secrets
-from fuseline.codegen.stored.folder import CODE, Folder
-from fuseline.codegen.stored.private import MAGIC, Secret, sealed
+from fuseline.codegen.stored import folder as folders, folder as secrets
+from fuseline.codegen.stored.folder import CODE, MAGIC, Folder, Secret, sealed
 from tests.codegen.test_kernel_files import add
 
 ROOT_ALONE = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fuseline.operators.exchange.common_codes import NOTHING, TEXTS, common_codes, number_of
+from fuseline.operators.exchange.agree_columns import NOTHING, TEXTS, common_codes, number_of
 from fuseline.storage.columns.agreement import texts_digest
 from tests.distributed.test_exchange_rounds import WORKERS, _Board, _Peers
 

@@ -19,7 +19,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
 from fuseline.plan.partial import FinishAverages
 from fuseline.plan.types import Kind, decimal
-from fuseline.runtime import stream
+from fuseline.runtime import in_pieces
 from fuseline.runtime.memory import MemoryBudget
 from tests.compare import connected
 
@@ -215,9 +215,9 @@ def test_each_type_is_among_them():
 def test_parts_of_an_answer_are_asked_for(limit, monkeypatch):
     """A stream asks for each part, and gives smaller ones where there is little room."""
     asked = []
-    ask = stream.ask_for_answer
+    ask = in_pieces.ask_for_answer
     monkeypatch.setattr(
-        stream, "ask_for_answer", lambda budget, size: asked.append(size) or ask(budget, size)
+        in_pieces, "ask_for_answer", lambda budget, size: asked.append(size) or ask(budget, size)
     )
     with connected({"t": DATA}, memory_limit=limit, fuse="never") as connection:
         batches = list(connection.sql("select x::decimal(12, 2) as v from t").to_batches())

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..emit import folded, header, indent, row_statements, text
-from ..listing import DOUBT, legend
+from ..emit import DOUBT, folded, header, indent, legend, row_statements, text
 from ..loop import Machine, Name, Statement, Term
 from ..udf.function_text import definitions
 from .row_passes import passes

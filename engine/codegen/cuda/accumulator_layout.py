@@ -18,9 +18,8 @@ from ..loop import Apply, Convert, Machine, Number, Select, Term
 from ..program import WHOLE_COUNT, Program, once
 from ..ranges import I32_MAX, I64_MAX
 from .packed_counters import counts
-from .shared_memory_filter import Near, near
 from .vector_loads import WORD_IN_TURN
-from .warp_split import Cut, cut
+from .warp_split import Cut, Near, cut, near
 
 ROWS_A_THREAD = 1 << 15
 UNBOUNDED = 1 << 62  # values of a thread, where one row may become any number
@@ -90,7 +89,7 @@ class Cell:
 class Layout:
     """All cells of a kernel, like ones side by side.
 
-    In shared memory lie bits that are copied (`shared_memory_filter`), the 64-bit integers, then the doubles, then the 32-bit integers, each as [accumulator][group][copy].
+    In shared memory lie bits that are copied (`warp_split`), the 64-bit integers, then the doubles, then the 32-bit integers, each as [accumulator][group][copy].
     A thread folds at most `values` values into a cell.  `sized`: the kernel learns the number of groups when it is launched,
     since a hash table may grow, and a build side have more rows next time; `with_groups` then tells the layout.  `cut`: rows
     that survive it wait in shared memory after the cells, an array for each field as [warp][row].

@@ -7,8 +7,7 @@ Rows after the last whole word come apart, one a thread, so that the loop itself
 from __future__ import annotations
 
 from ..compile.compiler import LAUNCH_BOUNDS
-from ..emit import header, indent, nests, row_statements
-from ..listing import DOUBT, elements, legend
+from ..emit import DOUBT, elements, header, indent, legend, nests, row_statements
 from ..loop import Machine
 from ..program import Program, once
 from ..typed_values import Input

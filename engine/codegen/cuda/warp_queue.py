@@ -15,9 +15,8 @@ from ..program import Program
 from ..program_builder import ROW
 from .accumulator_layout import CELL_BYTES, WAITING, WARP, Layout
 from .emit_fold import select
-from .shared_memory_filter import asking_near, copied
 from .vector_loads import WORD_IN_TURN, load_words, unpack
-from .warp_split import Cut, only_alive
+from .warp_split import Cut, asking_near, copied, only_alive
 
 ALL_LANES = "0xFFFFFFFF"
 ROWS = WORD_IN_TURN

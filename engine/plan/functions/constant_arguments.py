@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Container, Sequence
 
-from ...errors import InvalidQuery, OutOfRange
+from ...errors import InvalidQuery, OutOfRange, Span
+from ..casts import coerce
 from ..expr import Call, Cast, Expr, Literal
 from ..literals import convert
+from ..types import BIGINT, HUGEINT, MAX_DECIMAL_DIGITS, UBIGINT, DataType, decimal
 from . import constants
 from .row import FunctionRow
 
@@ -127,3 +129,38 @@ def check_constants(row: FunctionRow, args: tuple[Expr, ...]) -> None:
             raise InvalidQuery(f"The {word} of {row.name} has to be a constant.", given.span)
         if is_fraction and not (isinstance(given.value, float) and 0 <= given.value <= 1):
             raise InvalidQuery(f"The fraction of {row.name} has to be between 0 and 1.", given.span)
+
+
+def signed_of(kind: DataType) -> DataType:
+    """Return the type in which integers without a sign are rounded; others stay."""
+    if kind.is_signed_integer:
+        return kind
+    return HUGEINT if kind == UBIGINT else BIGINT
+
+
+def rounded(name: str, args: Sequence[Expr], result: DataType, span: Span | None) -> Expr:
+    """Return the call with typed arguments; what has no such digits stays as it is, decimals take their new scale."""
+    number, *written = args
+    digits = [constant(d) for d in written]
+    free = name == "round_even" and number.type.is_whole
+    if digits and number.type.is_decimal and not (free or isinstance(digits[0], Literal)):
+        family = "HUGEINT" if number.type.is_whole else "DECIMAL"
+        raise InvalidQuery(
+            f"The digits of {name} have to be a constant for a {family}.", digits[0].span
+        )
+    if not number.type.is_decimal or number.type.is_whole:
+        keep = number.type.is_whole and (not digits or _constant_digits(digits[0]) >= 0)
+        return number if keep else Call(name, (number, *digits), result, span)
+    count = _constant_digits(digits[0]) if digits else 0
+    if name == "round" and not number.type.scale and -number.type.precision <= count < 0:
+        wider = decimal(min(number.type.precision + 1, MAX_DECIMAL_DIGITS), 0)
+        return Call(name, (coerce(number, wider), *digits), wider, span)
+    if count >= number.type.scale:
+        return number
+    result = decimal(number.type.precision, max(0, count))
+    return Call(name, (number, *digits), result, span)
+
+
+def _constant_digits(digits: Expr) -> int:
+    """Return a literal number of digits, -1 for one that is not known."""
+    return digits.value if isinstance(digits, Literal) and isinstance(digits.value, int) else -1

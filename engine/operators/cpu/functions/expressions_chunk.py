@@ -54,8 +54,7 @@ from .kernels_infinities import beside_infinities
 from .nested import NESTED_KERNELS
 from .nested.list_counts import aggregated
 from .nested.over_elements import mapped, reduced
-from .udf.compiled_calls import folded
-from .udf.python_calls import called
+from .udf.compiled_calls import called, folded
 from .values import VALUE_KERNELS
 from .values.attempts import attempted
 from .vectors import Array, Kernel, Mask, Vector, booleans, constant, null_constant

@@ -17,8 +17,8 @@ from ....codegen.cpu.hash_groups import DENSE
 from ....codegen.cpu.host_functions import HostFunction
 from ....codegen.cpu.host_indexes import build
 from ....codegen.cpu.kept_rows import KeptRows, kept_rows, zones_with
+from ....codegen.emit import operations
 from ....codegen.indexes.layers import REPEATED, Buckets
-from ....codegen.listing import operations
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program, once
 from ....codegen.ranges import I64_MAX

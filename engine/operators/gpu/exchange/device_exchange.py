@@ -1,6 +1,6 @@
 """An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
 
-Columns of fixed width, and texts of which all workers have the codes (`text_codes`), that go where their keys say come where they stay at once
+Columns of fixed width, and texts of which all workers have the codes, that go where their keys say come where they stay at once
 (`placed_exchange`).  Of others libcudf packs columns into
 one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
 the first worker, or to each, go by the host in one meeting: an aggregate of a few groups lies there, and is put together there.
@@ -8,15 +8,21 @@ the first worker, or to each, go by the host in one meeting: an aggregate of a f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.exchange import Exchange
-from ....plan.expr import Column
-from ...context import Context, Peers
+from ....plan.expr import Column, new_column
+from ....plan.physical import Stored
+from ....plan.types import BIGINT, SMALLINT, TINYINT, Kind
+from ...context import Context, MovedBytes, Peers
+from ...exchange.agree_columns import NOTHING, TEXTS, common_codes, number_of
 from ...exchange.exchange_rounds import (
     FEW_ROWS,
     Arrived,
@@ -26,14 +32,102 @@ from ...exchange.exchange_rounds import (
     exchange_in_rounds,
 )
 from ...exchange.exchange_rows import few_together, parts_of_few
-from ..columns import empty
+from .. import table as tables
+from ..columns import INT64, cast, empty, null_column, sequence
+from ..dictionaries import MOST_KEYS, Coded, Held, width_of_codes
 from ..memory import to_host
-from ..memory.device import device_memory, with_room
+from ..memory.device import device_memory, synchronize, with_room
 from ..memory.upload import on_host
+from ..pipeline.stored import keys_of, strings_of
 from ..table import Table, check_rows, device_type
 from .device_parts import DeviceParts, Ends, Stretch, device_parts, sliced
 from .placed_exchange import is_placed, placed_table
-from .text_codes import with_codes
+
+
+@dataclass
+class CodedExchange:
+    """An exchange and its rows, with codes in the place of some texts: `keys` are the texts that these stand for, by the columns that have them."""
+
+    node: Exchange
+    table: Table
+    columns: tuple[Column, ...] = ()  # those of codes in the places of those of texts
+    keys: Mapping[Column, plc.Column] = field(default_factory=dict)
+
+    def restored(self, made: Table) -> Table:
+        """Return rows that have arrived so with their texts, which lie as codes."""
+        if not self.keys:
+            return made
+        found: dict[int, Held] = {}
+        for column, sent in zip(self.node.columns, self.columns, strict=True):
+            keys = self.keys.get(column)
+            found[column.id] = made.columns[sent.id] if keys is None else Coded(made[sent], keys)
+        return Table(found, made.num_rows)
+
+    @property
+    def sent(self) -> Exchange:
+        """The exchange of what is sent."""
+        if not self.keys:
+            return self.node
+        return self.node.replaced(input=Stored(0, self.columns, device="gpu"))
+
+
+def with_codes(node: Exchange, table: Table, context: Context) -> CodedExchange:
+    """Return an exchange with codes in the place of texts, where all workers have them; they meet for it where rows move."""
+    peers = context.peers
+    assert peers is not None
+    texts = [column for column in node.columns if column.type.kind is Kind.VARCHAR]
+    meets = node.kind != "pick"
+    if not texts or (meets and not peers.dictionaries):
+        return CodedExchange(node, table)
+    is_given = table.num_rows > 0 and not (node.of_first and peers.rank > 0)
+    read = dict.fromkeys((*node.columns, *node.keys, *(order.column for order in node.orders)))
+    held: Mapping[Column, Held] | None = None
+    with suppress(MemoryError):  # texts may have room; others, who were told of codes, wait
+        held = with_room(lambda: _fetched(table, read), context)
+    keys: dict[Column, plc.Column] = {}
+    if not meets:
+        keys = {c: h.keys for c in texts if isinstance(h := (held or {}).get(c), Coded)}
+    else:
+        own = [_number(held and held[c], context) if is_given else NOTHING for c in texts]
+        for column, known in zip(texts, common_codes(peers, node.number, own), strict=True):
+            if known is not None and len(known) <= MOST_KEYS:
+                keys[column] = keys_of(known)
+    if not keys:
+        return CodedExchange(node, table)
+    if held is None:
+        raise MemoryError("codes that others wait for have no place")
+    return _coded(node, table.num_rows, keys, held)
+
+
+def _fetched(table: Table, columns: Iterable[Column]) -> dict[Column, Held]:
+    tables.fetch(table, [column.id for column in columns])
+    return {column: table.columns[column.id] for column in columns}
+
+
+def _number(held: Held | None, context: Context) -> int:
+    """What workers call a column's dictionary."""
+    assert context.peers is not None
+    if isinstance(held, Coded):
+        return number_of(strings_of(held.keys), context.peers.dictionaries)
+    return NOTHING if held is not None and held.null_count() == held.size() else TEXTS
+
+
+def _coded(
+    node: Exchange, rows: int, keys: Mapping[Column, plc.Column], held: Mapping[Column, Held]
+) -> CodedExchange:
+    made = {column.id: each for column, each in held.items()}
+    columns = []
+    for column in node.columns:
+        sent, texts = column, held[column]
+        if column in keys:
+            width = width_of_codes(keys[column].size())
+            sent = new_column(column.name, TINYINT if width == 1 else SMALLINT)
+            kind = device_type(sent.type)
+            is_coded = isinstance(texts, Coded)
+            made[sent.id] = cast(texts.codes, kind) if is_coded else null_column(rows, kind)
+        columns.append(sent)
+    return CodedExchange(node, Table(made, rows), tuple(columns), keys)
+
 
 # Rows that a worker gives by the host, which is one meeting too many where another has more
 MOST_FEW = 1 << 12
@@ -198,3 +292,52 @@ def _together(
     is_own = len(filled) == 1 and any(filled[0] is held.rows for held in parts[own])
     rows = filled[0] if is_own else plc.concatenate.concatenate(filled)
     return Table({c.id: held for c, held in zip(columns, rows.columns(), strict=True)}, count)
+
+
+TIMES = 6
+BYTES_A_ROW = 16
+STEP = 7  # from one key to the next
+
+
+def moved_seconds(peers: Peers, kind: str, nbytes: int) -> float:
+    """Return the seconds in which bytes that lie ready are moved as an exchange of a kind moves them."""
+    others = [rank for rank in range(peers.workers) if rank != peers.rank]
+    share = max(1, nbytes // peers.workers if kind == "hash" else nbytes)
+    to = [rank for rank in others if kind != "gather" or rank == 0]
+    come = [rank for rank in others if kind != "gather" or peers.rank == 0]
+    given = DeviceBuffer(size=share, stream=plc.utils.CUDF_DEFAULT_STREAM)
+    taken = [DeviceBuffer(size=share, stream=plc.utils.CUDF_DEFAULT_STREAM) for _ in come]
+    outgoing = [MovedBytes(rank, int(given.ptr), share) for rank in to]
+    incoming = [
+        MovedBytes(rank, int(buffer.ptr), share) for rank, buffer in zip(come, taken, strict=True)
+    ]
+    peers.exchange(0, [[pa.record_batch({"": [0]})]] * peers.workers)
+    found = []
+    for number in range(TIMES):
+        begun = time.perf_counter()
+        peers.move(number, outgoing, incoming)
+        found.append(time.perf_counter() - begun)
+    return min(found[1:])
+
+
+def rows_seconds(peers: Peers, nbytes: int, context: Context) -> float:
+    """Return the seconds of a whole exchange of rows by the hash of a key, from columns to columns."""
+    key, value = new_column("key", BIGINT), new_column("value", BIGINT)
+    rows = max(1, nbytes // BYTES_A_ROW)
+    columns = {
+        key.id: sequence(rows, peers.rank * rows, STEP, INT64),
+        value.id: sequence(rows, 0, 1, INT64),
+    }
+    table, stored = Table(columns, rows), Stored(0, (key, value), device="gpu")
+    context.fuse = "always"  # kernels are compiled in the first run, which does not count
+    found = []
+    for number in range(1, TIMES + 1):
+        node = Exchange(stored, "hash", number, (key,), device="gpu")
+        synchronize()
+        peers.exchange(-number, [[pa.record_batch({"": [0]})]] * peers.workers)
+        begun = time.perf_counter()
+        made = exchanged(node, table, lambda keys: [], context)
+        synchronize()
+        found.append(time.perf_counter() - begun)
+        del made
+    return min(found[1:])

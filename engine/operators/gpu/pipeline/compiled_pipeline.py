@@ -19,10 +19,10 @@ from ....codegen.compile.kernel_files import KernelFile, at_once, kernel_file
 from ....codegen.compile_pipeline import Limits, Stages, stages
 from ....codegen.cuda import device_kernels, emit_groups, emit_picks
 from ....codegen.cuda.accumulator_layout import Layout, layout
+from ....codegen.emit import operations
 from ....codegen.groups.conditions import Condition, condition_of
 from ....codegen.handwritten import group_kernels
 from ....codegen.indexes.layers import Buckets, Index
-from ....codegen.listing import operations
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.ranges import I64_MAX

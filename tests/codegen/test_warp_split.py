@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.cuda import emit_cuda, shared_memory_filter, warp_split
+from fuseline.codegen.cuda import emit_cuda, warp_split
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
-from fuseline.codegen.cuda.shared_memory_filter import Near
+from fuseline.codegen.cuda.warp_split import Near
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import choose
@@ -52,9 +52,9 @@ SIEVED_BEHIND = index(Direct, False, guarded=True, sieve_bits=SIEVE_BITS)
 def small(limits: SetLimits) -> None:
     """Copies for any number of rows, in blocks of four warps where others have two, and queues for any share."""
     limits(
-        shared_memory_filter__LEAST_ROWS=0,
+        warp_split__LEAST_ROWS=0,
         LEAST_RESIDENT=0,
-        shared_memory_filter__THREADS=(128,),
+        warp_split__THREADS=(128,),
         cuda__BLOCK_THREADS=64,
         PRIVATE_THREADS=64,
         MOST_CHOSEN=1.0,
@@ -182,7 +182,7 @@ def test_cells_lie_behind_the_copy() -> None:
 def test_cells_hold_what_all_rows_of_larger_blocks_give(limits: SetLimits) -> None:
     program = grouped()
     plain = {cell.numbers: cell.machine for cell in layout(program).cells}
-    limits(shared_memory_filter__LEAST_ROWS=0, shared_memory_filter__THREADS=(1024,))
+    limits(warp_split__LEAST_ROWS=0, warp_split__THREADS=(1024,))
     larger = layout(replace(program))
     large = {cell.numbers: cell.machine for cell in larger.cells}
     assert larger.threads == 1024
@@ -214,17 +214,17 @@ def test_small_tables_and_other_kernels_copy_nothing(limits: SetLimits) -> None:
         first, *others = program.relations
         return replace(program, relations=(replace(first, rows=rows), *others))
 
-    assert layout(with_rows(shared_memory_filter.LEAST_ROWS - 1)).near is None
-    held = layout(with_rows(shared_memory_filter.LEAST_ROWS)).near
+    assert layout(with_rows(warp_split.LEAST_ROWS - 1)).near is None
+    held = layout(with_rows(warp_split.LEAST_ROWS)).near
     assert held is not None
     assert "LAUNCH_BOUNDS = (512, 3)" in emit_cuda.source(with_rows(1 << 24), "a plan")
     assert "LAUNCH_BOUNDS" not in emit_cuda.source(program, "a plan")
     # Bits that no sieve is before, and are too many
-    limits(shared_memory_filter__MOST_BYTES=0)
+    limits(warp_split__MOST_BYTES=0)
     assert layout(replace(with_rows(1 << 24), buffers=SIEVED_BEHIND.buffers)).near is not None
     behind = replace(main_program("inner", BEHIND), relations=with_rows(1 << 24).relations)
     assert layout(behind).near is None
-    limits(shared_memory_filter__MOST_BYTES=32)
+    limits(warp_split__MOST_BYTES=32)
     assert layout(replace(behind)).near is not None
     limits(LEAST_RESIDENT=1 << 20)
     assert layout(with_rows(1 << 24)).near is None
@@ -256,11 +256,11 @@ def test_threads_of_a_block(
     made = index(Bitmap, False, sieve_bits=bits)
     program = main_program("semi", made)
     first, *others = program.relations
-    relations = (replace(first, rows=shared_memory_filter.LEAST_ROWS), *others)
+    relations = (replace(first, rows=warp_split.LEAST_ROWS), *others)
     program = replace(program, relations=relations, shared_memory=memory)
     choosing: Any = program.body
     cut = warp_split.Cut(choosing, program.body, (), (), I32)
-    held = shared_memory_filter.near(program, cut, cells, waiting)
+    held = warp_split.near(program, cut, cells, waiting)
     wanted = None if threads is None or blocks is None else Near(bits_of(made), threads, blocks)
     assert held == wanted
 

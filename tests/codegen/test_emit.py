@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from fuseline.codegen.listing import listing, operations
+from fuseline.codegen.emit import listing, operations
 from tests.compare import connected
 
 TABLE = pa.table(
