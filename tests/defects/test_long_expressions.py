@@ -55,7 +55,9 @@ def shapes(n: int) -> list[str]:
 
 @pytest.mark.by_day
 @pytest.mark.parametrize("shape", range(len(shapes(1))))
-@pytest.mark.parametrize("terms", [20, pytest.param(50, marks=pytest.mark.nightly), 200, 300])
+@pytest.mark.parametrize(
+    "terms", [20, *(pytest.param(n, marks=pytest.mark.nightly) for n in (50, 200)), 300]
+)
 def test_an_expression_of_many_terms(shape: int, terms: int, backend: str) -> None:
     assert_same_as_duckdb(shapes(terms)[shape], TABLES, backend=backend, fuse=("always", "never"))
 

@@ -26,7 +26,7 @@ def foreseen(given: str) -> bool:
 
 
 def test_damaged_files_of_ours() -> None:
-    check(seed=1, count=30)
+    check(seed=1, count=15)
 
 
 @pytest.mark.nightly
