@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..plan.expr import Expr
-    from ..storage.columns.cache import ColumnCache
+    from ..storage.columns.cache import CacheKey, ColumnCache
     from ..storage.columns.encodings import EncodedColumn
     from .column_tiers import LiftedColumn
     from .exchange.exchange_placed import PlacedRows
@@ -303,7 +303,7 @@ class Context:
     `shaped` are the run's pipelines that serve other constants too.  `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
     `chunk` has, by the identity of a scan, what a run over a chunk reads in its place: all chunks run the same nodes, so that one's kernels serve the next.
-    `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
+    `plain` are columns that were read to be encoded, for operators that run while kernels compile.  `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay,
     `rounds` how far those are that go from device to device, `placed` what has come in others.  `bounds` hold the integers of all workers in a column, by its id.
     """
 
@@ -326,6 +326,7 @@ class Context:
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
     chunk: Mapping[int, ChunkScan] = field(default_factory=dict)
+    plain: dict[CacheKey, pa.Array] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     peers: Peers | None = None
     heavy: dict[int, frozenset[int]] = field(default_factory=dict)

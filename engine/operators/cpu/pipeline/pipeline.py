@@ -132,6 +132,8 @@ class Attempt:
         rows = tuple((chain.source, leaves.rows(chain.source)) for chain in steps.chains)
         few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
         in_background = context.fuse == "auto" and few and not kernels.are_stored
+        if not in_background:
+            context.plain.clear()
         codes = compiling(partial(_fetch, kernels), in_background)
         known = leaves.known(_columns_read(made), [leaf for leaf, _ in rows])
         size = sum(column.nbytes for column in leaves.columns_of(known))

@@ -186,7 +186,8 @@ def _encode(
 ) -> Iterator[Encoded]:
     """Load columns into the cache, as many at a time as there is room for; what has no encoding is kept as it is."""
     pairs = [(column, source) for source, column in {s: c for c, s in missing}.items()]
-    shares = column_shares(scan, pairs, context) if pairs else []
+    shares = list(column_shares(scan, pairs, context)) if pairs else []
+    keeps_plain = context.fuse == "auto" and context.memory_limit is None and len(shares) == 1
     for share in chain.from_iterable(askable_shares(scan, each, context) for each in shares):
         arrays = read_columns(part_of(scan, share), context)
         made: dict[str, EncodedColumn] = {}
@@ -212,6 +213,9 @@ def _encode(
                 made[source] = encoded
                 key = kernel_key(scan, source, DEVICE)
                 context.cache.put(key, encoded, encoded.nbytes)
+                is_smaller = encoded.encoding.values is None and encoded.nbytes < array.nbytes
+                if keeps_plain and is_smaller:  # else the codes will do, or are better
+                    context.plain[plain_key(scan, source, DEVICE)] = array
                 keep(scan, source, encoded, context)
             context.check()
         yield made, refused

@@ -56,7 +56,8 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
         key = CacheKey(table.identity, None, source, DEVICE)
         array = context.cache.get(key)
         if array is None:
-            array = _from_memory(table, source, context)
+            array = context.plain.pop(key, None)
+            array = _from_memory(table, source, context) if array is None else array
             context.cache.put(key, array, array.nbytes)
         arrays[source] = array
     made = Table(by_id(node, arrays), table.num_rows)
@@ -160,7 +161,10 @@ def _decoded(
     selection: tuple[RowGroups, ...] | None,
     context: Context,
 ) -> pa.Array | None:
-    """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
+    """Return a column of which the cache holds what kernels read, of just these row groups or of all: as it was read, or decoded."""
+    read = context.plain.pop(CacheKey(table.identity, selection, source, DEVICE), None)
+    if read is not None:
+        return read
     found = held_codes(table, source, selection, context)
     return None if found is None else decoded(table, source, *found, context)
 
