@@ -129,7 +129,7 @@ def _place(data: bytearray, draw: random.Random) -> int:
     return draw.randrange(begin)
 
 
-def _flipped(data: bytearray, draw: random.Random) -> bytearray:
+def flipped(data: bytearray, draw: random.Random) -> bytearray:
     for _ in range(draw.choice((1, 1, 2, 8))):
         data[_place(data, draw)] ^= 1 << draw.randrange(8)
     return data
@@ -201,7 +201,7 @@ def _other_number(data: bytearray, draw: random.Random) -> bytearray:
 
 HUGE = (1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1, 1_000_000, 5)
 FAULTS = (
-    *(_flipped, _flipped, _replaced, _replaced, _cut, _zeroed, _moved, _moved, _other_footer),
+    *(flipped, flipped, _replaced, _replaced, _cut, _zeroed, _moved, _moved, _other_footer),
     *(_other_number, _other_number, _other_number, _other_number),
 )
 
