@@ -28,8 +28,7 @@ def test_operators_answer_while_the_kernel_compiles(tmp_path: Path) -> None:
     table = pa.table({"v": np.arange(3 * SMALL_INPUT)})
     with connected({"t": table}, fuse="auto", cache_dir=tmp_path) as connection:
         answers, notes = [], []
-        deadline = time.monotonic() + 60
-        while not (notes and notes[-1].startswith("kernel ")) and time.monotonic() < deadline:
+        while not (notes and notes[-1].startswith("kernel ")):
             frame = connection.sql(QUERY)
             answers.append(frame.to_arrow())
             notes += [n.note for n in frame.profile.nodes if n.name == "Pipeline"]

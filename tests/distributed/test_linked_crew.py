@@ -159,7 +159,7 @@ def test_a_query_that_is_stopped_leaves_the_link(board: Board, linked: Any) -> N
     linked.sql("set statement_timeout = '300ms'")
     with pytest.raises(errors.Interrupted):
         linked.sql(query).to_arrow()
-    linked.sql("set statement_timeout = 'none'")
+    linked.reset_option("statement_timeout")
     assert_same_as_duckdb("select g, sum(n) from t group by g", TABLES, connection=linked)
     assert linked._runner.crew._members.team.number == number
 

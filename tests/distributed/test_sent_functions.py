@@ -125,15 +125,17 @@ def test_what_a_function_raises_has_its_name_and_place(opened: Opened) -> None:
 
 
 def test_a_function_that_never_ends_is_stopped(opened: Opened) -> None:
-    connection = opened(TABLES, statement_timeout=1)
+    connection = opened(TABLES)
 
     def endless(s: str) -> str:
         while True:
             s = s[::-1]
 
     connection.create_function("endless", endless, ["VARCHAR"], "VARCHAR")
+    connection.set_option("statement_timeout", 1)
     with pytest.raises(errors.Interrupted):
         connection.sql("select max(endless(s)) from t").fetchall()
+    connection.reset_option("statement_timeout")
     assert connection.sql("select count(*) from t").fetchall() == [(ROWS,)]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import subprocess
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import adbc_driver_flightsql as options
@@ -19,7 +19,7 @@ from fuseline.errors import (
     InvalidQuery,
     UnknownName,
 )
-from fuseline.server import flight_sql_messages as m, serving
+from fuseline.server import flight_sql_messages as m, logins, serving
 from fuseline.server.logins import Logins, NotLoggedIn, passwords_of, secret_lines
 from fuseline.server.turns import ServerLimits
 from tests.server.serving_here import action, arrow, client, command, raw, served
@@ -72,13 +72,14 @@ def test_without_a_login_there_is_nothing_but_health() -> None:
         assert action(connection, "Health", b"") == [b'{"healthy": true}']
 
 
-def test_a_password_gets_a_token_for_some_time() -> None:
-    limits = {"token_seconds": 0.5}
+def test_a_password_gets_a_token_for_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits, clock = {"token_seconds": 0.5}, [0.0]
+    monkeypatch.setattr(logins, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     with served(**LOGIN, limits=limits) as service, raw(service) as connection:
         _, header = connection.authenticate_basic_token("bob", "b:attery")
         token = header.decode().removeprefix("Bearer ")
         info(connection, token)
-        time.sleep(0.6)
+        clock[0] += 0.6
         with pytest.raises(flight.FlightUnauthenticatedError, match="over"):
             info(connection, token)
 

@@ -317,7 +317,7 @@ def test_explain_says_how_it_runs(both: BothEngines) -> None:
 
 
 def test_it_is_stopped_between_rows() -> None:
-    with fuseline.connect(device="cpu", statement_timeout=0.2) as connection:
+    with fuseline.connect(device="cpu") as connection:
 
         def slow(x: int) -> str:
             import time
@@ -326,6 +326,8 @@ def test_it_is_stopped_between_rows() -> None:
             return str(x)
 
         connection.create_function("slow", slow, ["BIGINT"], "VARCHAR")
+        connection.set_option("statement_timeout", 0.2)
         with pytest.raises(errors.Interrupted):
             connection.sql("select count(slow(range)) from range(100000)").fetchall()
+        connection.reset_option("statement_timeout")
         assert connection.sql("select slow(1)").fetchall() == [("1",)]
