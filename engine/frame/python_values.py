@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,7 +37,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         column = _as_micros(column)  # of which Python has no more
     if pa.types.is_nested(column.type):
         return _nested_values(column.combine_chunks()) if len(column) else []
-    last = pa.scalar(MICROS_A_DAY, pa.int64()).cast(pa.time64("us"))  # 24:00:00, Arrow's 00:00:00
+    last = _end_of_day()
     if column.type != last.type or column.index(last).as_py() < 0:
         try:
             return list(column.to_pylist())
@@ -51,6 +51,14 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         except (OverflowError, ValueError):
             values.append(_beyond(value))
     return values
+
+
+@cache
+def _end_of_day() -> pa.Scalar:
+    """24:00:00, of which Arrow makes 00:00:00."""
+    import pyarrow as pa
+
+    return pa.scalar(MICROS_A_DAY, pa.int64()).cast(pa.time64("us"))
 
 
 def _as_micros(nanos: pa.ChunkedArray) -> pa.ChunkedArray:
