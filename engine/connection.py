@@ -239,7 +239,8 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, RunsStatements, H
 
     def run(self, plan: Logical, key: object = None, timed: bool = False) -> Result:
         """Run a plan; `key` is what `sql` gave the Frame, `timed` waits for the GPU after each node."""
-        self._check_open()
+        if self._closed:
+            self._check_open()
         return self._runner.run(plan, key, timed)
 
     def stream(self, plan: Logical, key: object = None) -> Reading:
@@ -333,7 +334,8 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, RunsStatements, H
             )
 
     def _sql(self, tables: Mapping[str, Logical], text: str, params: Parameters) -> Frame:
-        self._check_open()
+        if self._closed:
+            self._check_open()
         answer = run_text(self, self._runner, text, params, tables=tables)
         if isinstance(answer, CachedPlan):
             return frame_class()(self, answer.source, answer, answer.text)

@@ -13,7 +13,7 @@ from weakref import WeakSet, ref
 from . import backends
 from .backends import context_of
 from .catalog import Catalog
-from .deep import retried_deeply
+from .deep import deeply, is_deep, retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import PlanMemory
 from .plan.logical import CatalogTable, Logical
@@ -94,9 +94,8 @@ class QueryRunner:
     def run(self, plan: Logical, key: object, timed: bool) -> Result:
         """Run a plan; where `key` is prepared already, that is run."""
         start = time.perf_counter()
-        prepared = self._cached_plan(plan, key)
-        work = partial(self._execute, prepared, timed, start)
-        return retried_deeply(partial(self._run, prepared, work))
+        prepared = key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
+        return self._run(prepared, partial(self._execute, prepared, timed, start))
 
     def read(self, plan: Logical, key: object) -> Reading:
         """Run a plan, as far as there is room for its rows, and return what gives them one table after the other."""
@@ -135,10 +134,10 @@ class QueryRunner:
     def _begin(self, plan: Logical, key: object, in_parts: bool) -> Result | Reading:
         start = time.perf_counter()
         prepared = self._cached_plan(plan, key)
-        work = partial(self._begin_reading, prepared, start, in_parts)
-        return retried_deeply(partial(self._run, prepared, work))
+        return self._run(prepared, partial(self._begin_reading, prepared, start, in_parts))
 
     def _run(self, prepared: CachedPlan, work: Callable[[Stop], T]) -> T:
+        """Do the work of a query, which can be stopped, and again with a large stack where it nests too deeply for this one."""
         if self.catalog.failed:
             self.catalog.check_transaction()
         outer = current()
@@ -152,6 +151,10 @@ class QueryRunner:
             prepared.place(error)
             error.with_text(prepared.text)
             raise
+        except RecursionError:
+            if is_deep():
+                raise
+        return deeply(partial(self._run, prepared, work))
 
     def _run_with_progress(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         """Do work that counts how far it is; rows that are made while they are read go on with it."""

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from ..backends import context_of
 from ..catalog import Catalog
-from ..deep import retried_deeply
 from ..errors import Unsupported
 from ..frame.frame import Frame
 from ..observe.profile import NodeProfile, PlanOrigin, Profile, WorkerReceipt
@@ -156,7 +155,7 @@ class ClusterRunner(QueryRunner):
             is_small = nbytes < self.crew.placement(self.settings).whole_below
             return gathered(self.crew, table, stop.check) if is_small else table
 
-        return retried_deeply(lambda: self._run(prepared, run))
+        return self._run(prepared, run)
 
     def gathered(self, table: MemoryTable) -> MemoryTable:
         if not isinstance(table, ShardedTable):

@@ -212,7 +212,8 @@ def _met(
     if numbers is not None:
         return numbers, arrays, counts
     (kept,) = (arrays[grouping.rows] > 0).nonzero()
-    return kept, [array[kept] for array in arrays], {i: c[kept] for i, c in counts.items()}
+    counted = {i: c[kept] for i, c in counts.items()} if counts else counts
+    return kept, [array[kept] for array in arrays], counted
 
 
 def rows_of_groups(
@@ -266,7 +267,7 @@ def _kept(
     values: Array, valid: Array | None, data_type: DataType, strings: pa.Array | None
 ) -> Registers | pa.Array:
     """Keep values as in registers, but for Python's integers, whose size is to be looked at now."""
-    if values.dtype == object:
+    if values.dtype.kind == "O":
         return arrow_array(values, valid, data_type, strings)
     if valid is not None and ALL(valid):
         valid = None

@@ -50,12 +50,8 @@ def measured(columns: Sequence[plc.Column]) -> list[Bounds | None]:
     for number, each in enumerate(lying):
         assert each is not None
         given += *each, start + 8 * WORDS * number, launch.fixed_blocks(code, KERNEL, each[0])
-    calls, blank = _calls(code, len(columns)), np.array(BLANK * len(columns), np.int64)
-
-    def work(host: int) -> None:
-        calls.run_numbered({}, (host, *given))
-
-    words = exchanged(blank.view(np.uint8), work, size).view(np.int64).tolist()
+    blank = np.array(BLANK * len(columns), np.int64).view(np.uint8)
+    words = exchanged(blank, _calls(code, len(columns)), given, size).view(np.int64).tolist()
     ends = zip(words[::WORDS], words[1::WORDS], strict=True)
     return [None if low > high else (low, high) for low, high in ends]
 

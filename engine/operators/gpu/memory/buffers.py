@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....storage.columns.encodings import Array
 from ..columns import INT64, empty, scalar
+from ..pipeline.driver_calls import DriverCalls
 from ..pipeline.regions import ALIGNMENT, BufferSpan, Region, Regions
 
 TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
@@ -45,12 +46,12 @@ class Memory:
             if word not in BYTES:
                 self._fill(span, word, small)
 
-    def column(self, span: BufferSpan, data_type: plc.DataType) -> plc.Column:
-        """Return an array of the results as a column, which keeps all of them."""
-        if not span.length:
+    def column(self, span: BufferSpan, data_type: plc.DataType, length: int) -> plc.Column:
+        """Return the first elements of an array of the results as a column, which keeps all of them."""
+        if not length:
             return empty(data_type)
-        data = self._results.byte_slice(slice(span.start, span.start + span.size))
-        return plc.Column(data_type, span.length, data, None, 0, 0, [])
+        data = self._results.byte_slice(slice(span.start, span.start + length * span.width))
+        return plc.Column(data_type, length, data, None, 0, 0, [])
 
     def give_back(self) -> None:
         """Leave all but the results to other runs: their kernels come after those that this one has launched, on the same stream."""
@@ -105,11 +106,14 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
     return bytes_
 
 
-def exchanged(given: Array, work: Callable[[int], None], size: int) -> Array:
-    """Return `size` bytes that `work` has the device write where `given` lie, which it copies to the device before, and waits for."""
-    staging, start = found = staging_memory(size)
-    staging[: len(given)] = given
-    work(start)
+def exchanged(sent: Array, calls: DriverCalls, given: Sequence[int], size: int) -> Array:
+    """Return `size` bytes that calls have the device write where what is `sent` lies, which they copy to the device before, and wait for.
+
+    Where that is they are given first, then the other arguments.
+    """
+    staging, start = found = staging_memory(max(size, len(sent)))
+    staging[: len(sent)] = sent
+    calls.run_numbered({}, (start, *given))
     bytes_ = staging[:size].copy()
     give_staging(found)
     return bytes_

@@ -215,12 +215,8 @@ class _Fetch:
         blocks = launch.fixed_blocks(self.code, kernels.NAME, turns)
         picked = self._picked(start + places, start + cursors)
         counts = self.rows, len(self.parts), int(picked != 0), picked or start, blocks
-
-        def work(host: int) -> None:
-            all_given = (host, start, len(sent), start + cursors, size, *counts, *given)
-            calls.run_numbered({}, all_given)
-
-        return exchanged(sent, work, size)
+        all_given = (start, len(sent), start + cursors, size, *counts, *given)
+        return exchanged(sent, calls, all_given, size)
 
     def _numbers(self) -> Array:
         """What is sent besides jobs, as bytes: row numbers that lie on the host."""

@@ -23,11 +23,11 @@ _lock = threading.Lock()
 def machine_code(name: str, make: Callable[[Path, Architecture], KernelFile]) -> bytes | None:
     """Return the code of a kernel, of which there is one of a name; None while it is being compiled, and where it cannot be."""
     place = kernel_files.get()
-    if place is None or place[0] == NO_DIRECTORY or place[1] == "never":
+    if place is None or place[1] == "never":
         return None
     directory, fuse = place
     made = _made.get((directory, name))
-    if made is not None:
+    if made is not None or directory == NO_DIRECTORY:  # at last: paths are compared in Python
         return made
     with _lock:
         found = _codes.get((directory, name))

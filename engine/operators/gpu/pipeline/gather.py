@@ -87,7 +87,7 @@ def late_columns(
     places: list[Places] = []
     for number, at in rows.items():
         relation, read = program.relations[number], made.read[number]
-        if not relations.rows(relation.leaf):
+        if not relation.rows:
             nulls |= {a.id: null_column(count, device_type(a.type)) for _, a in read}
         elif read:
             own = _fetches(relations, relation.leaf, *made.own[number])

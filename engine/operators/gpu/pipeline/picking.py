@@ -110,7 +110,7 @@ class Picking:
             columns = self._pick_all(memory, count)
         else:
             pairs = zip(self.types, self.results, strict=True)
-            columns = [memory.column(span.part(0, count), kind) for kind, span in pairs]
+            columns = [memory.column(span, kind, count) for kind, span in pairs]
         components = len(self.wanted.components)
         numbers = (*self.wanted.wide, *self.wanted.narrow)
         accumulators = dict(zip(numbers, columns[components:], strict=True))

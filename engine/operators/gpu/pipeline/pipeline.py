@@ -168,7 +168,7 @@ def _result(
     if sink.counter is not None and sink.picking is None:
         count = int(_values(words, sink.counter)[0])
         rows = {
-            number: memory.column(span.part(0, count), INT32)
+            number: memory.column(span, INT32, count)
             for number, span in zip(main.rows_out, sink.lists, strict=True)
         }
         if main.rows_out == (0,) and count > 1:

@@ -178,9 +178,10 @@ class ComingOut:
     def pick(self, memory: Memory, count: int) -> PickedGroups:
         """Return what is there of `count` groups: some accumulators and, if they are wanted, numbers, which are values of the only key."""
         arrays = ((n, *self.arrays[n]) for n in self.wanted.wide)
-        accumulators = {n: memory.column(span.part(0, count), kind) for n, span, kind in arrays}
-        numbers = self.numbers.part(0, count)
-        components = tuple(memory.column(numbers, INT64) for _ in self.wanted.components)
+        accumulators = {n: memory.column(span, kind, count) for n, span, kind in arrays}
+        components = tuple(
+            memory.column(self.numbers, INT64, count) for _ in self.wanted.components
+        )
         return PickedGroups(components, accumulators)
 
 
