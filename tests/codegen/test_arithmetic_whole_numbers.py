@@ -78,7 +78,18 @@ DECIMALS = [*map(Decimal, MONEY), Decimal("99999999.99"), None]
 
 @pytest.mark.by_day
 @pytest.mark.parametrize(
-    "x", ["a::bigint", "a::integer", "a::decimal(11, 1)", "round(a, 1)", "round(a)", "round(a, -1)"]
+    "x",
+    [
+        *(
+            "a::bigint",
+            "a::integer",
+            "a::decimal(11, 1)",
+            "round(a, 1)",
+            "round(a)",
+            "round(a, -1)",
+        ),
+        *("floor(a)", "ceil(a)", "trunc(a)", "trunc(a, 1)", "trunc(a, -1)"),
+    ],
 )
 @pytest.mark.parametrize("precision", [10, 18, 38])
 def test_decimals_with_fewer_digits(x: str, precision: int) -> None:

@@ -32,6 +32,7 @@ from ..ranges import I32_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value, machine_of, machine_of_float, truth
 from ..udf.udf_terms import python_value
 from .arithmetic import (
+    RULES as INTEGER_RULES,
     add,
     as_integer,
     checked,
@@ -39,9 +40,6 @@ from .arithmetic import (
     multiply,
     negate,
     of_doubles,
-    quotient,
-    remainder,
-    round_decimal,
     rounded,
     subtract,
 )
@@ -397,4 +395,4 @@ RULES: dict[str, Rule] = {
     "sub_days": _arithmetic(subtract),
     "date_minus_date": _arithmetic(subtract),
 }
-COMPUTED = {**CALENDAR_RULES, "mod": remainder, "int_div": quotient, "round": round_decimal}
+COMPUTED = CALENDAR_RULES | INTEGER_RULES
