@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ..plan.exchange import Exchange
 from ..plan.logical import Logical
+from ..plan.node import walk_once
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
@@ -76,6 +77,11 @@ def plan_query(
     return placed if fused is placed else seen("fuse", fused)
 
 
+# Bytes of what is small, of which up to twice as many go to one worker where all meet once less for it: that saves 2.5 ms on four H200s, and one
+# of them takes 2 ms more to merge 128 MB than to merge a fourth of them [model]
+MOST_DOUBLED = 1 << 26
+
+
 class WorkerPlan(NamedTuple):
     """What one worker of a cluster runs, and what has to hold of its shares for the answer to be right.
 
@@ -96,9 +102,10 @@ def plan_of_worker(
     """
     if sharing.workers == 1:
         return WorkerPlan(fuse_pipelines(placed, fuse, unobserved), (), None)
-    distribution = Distribution(sharing, placed, small, few_groups)
-    own = distribution.on_first()
-    distribution = distribution.with_heavy_keys
+    tried = [Distribution(sharing, placed, small, few_groups)]
+    if _meetings(tried[0].on_first()) > 1 and small <= MOST_DOUBLED:
+        tried.append(Distribution(sharing, placed, 2 * small, few_groups))
+    distribution = min(tried, key=lambda way: _meetings(way.on_first())).with_heavy_keys
     own = distribution.on_first()
     claims = [
         replace(claim, found=fuse_pipelines(claim.found, fuse, unobserved))
@@ -110,3 +117,10 @@ def plan_of_worker(
     fused = last.with_children((fuse_pipelines(last.input, fuse, unobserved),))
     assert isinstance(fused, Exchange)
     return WorkerPlan(above(own, last, lambda _: fused), tuple(claims), fused)
+
+
+def _meetings(plan: Physical) -> int:
+    """How many exchanges workers meet in before they answer."""
+    last = last_gather(plan)
+    found = (node for node in walk_once(plan) if isinstance(node, Exchange) and node is not last)
+    return sum(node.kind != "pick" for node in found)

@@ -81,7 +81,7 @@ MOVED_AT_SF100 = {
     "q13": ["gather", "pick", "hash"],
     "q16": [],
     "q17": ["gather", "broadcast"],
-    "q20": ["broadcast", "hash"],
+    "q20": ["gather"],  # of more than is small, since what comes of it would be sent to all
     "q22": [],
 }
 
@@ -131,7 +131,9 @@ def test_few_rows_move_at_sf100(placed_at_sf100: Placed, monkeypatch: pytest.Mon
         placement, _ = placement_for(plan, settings, usual, 4)
         own = whole_plan(plan, settings, placement, 0, 4).plan
         found[name] = [node.kind for node in walk_once(own) if isinstance(node, Exchange)]
-    assert {name: kinds for name, kinds in found.items() if kinds != ["gather"]} == MOVED_AT_SF100
+    assert {
+        n: kinds for n, kinds in found.items() if kinds != ["gather"] or n == "q20"
+    } == MOVED_AT_SF100
 
 
 @pytest.mark.parametrize("few", [False, True])
