@@ -28,7 +28,9 @@ def test_chunks_begin_with_a_byte(values: list[object], rows: int) -> None:
         assert [chunk.offset % 8 for chunk in found.chunks] == [0, 0]
 
 
-def test_chunks_that_begin_with_a_byte_stay() -> None:
+def test_chunks_that_begin_with_a_byte_or_have_no_bits_stay() -> None:
     given = pa.chunked_array([pa.array([True, False] * 20)[8:], pa.array([None, True])])
     assert whole_bytes(given) is given
+    without_bits = pa.chunked_array([pa.array(["a", "b"] * 20)[3:], pa.array(["c"])])
+    assert whole_bytes(without_bits) is without_bits
     assert whole_bytes(pa.chunked_array([], pa.bool_())).num_chunks == 0

@@ -221,6 +221,7 @@ def _once_more(work: Callable[[], T], context: Context) -> T:
             if isinstance(error, NoRoom) or not is_out_of_memory(error):
                 raise
     gc.collect()
+    context.cache.release("gpu", 1 << 62)  # what the last try has brought there
     try:
         return work()
     except (MemoryError, RuntimeError) as error:
