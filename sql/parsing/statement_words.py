@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from sqlglot import Token, TokenType
 
@@ -12,6 +13,15 @@ from .pieces import Piece, split
 from .tokens import tokenize
 
 _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
+
+
+class Dropped(NamedTuple):
+    """What DROP names, behind the word that says what kind of thing it is."""
+
+    parts: tuple[str, ...]
+    exists: bool  # IF EXISTS
+    how: str  # CASCADE, RESTRICT or nothing
+    place: Span  # of the name
 
 
 class StatementWords:
@@ -68,6 +78,13 @@ class StatementWords:
         if self.read >= len(self.tokens) or self._token().token_type is not kind:
             raise self.error()
         return self._next()
+
+    def dropped(self) -> Dropped:
+        """Read the rest of a DROP statement: [IF EXISTS] name [CASCADE | RESTRICT]."""
+        exists, parts, place = self.accepts("IF", "EXISTS"), self.dotted_name(), self.place()
+        how = next((word for word in ("CASCADE", "RESTRICT") if self.accepts(word)), "")
+        self.end()
+        return Dropped(parts, exists, how, place)
 
     def end(self) -> None:
         """Raise `ParseError` where the statement goes on."""

@@ -24,16 +24,10 @@ from ..parsing.pieces import Piece
 from ..parsing.statement_words import StatementWords
 from .copy_options import copy_options
 
-_SCHEMA = re.compile(r"\s*(?:create(?:\s+or\s+replace)?|drop)\s+schema\b", re.IGNORECASE)
 _PART = r'"(?:[^"]|"")+"|\w+'
 _DOTTED = rf"\s*(?:{_PART})(?:\.(?:{_PART}))?\s*"
 # What DuckDB has as extensions and is part of Fuseline
 BUILT_IN = ("core_functions", "httpfs", "icu", "json", "parquet")
-
-
-def is_schema_change(piece: Piece) -> bool:
-    """Whether CREATE or DROP is about a schema."""
-    return _SCHEMA.match(piece.sql) is not None
 
 
 def attach(piece: Piece, _: Scope) -> Attach:
@@ -125,26 +119,26 @@ def change_schema(piece: Piece, scope: Scope) -> Statement:
             )
         words.expect("SCHEMA")
         unless = words.accepts("IF", "NOT", "EXISTS")
-        parts = _schema_name(words, scope)
+        parts = words.dotted_name()
+        _check_schema(parts, words.place(), words, scope)
         words.end()
         return CreateSchema(parts, unless)
     words.expect("DROP", "SCHEMA")
-    exists = words.accepts("IF", "EXISTS")
-    parts = _schema_name(words, scope)
-    cascade = words.accepts("CASCADE")
-    if not cascade:
-        words.accepts("RESTRICT")
-    words.end()
-    return DropSchema(parts, exists, cascade)
+    named = words.dropped()
+    _check_schema(named.parts, named.place, words, scope)
+    return DropSchema(named.parts, named.exists, named.how == "CASCADE")
 
 
-def _schema_name(words: StatementWords, scope: Scope) -> tuple[str, ...]:
-    parts = words.dotted_name()
+def _check_schema(parts: tuple[str, ...], place: Span, words: StatementWords, scope: Scope) -> None:
     if len(parts) > 2:
         raise words.error()
-    if len(parts) == 2 and scope.session.catalog.place_of((parts[0], "main")) is None:
-        raise UnknownName(f'There is no database "{parts[0]}".', words.place())
-    return parts
+    if len(parts) == 2:
+        _check_database(parts[0], place, scope)
+
+
+def _check_database(name: str, place: Span, scope: Scope) -> None:
+    if scope.session.catalog.place_of((name, "main")) is None:
+        raise UnknownName(f'There is no database "{name}".', place)
 
 
 def checkpoint(piece: Piece, scope: Scope) -> Checkpoint:
@@ -156,8 +150,7 @@ def checkpoint(piece: Piece, scope: Scope) -> Checkpoint:
     name = words.name()
     place = words.place()
     words.end()
-    if scope.session.catalog.place_of((name, "main")) is None:
-        raise UnknownName(f'There is no database "{name}".', place)
+    _check_database(name, place, scope)
     return Checkpoint(name)
 
 
@@ -167,8 +160,7 @@ def export_database(piece: Piece, scope: Scope) -> ExportDatabase:
     name = None
     if not words.is_text():
         name = words.name()
-        if scope.session.catalog.place_of((name, "main")) is None:
-            raise UnknownName(f'There is no database "{name}".', words.place())
+        _check_database(name, words.place(), scope)
         words.expect("TO")
     path = words.text()
     rest = words.tokens[words.read :]

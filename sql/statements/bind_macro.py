@@ -20,18 +20,16 @@ from ..binding.udf.bind_python import is_function
 from ..parsing.known_calls import FUNCTIONS
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece
+from ..parsing.statement_words import StatementWords
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use
 from .assignments import what_if_there
 from .bind_session_statement import WRITTEN_NAME, unquoted
+from .bind_table_statement import create
 
-MACRO = re.compile(
+_MACRO = re.compile(
     rf"\s*create\s+(?P<replace>or\s+replace\s+)?(?P<temporary>temp\s+|temporary\s+)?(?:macro|function)\s+"
     rf"(?P<unless>if\s+not\s+exists\s+)?{WRITTEN_NAME}\s*(?=\()",
-    re.IGNORECASE,
-)
-_DROP = re.compile(
-    rf"\s*drop\s+(?:macro|function)\s+(?:table\s+)?(?P<exists>if\s+exists\s+)?{WRITTEN_NAME}\s*",
     re.IGNORECASE,
 )
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
@@ -39,8 +37,9 @@ _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 
 def create_macro(piece: Piece, scope: Scope) -> Statement:
     """Keep the texts of a macro, whose calls are bound as if the one that takes their arguments stood in their place."""
-    found = MACRO.match(piece.sql)
-    assert found is not None, "asked before"
+    found = _MACRO.match(piece.sql)
+    if found is None:
+        return create(piece, scope)
     name, tokens = unquoted(found), tokenize(piece)
     place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
     if _is_taken(name, scope):
@@ -192,15 +191,13 @@ def _place(tokens: Sequence[Token], i: int, piece: Piece) -> Span:
     return Span(piece.start + tokens[i].start, piece.start + tokens[i].end + 1)
 
 
-def is_macro_drop(piece: Piece) -> bool:
-    return _DROP.match(piece.sql) is not None
-
-
 def drop_macro(piece: Piece, _: Scope) -> Statement:
-    found = _DROP.fullmatch(piece.sql)
-    if found is None:
-        raise ParseError(
-            "Syntax error: the statement is written DROP MACRO name.",
-            Span(piece.start, piece.end),
-        )
-    return DropDefinition("macro", unquoted(found), bool(found["exists"]))
+    words = StatementWords(piece, "DROP MACRO name")
+    words.expect("DROP")
+    if not words.accepts("MACRO"):
+        words.expect("FUNCTION")
+    words.accepts("TABLE")
+    named = words.dropped()
+    if len(named.parts) > 1 or named.how:
+        raise words.error()
+    return DropDefinition("macro", named.parts[0], named.exists)

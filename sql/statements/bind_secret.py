@@ -13,6 +13,7 @@ from fuseline.plan.statements import CreateSecret, DropSecret, Statement
 
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
+from ..parsing.statement_words import StatementWords
 from ..parsing.tokens import tokenize
 from .assignments import what_if_there
 
@@ -21,21 +22,7 @@ _HEAD = re.compile(
     r"(?P<unless>\s+if\s+not\s+exists\b)?",
     re.IGNORECASE,
 )
-_DROP = re.compile(
-    r"\s*drop\s+(?:(?P<kind>temp|temporary|persistent)\s+)?secret\s+(?P<exists>if\s+exists\s+)?"
-    r'(?P<name>\w+|"(?:[^"]|"")+")\s*',
-    re.IGNORECASE,
-)
-_EITHER = re.compile(
-    r"\s*(?:create|drop)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|persistent)\s+)?secret\b",
-    re.IGNORECASE,
-)
 _FORM = "Syntax error: the statement is written CREATE SECRET name (TYPE s3, KEY_ID '...', SECRET '...')."
-
-
-def is_secret(piece: Piece) -> bool:
-    """Whether CREATE or DROP is about a secret."""
-    return _EITHER.match(piece.sql) is not None
 
 
 def create_secret(piece: Piece, _: Scope) -> Statement:
@@ -64,13 +51,15 @@ def create_secret(piece: Piece, _: Scope) -> Statement:
 
 
 def drop_secret(piece: Piece, _: Scope) -> Statement:
-    found = _DROP.fullmatch(piece.sql)
-    if found is None:
-        raise ParseError("Syntax error: the statement is written DROP SECRET name.")
-    _check_kept(found["kind"])
-    name = found["name"]
-    bare = name[1:-1].replace('""', '"') if name.startswith('"') else name
-    return DropSecret(bare.lower(), bool(found["exists"]))
+    words = StatementWords(piece, "DROP SECRET name")
+    words.expect("DROP")
+    kept = next((k for k in ("TEMP", "TEMPORARY", "PERSISTENT") if words.accepts(k)), None)
+    words.expect("SECRET")
+    named = words.dropped()
+    if len(named.parts) > 1 or named.how:
+        raise words.error()
+    _check_kept(kept)
+    return DropSecret(named.parts[0].lower(), named.exists)
 
 
 def _check_kept(kind: str | None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot import TokenType
 
 from fuseline.errors import FuselineError, InvalidQuery, ParseError, Span
@@ -20,19 +18,11 @@ from ..parsing.pieces import Piece
 from ..parsing.statement_words import StatementWords
 from .assignments import what_if_there
 
-_SEQUENCE = re.compile(
-    r"\s*(?:create(?:\s+or\s+replace)?(?:\s+temp|\s+temporary)?|drop)\s+sequence\b", re.IGNORECASE
-)
 _FORM = (
     "CREATE [OR REPLACE] [TEMP] SEQUENCE [IF NOT EXISTS] name [START n] [INCREMENT n] [MINVALUE n] [MAXVALUE n] "
     "[NO MINVALUE] [NO MAXVALUE] [[NO] CYCLE]"
 )
 _NUMBERS = {"START": "WITH", "INCREMENT": "BY", "MINVALUE": "", "MAXVALUE": ""}
-
-
-def is_sequence_change(piece: Piece) -> bool:
-    """Whether CREATE or DROP is about a sequence."""
-    return _SEQUENCE.match(piece.sql) is not None
 
 
 def create_sequence(piece: Piece, scope: Scope) -> CreateSequence:
@@ -56,13 +46,8 @@ def create_sequence(piece: Piece, scope: Scope) -> CreateSequence:
 def drop_sequence(piece: Piece, _: Scope) -> DropSequence:
     words = StatementWords(piece, "DROP SEQUENCE [IF EXISTS] name [CASCADE]")
     words.expect("DROP", "SEQUENCE")
-    exists = words.accepts("IF", "EXISTS")
-    parts = words.dotted_name()
-    cascade = words.accepts("CASCADE")
-    if not cascade:
-        words.accepts("RESTRICT")
-    words.end()
-    return DropSequence(parts, exists, cascade)
+    named = words.dropped()
+    return DropSequence(named.parts, named.exists, named.how == "CASCADE")
 
 
 def _values(words: StatementWords, place: Span) -> SequenceValues:

@@ -29,13 +29,14 @@ from ..parsing.pieces import Piece, first_word, split, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
-from .bind_database import DATABASE_BINDERS, change_schema, is_schema_change, schema_named
+from .bind_database import DATABASE_BINDERS, change_schema, schema_named
 from .bind_explain import explained
-from .bind_macro import MACRO, create_macro, drop_macro, is_macro_drop
+from .bind_macro import create_macro, drop_macro
 from .bind_merge import merge_rows
-from .bind_secret import create_secret, drop_secret, is_secret
-from .bind_sequence import create_sequence, drop_sequence, is_sequence_change
+from .bind_secret import create_secret, drop_secret
+from .bind_sequence import create_sequence, drop_sequence
 from .bind_session_statement import (
+    Binder,
     deallocate,
     execute,
     is_variable,
@@ -44,7 +45,7 @@ from .bind_session_statement import (
     set_variable,
 )
 from .bind_table_statement import comment, create, drop
-from .bind_types import DROP_TYPE, TYPE, create_type, drop_type
+from .bind_types import create_type, drop_type
 from .copy_options import copy_statement
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "PIVOT", "UNPIVOT", "")
@@ -311,28 +312,25 @@ def _reset(piece: Piece, scope: Scope) -> Statement:
     return SetOption(found.group(1).lower(), None, reset=True)
 
 
-def _create(piece: Piece, scope: Scope) -> Statement:
-    if is_secret(piece):
-        return create_secret(piece, scope)
-    if TYPE.match(piece.sql):
-        return create_type(piece, scope)
-    if is_sequence_change(piece):
-        return create_sequence(piece, scope)
-    if is_schema_change(piece):
-        return change_schema(piece, scope)
-    return create_macro(piece, scope) if MACRO.match(piece.sql) else create(piece, scope)
+# What CREATE and DROP are about; of tables, views and indexes sqlglot's parser reads them
+_CREATE_OR_DROP = re.compile(
+    r"\s*(?:create|drop)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|persistent)\s+)?(\w+)",
+    re.IGNORECASE,
+)
+_KINDS: dict[str, tuple[Binder, Binder]] = {
+    "SECRET": (create_secret, drop_secret),
+    "TYPE": (create_type, drop_type),
+    "SEQUENCE": (create_sequence, drop_sequence),
+    "SCHEMA": (change_schema, change_schema),
+    "MACRO": (create_macro, drop_macro),
+    "FUNCTION": (create_macro, drop_macro),
+}
 
 
-def _drop(piece: Piece, scope: Scope) -> Statement:
-    if is_secret(piece):
-        return drop_secret(piece, scope)
-    if DROP_TYPE.match(piece.sql):
-        return drop_type(piece, scope)
-    if is_sequence_change(piece):
-        return drop_sequence(piece, scope)
-    if is_schema_change(piece):
-        return change_schema(piece, scope)
-    return drop_macro(piece, scope) if is_macro_drop(piece) else drop(piece, scope)
+def _create_or_drop(piece: Piece, scope: Scope) -> Statement:
+    found = _CREATE_OR_DROP.match(piece.sql)
+    kinds = _KINDS.get(found[1].upper() if found else "", (create, drop))
+    return kinds[first_word(piece) == "DROP"](piece, scope)
 
 
 def _pragma(piece: Piece, scope: Scope) -> Statement:
@@ -363,9 +361,9 @@ _WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Statement]] = {
     exp.Delete: delete_rows,
     exp.Merge: merge_rows,
 }
-_BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
+_BINDERS: dict[str, Binder] = {
     "CALL": _call,
-    "CREATE": _create,
+    "CREATE": _create_or_drop,
     "COPY": copy_statement,
     "PREPARE": prepare,
     "EXECUTE": execute(bind_statement),
@@ -376,7 +374,7 @@ _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "MERGE": _write,
     "TRUNCATE": truncate,
     "ALTER": alter,
-    "DROP": _drop,
+    "DROP": _create_or_drop,
     "DESCRIBE": _describe,
     "DESC": _describe,
     "SHOW": _show,

@@ -18,28 +18,26 @@ from fuseline.plan.types import VARCHAR
 from ..binding.function_names import data_type
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, span_of
+from ..parsing.statement_words import StatementWords
 from ..parsing.unread import use
 from .assignments import what_if_there
+from .bind_session_statement import WRITTEN_NAME, unquoted
+from .bind_table_statement import create
 
-_NAME = r'(?:main\s*\.\s*)?(?P<name>\w+|"(?:[^"]|"")+")'
-TYPE = re.compile(
+_TYPE = re.compile(
     rf"\s*create\s+(?P<replace>or\s+replace\s+)?(?P<temp>temp\s+|temporary\s+)?type\s+"
-    rf"(?P<unless>if\s+not\s+exists\s+)?{_NAME}\s+as\s+(?=\S)",
+    rf"(?P<unless>if\s+not\s+exists\s+)?(?:main\s*\.\s*)?{WRITTEN_NAME}\s+as\s+(?=\S)",
     re.IGNORECASE,
 )
 _OF_QUERY = re.compile(r"enum\s*(?=\(\s*(?:select|from|with|values|\()\b)", re.IGNORECASE)
-DROP_TYPE = re.compile(r"\s*drop\s+type\b", re.IGNORECASE)
-_DROP = re.compile(
-    rf"\s*drop\s+type\s+(?P<exists>if\s+exists\s+)?{_NAME}\s*(?P<how>cascade|restrict)?\s*",
-    re.IGNORECASE,
-)
 
 
 def create_type(piece: Piece, scope: Scope) -> Statement:
     """Bind CREATE TYPE name AS a type, or AS ENUM (query), whose texts are the values in their order."""
-    found = TYPE.match(piece.sql)
-    assert found is not None, "asked before"
-    name = _unquoted(found["name"])
+    found = _TYPE.match(piece.sql)
+    if found is None:
+        return create(piece, scope)
+    name = unquoted(found)
     if name.lower() in TYPE_NAMES:
         place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
         raise InvalidQuery(f'There is a type "{name}" already, which is built in.', place)
@@ -84,18 +82,14 @@ def _values(piece: Piece, start: int, scope: Scope) -> Query:
 
 def drop_type(piece: Piece, _: Scope) -> Statement:
     """Bind DROP TYPE; columns keep what the name stood for."""
-    found = _DROP.fullmatch(piece.sql)
-    if found is None:
-        raise ParseError(
-            "Syntax error: the statement is written DROP TYPE name.", Span(piece.start, piece.end)
-        )
-    if (found["how"] or "").lower() == "cascade":
+    words = StatementWords(piece, "DROP TYPE name")
+    words.expect("DROP", "TYPE")
+    named = words.dropped()
+    if [part.lower() for part in named.parts[:-1]] not in ([], ["main"]):
+        raise words.error()
+    if named.how == "CASCADE":
         raise Unsupported(
             "DROP TYPE ... CASCADE is not supported: drop the tables that have the type before.",
-            Span(piece.start + found.start("how"), piece.start + found.end("how")),
+            words.place(),
         )
-    return DropDefinition("type", _unquoted(found["name"]), bool(found["exists"]))
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+    return DropDefinition("type", named.parts[-1], named.exists)
