@@ -17,8 +17,20 @@ if TYPE_CHECKING:
     from .frame.cursor import Cursor
     from .frame.expressions.expression import Expression, all_, exclude, numeric, of_type
     from .frame.frame import Frame
-    from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
-    from .frame.sql_functions import fn, udaf, udf
+    from .frame.functions import (
+        avg,
+        coalesce,
+        col,
+        count,
+        fn,
+        lit,
+        max_,
+        min_,
+        sum_,
+        udaf,
+        udf,
+        when,
+    )
     from .module_functions import (
         default_connection,
         execute,
@@ -55,8 +67,7 @@ _HOMES = {
         "frame.cursor": "Cursor",
         "frame.expressions.expression": "Expression all_ exclude numeric of_type",
         "frame.frame": "Frame",
-        "frame.functions": "avg coalesce col count lit max_ min_ sum_ when",
-        "frame.sql_functions": "fn udaf udf",
+        "frame.functions": "avg coalesce col count fn lit max_ min_ sum_ udaf udf when",
         "interop.narwhals_plugin.plugin": "__narwhals_namespace__",  # for `backend=fuseline`
         "module_functions": """
             default_connection execute executemany from_arrow from_df query read_csv read_ipc

@@ -124,7 +124,7 @@ def fuse(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> SetLimits:
-    """Set limits of the engine for a test, wherever they stand: `limits(ROWS_A_RANGE=64, pace__MOST_ROWS=8)`."""
+    """Set limits of the engine for a test, wherever they stand: `limits(ROWS_A_RANGE=64, host_functions__MOST_ROWS=8)`."""
 
     def set_all(**values: Any) -> None:
         for limit, value in values.items():

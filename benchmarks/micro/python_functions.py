@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import fuseline
 from fuseline.connection import Connection
-from fuseline.frame.sql_functions import UserAggregate, UserFunction
+from fuseline.frame.functions import UserAggregate, UserFunction
 
 ROWS = 10_000_000
 TURNS = 41

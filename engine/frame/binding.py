@@ -16,7 +16,7 @@ from ..plan.window.windowed import WindowRewriter, has_window
 from .expressions.selected import Selected, SeveralColumns
 from .expressions.unbound import Resolve, Unbound
 from .expressions.window_binding import over_all
-from .sql_functions import with_functions
+from .functions import with_functions
 
 if TYPE_CHECKING:
     from ..connection import Connection

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..catalog import Catalog
 from ..errors import CatalogError, UnknownName, WrongArguments, check_name, nearest, shown
 from ..fence import fenced
-from ..frame.sql_functions import UserAggregate, UserFunction
+from ..frame.functions import UserAggregate, UserFunction
 from ..plan.changes.catalog_objects import SessionObjects
 from ..plan.udf.declaration import checked, declared, options
 from ..plan.udf.python_function import PythonAggregate, PythonFunction

@@ -14,7 +14,7 @@ from fuseline.sql.names.reader import quoted
 from fuseline.sql.parsing.pieces import span_of
 
 from ..names import result_name
-from ..names.over import with_definitions
+from ..names.queries import with_definitions
 from ..names.reader import words
 from ..parsing.pieces import written
 from ..parsing.unread import use, use_all

@@ -16,8 +16,7 @@ from fuseline.sql.names.reader import (
 )
 
 from .nested_constants import lambda_argument, nested_constant
-from .over import RENAMED, window
-from .queries import array, exists, is_query, order_item, query
+from .queries import RENAMED, array, exists, is_query, order_item, query, window
 from .reader import Reader, Shown, Unreadable
 
 _CONSTANTS = {"null": "NULL", "true": "true", "false": "false"}

@@ -29,9 +29,8 @@ from fuseline.sql.parsing.known_calls import FUNCTION_PARSERS, FUNCTIONS
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
-from fuseline.sql.parsing.wrong_calls import is_of_sqlglot, parse_error
 
-from .known_calls import with_methods
+from .known_calls import is_of_sqlglot, parse_error, with_methods
 from .pieces import give_places, written_as
 
 if TYPE_CHECKING:

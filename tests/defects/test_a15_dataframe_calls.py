@@ -15,8 +15,7 @@ import pytest
 import fuseline
 from fuseline import coalesce, col, fn, lit
 from fuseline.errors import UnknownName
-from fuseline.frame.functions import Expression
-from fuseline.frame.sql_functions import scalar
+from fuseline.frame.functions import Expression, scalar
 from fuseline.plan.derived import DERIVED, signature
 from fuseline.plan.functions import AGGREGATE, SCALAR, constants
 

@@ -12,7 +12,7 @@ import pytest
 from fuseline.codegen.groups.results import Registers
 from fuseline.operators import cpu
 from fuseline.operators.context import Context
-from fuseline.operators.cpu.registers import of_registers
+from fuseline.operators.cpu.pipeline.finish import of_registers
 from fuseline.operators.cpu.table import Table
 from fuseline.operators.gpu.group_few_rows import grouped
 from fuseline.operators.gpu.memory.host_table import HostColumns

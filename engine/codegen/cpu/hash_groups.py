@@ -24,7 +24,7 @@ from ..compile.compiler import Signature, parameters
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..program import Program
-from .pace import Pace, in_steps
+from .host_functions import Pace, in_steps
 
 EMPTY = -1  # group numbers are not negative
 TABLE, NUMBERED, LIST = range(3)  # what `state[2]` says of keys

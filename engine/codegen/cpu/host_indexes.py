@@ -10,10 +10,9 @@ from ...storage.columns.encodings import Array
 from ..index_checks import cpu_kernel
 from ..indexes.layers import REPEATED, Buckets, Buffer, Index
 from ..program import Program
-from .host_functions import HostFunction
+from .host_functions import HostFunction, in_steps
 from .host_kernels import each_range, run
 from .kept_rows import KeptRows
-from .pace import in_steps
 
 
 def build(

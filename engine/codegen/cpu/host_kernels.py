@@ -38,9 +38,8 @@ from .hash_groups import (
     HashGroups,
     part_shift,
 )
-from .host_functions import Argument, HostFunction, written_kernel
+from .host_functions import Argument, HostFunction, Pace, in_steps, written_kernel
 from .kept_rows import KeptRows
-from .pace import Pace, in_steps
 from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
 
 ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves

@@ -13,8 +13,7 @@ from narwhals._sql.expr_dt import SQLExprDateTimeNamesSpace
 from narwhals._sql.expr_str import SQLExprStringNamespace
 
 from ...frame.expressions.expression import Expression, lit
-from ...frame.functions import when
-from ...frame.sql_functions import fn
+from ...frame.functions import fn, when
 
 if TYPE_CHECKING:
     from narwhals.typing import NonNestedLiteral

@@ -10,8 +10,7 @@ from narwhals._sql.expr import SQLExpr
 from narwhals._utils import NO_DEFAULT, Implementation, Version, extend_bool, floor_mod
 
 from ...frame.expressions.expression import Expression, lit
-from ...frame.functions import count, when
-from ...frame.sql_functions import fn, window
+from ...frame.functions import count, fn, when, window
 from .expression_namespaces import (
     NarwhalsLists,
     NarwhalsMaps,

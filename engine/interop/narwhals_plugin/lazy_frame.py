@@ -22,8 +22,7 @@ import fuseline
 
 from ...frame.expressions.expression import Expression
 from ...frame.frame import Frame
-from ...frame.functions import count
-from ...frame.sql_functions import fn
+from ...frame.functions import count, fn
 from .lazy_expression import NarwhalsExpression
 from .narwhals_types import to_data_type, to_dtype
 from .native_calls import (

@@ -29,9 +29,8 @@ import fuseline
 
 from ...frame.expressions.expression import Expression, lit
 from ...frame.frame import Frame
-from ...frame.functions import coalesce, count, when
+from ...frame.functions import coalesce, count, fn, when
 from ...frame.library_columns import with_plain_integers
-from ...frame.sql_functions import fn
 from .lazy_expression import NarwhalsExpression
 from .lazy_frame import NarwhalsFrame
 from .native_calls import function, named_values, windowed

@@ -11,8 +11,7 @@ import fuseline
 
 from ...errors import UnknownName
 from ...frame.expressions.expression import Expression, as_expression
-from ...frame.functions import count
-from ...frame.sql_functions import fn
+from ...frame.functions import count, fn
 
 if TYPE_CHECKING:
     from narwhals._utils import Version

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ...plan import physical as p
 from ..context import Context
-from ..cpu.registers import of_operators
+from ..cpu.pipeline.finish import of_operators
 from ..cpu.table import Table as HostTable
 from . import host_backend as hosts
 from .group_few_rows import grouped

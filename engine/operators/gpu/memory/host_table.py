@@ -24,7 +24,7 @@ from ....plan.types import DataType, Kind, to_arrow as arrow_type
 from ....storage.columns.encode import encode, encode_numbers, registers_of
 from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context
-from ...cpu.registers import of_registers
+from ...cpu.pipeline.finish import of_registers
 from ...cpu.sort.keys import float_image
 from ...cpu.table import to_physical
 from .texts import Texts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.cpu import pace
+from fuseline.codegen.cpu import host_functions
 from fuseline.errors import Interrupted
 from tests.codegen.fused import assert_fused
 from tests.compare import connected
@@ -41,14 +41,14 @@ QUERIES = [
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Iterator[list[float]]:
     """Steps of 64 rows, or fewer where a clock says that they took long; the list is that clock."""
-    limits(pace__FIRST_ROWS=64, pace__MOST_ROWS=64)
+    limits(host_functions__FIRST_ROWS=64, host_functions__MOST_ROWS=64)
     clock = [0.0]
 
     def now() -> float:
         clock[0] += 0.015
         return clock[0]
 
-    monkeypatch.setattr(pace.time, "perf_counter", now)
+    monkeypatch.setattr(host_functions.time, "perf_counter", now)
     return clock
 
 
@@ -60,26 +60,26 @@ def test_results_carry_over(query: str, short: list[float]) -> None:
 def test_long_steps_become_shorter_and_short_ones_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = iter([0.001, 0.001, 0.1, 0.1, 0.01] + [0.01] * 1000)
     clock, sizes = [0.0], []
-    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(host_functions.time, "perf_counter", lambda: clock[0])
 
     def kernel(start: int, end: int) -> int:
         clock[0] += next(taken)
         sizes.append(end - start)
         return 1
 
-    assert pace.in_steps(kernel, 0, 4 << 20) == len(sizes)
-    first, most = pace.FIRST_ROWS, pace.MOST_ROWS
+    assert host_functions.in_steps(kernel, 0, 4 << 20) == len(sizes)
+    first, most = host_functions.FIRST_ROWS, host_functions.MOST_ROWS
     assert sizes[:6] == [first, 4 * first, most, most // 4, most // 16, most // 16]
     assert sum(sizes) == 4 << 20
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_stop_between_steps(query: str, monkeypatch: Any, limits: SetLimits) -> None:
-    limits(pace__FIRST_ROWS=64, pace__MOST_ROWS=64)
+    limits(host_functions__FIRST_ROWS=64, host_functions__MOST_ROWS=64)
     with connected(TABLES, fuse="always") as connection:
         expected = connection.sql(query).to_arrow()
         calls = []
-        done = pace.Pace.done
+        done = host_functions.Pace.done
 
         def stop(self: Any) -> None:
             calls.append(1)
@@ -87,7 +87,7 @@ def test_a_stop_between_steps(query: str, monkeypatch: Any, limits: SetLimits) -
                 connection.interrupt()
             done(self)
 
-        monkeypatch.setattr(pace.Pace, "done", stop)
+        monkeypatch.setattr(host_functions.Pace, "done", stop)
         with pytest.raises(Interrupted):
             connection.sql(query).to_arrow()
         assert len(calls) == 5

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.groups.results import Registers
-from fuseline.operators.cpu.registers import of_operators, of_registers
+from fuseline.operators.cpu.pipeline.finish import of_operators, of_registers
 from fuseline.operators.cpu.table import to_logical, to_physical
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, VARCHAR, DataType, decimal
 
