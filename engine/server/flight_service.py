@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from ..errors import InvalidQuery, Unsupported
+from ..stopping import Stop
 from .calls import Calls, ServerCall
 from .client_sessions import Sessions
 from .client_statements import ParameterRows, Statements, read_rows
@@ -83,8 +84,7 @@ class FlightService(flight.FlightServerBase):
             return _info(columns, descriptor, descriptor.command)
         match asked:
             case CommandStatementQuery(query=text, transaction_id=transaction):
-                served = self.sessions.connection(call.client, call.session, transaction)
-                stop = self.statements.stop_of(call, context, served)
+                served, stop = self._served(call, context, transaction)
                 handle, columns = self.statements.planned(call, stop, served, text)
             case CommandPreparedStatementQuery(prepared_statement_handle=prepared):
                 handle, columns = self.statements.planned_again(call, context, prepared)
@@ -100,8 +100,7 @@ class FlightService(flight.FlightServerBase):
         columns = schema_of(asked)
         match asked:
             case CommandStatementQuery(query=text, transaction_id=transaction):
-                served = self.sessions.connection(call.client, call.session, transaction)
-                stop = self.statements.stop_of(call, context, served)
+                served, stop = self._served(call, context, transaction)
                 columns = self.statements.schema_of(call, stop, served, text)
             case CommandPreparedStatementQuery(prepared_statement_handle=handle):
                 columns = self.statements.prepared.get(call.client, handle).rows
@@ -135,15 +134,13 @@ class FlightService(flight.FlightServerBase):
         statements = self.statements
         match asked:
             case CommandStatementUpdate(query=text, transaction_id=transaction):
-                served = self.sessions.connection(call.client, call.session, transaction)
-                stop = statements.stop_of(call, context, served)
+                served, stop = self._served(call, context, transaction)
                 count = statements.update(call, stop, served, text)
             case CommandPreparedStatementUpdate(prepared_statement_handle=handle):
                 rows = self._parameters(reader)
                 count = statements.update_again(call, context, handle, rows)
             case CommandStatementIngest(transaction_id=transaction):
-                served = self.sessions.connection(call.client, call.session, transaction)
-                stop = statements.stop_of(call, context, served)
+                served, stop = self._served(call, context, transaction)
                 count = statements.ingest(call, stop, served, asked, reader)
             case CommandPreparedStatementQuery(prepared_statement_handle=handle):
                 statements.bind(call, handle, self._parameters(reader))
@@ -232,6 +229,13 @@ class FlightService(flight.FlightServerBase):
         call: ServerCall = context.get_middleware(CALL)
         call.check_login()
         return call
+
+    def _served(
+        self, call: ServerCall, context: flight.ServerCallContext, transaction: bytes | None
+    ) -> tuple[ServedConnection, Stop]:
+        """Return the connection of a call, and what stops its statement."""
+        served = self.sessions.connection(call.client, call.session, transaction)
+        return served, self.statements.stop_of(call, context, served)
 
     def _parameters(self, reader: flight.MetadataRecordBatchReader) -> ParameterRows:
         try:

@@ -48,6 +48,21 @@ class PackedMessage(Message):
         PACKED[cls.__name__] = cls
 
 
+class _TextFields(Message):
+    query: str = once(1, TEXT, "")
+    transaction_id: bytes | None = perhaps(2, BYTES)
+
+
+class _PreparedFields(Message):
+    prepared_statement_handle: bytes = once(1, BYTES, b"")
+
+
+class _TableFields(Message):
+    catalog: str | None = perhaps(1, TEXT)
+    db_schema: str | None = perhaps(2, TEXT)
+    table: str = once(3, TEXT, "")
+
+
 class AnyMessage(Message):
     """google.protobuf.Any: a message, and which one it is."""
 
@@ -55,30 +70,20 @@ class AnyMessage(Message):
     value: bytes = once(2, BYTES, b"")
 
 
-class CommandStatementQuery(PackedMessage):
+class CommandStatementQuery(_TextFields, PackedMessage):
     """Ask for the rows of a text."""
 
-    query: str = once(1, TEXT, "")
-    transaction_id: bytes | None = perhaps(2, BYTES)
 
-
-class CommandStatementUpdate(PackedMessage):
+class CommandStatementUpdate(_TextFields, PackedMessage):
     """Carry out a text and ask how many rows it changed."""
 
-    query: str = once(1, TEXT, "")
-    transaction_id: bytes | None = perhaps(2, BYTES)
 
-
-class CommandPreparedStatementQuery(PackedMessage):
+class CommandPreparedStatementQuery(_PreparedFields, PackedMessage):
     """Ask for the rows of a prepared statement, or give it parameters."""
 
-    prepared_statement_handle: bytes = once(1, BYTES, b"")
 
-
-class CommandPreparedStatementUpdate(PackedMessage):
+class CommandPreparedStatementUpdate(_PreparedFields, PackedMessage):
     """Carry out a prepared statement for each row of parameters."""
-
-    prepared_statement_handle: bytes = once(1, BYTES, b"")
 
 
 class TicketStatementQuery(PackedMessage):
@@ -132,28 +137,16 @@ class CommandGetTableTypes(PackedMessage):
     """Ask which kinds of tables there are."""
 
 
-class CommandGetPrimaryKeys(PackedMessage):
+class CommandGetPrimaryKeys(_TableFields, PackedMessage):
     """Ask for the columns of a table's primary key."""
 
-    catalog: str | None = perhaps(1, TEXT)
-    db_schema: str | None = perhaps(2, TEXT)
-    table: str = once(3, TEXT, "")
 
-
-class CommandGetExportedKeys(PackedMessage):
+class CommandGetExportedKeys(_TableFields, PackedMessage):
     """Ask for the foreign keys that point to a table."""
 
-    catalog: str | None = perhaps(1, TEXT)
-    db_schema: str | None = perhaps(2, TEXT)
-    table: str = once(3, TEXT, "")
 
-
-class CommandGetImportedKeys(PackedMessage):
+class CommandGetImportedKeys(_TableFields, PackedMessage):
     """Ask for the foreign keys of a table."""
-
-    catalog: str | None = perhaps(1, TEXT)
-    db_schema: str | None = perhaps(2, TEXT)
-    table: str = once(3, TEXT, "")
 
 
 class CommandGetCrossReference(PackedMessage):
@@ -175,11 +168,8 @@ class CommandGetXdbcTypeInfo(PackedMessage):
     data_type: int | None = perhaps(1, INT32)
 
 
-class ActionCreatePreparedStatementRequest(PackedMessage):
+class ActionCreatePreparedStatementRequest(_TextFields, PackedMessage):
     """Plan a text that is to be run later."""
-
-    query: str = once(1, TEXT, "")
-    transaction_id: bytes | None = perhaps(2, BYTES)
 
 
 class ActionCreatePreparedStatementResult(Message):
@@ -190,10 +180,8 @@ class ActionCreatePreparedStatementResult(Message):
     parameter_schema: bytes = once(3, BYTES, b"")
 
 
-class ActionClosePreparedStatementRequest(PackedMessage):
+class ActionClosePreparedStatementRequest(_PreparedFields, PackedMessage):
     """Let a prepared statement go."""
-
-    prepared_statement_handle: bytes = once(1, BYTES, b"")
 
 
 class ActionBeginTransactionRequest(PackedMessage):

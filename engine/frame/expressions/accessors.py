@@ -18,17 +18,18 @@ from .unbound import Operand, Resolve, made_by, operand
 if TYPE_CHECKING:
     from .expression import Expression
 
-_UNITS = {
-    "1y": "year",
-    "1q": "quarter",
-    "1mo": "month",
-    "1w": "week",
-    "1d": "day",
-    "1h": "hour",
-    "1m": "minute",
-    "1s": "second",
-    "1ms": "millisecond",
-    "1us": "microsecond",
+# The units of SQL, by the names that Polars and Narwhals have for them
+UNITS = {
+    "y": "year",
+    "q": "quarter",
+    "mo": "month",
+    "w": "week",
+    "d": "day",
+    "h": "hour",
+    "m": "minute",
+    "s": "second",
+    "ms": "millisecond",
+    "us": "microsecond",
 }
 
 # How many functions of elements the one that is bound stands in, since each has parameters of its own
@@ -219,7 +220,7 @@ class MomentMethods(Accessor):
         """DATE_TRUNC to a unit: "month", or "1mo" as Polars calls it."""
         if not isinstance(unit, str):
             raise WrongArguments(f"truncate() takes the name of a unit, not {shown(unit)}.")
-        known = _UNITS.get(unit, unit)
+        known = UNITS.get(unit[1:], unit) if unit.startswith("1") else unit
         name = f"date_trunc({known!r}, {self._of.name})"
         return self._of._made(
             lambda bound: derived.function("date_trunc", bound[::-1]), name, known

@@ -12,6 +12,7 @@ from narwhals._duration import Interval
 from narwhals._sql.expr_dt import SQLExprDateTimeNamesSpace
 from narwhals._sql.expr_str import SQLExprStringNamespace
 
+from ...frame.expressions.accessors import UNITS
 from ...frame.expressions.expression import Expression, lit
 from ...frame.functions import fn, when
 
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
     from .lazy_expression import NarwhalsExpression
     from .lazy_frame import NarwhalsFrame
 
-_UNITS = {
-    "y": "year",
-    "q": "quarter",
-    "mo": "month",
-    "w": "week",
-    "d": "day",
-    "h": "hour",
-    "m": "minute",
-    "s": "second",
-    "ms": "millisecond",
-    "us": "microsecond",
-}
 _ZONE = r":\d\d.*([+-]\d\d(:?\d\d)?|[A-Za-z])\s*$"
 _NO_NANOSECONDS = "An INTERVAL counts microseconds, so there are no steps of nanoseconds."
 
@@ -150,13 +139,13 @@ class NarwhalsMoments(SQLExprDateTimeNamesSpace["NarwhalsExpression"]):
             raise ValueError(
                 f"Only multiple 1 is currently supported for Fuseline.\nGot {step.multiple}."
             )
-        return self.compliant._with_elementwise(lambda expr: expr.dt.truncate(_UNITS[step.unit]))
+        return self.compliant._with_elementwise(lambda expr: expr.dt.truncate(UNITS[step.unit]))
 
     def offset_by(self, by: str) -> NarwhalsExpression:
         step = Interval.parse_no_constraints(by)
         if step.unit == "ns":
             raise NotImplementedError(_NO_NANOSECONDS)
-        offset = lit(f"{step.multiple} {_UNITS[step.unit]}").cast("interval")
+        offset = lit(f"{step.multiple} {UNITS[step.unit]}").cast("interval")
         return self.compliant._with_elementwise(lambda expr: expr + offset)
 
     def convert_time_zone(self, time_zone: str) -> NarwhalsExpression:

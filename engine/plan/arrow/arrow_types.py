@@ -6,32 +6,16 @@ from typing import TYPE_CHECKING
 
 from ...errors import TypeMismatch
 from ..types import (
-    BIGINT,
     BLOB,
-    BOOLEAN,
     DATE,
-    DOUBLE,
     FLOAT,
-    INTEGER,
-    INTERVAL,
     JSON,
     MAX_DECIMAL_DIGITS,
-    NULL,
-    SMALLINT,
     TIME,
-    TIMESTAMP,
-    TIMESTAMP_MS,
-    TIMESTAMP_NS,
-    TIMESTAMP_S,
     TIMESTAMPTZ,
-    TINYINT,
-    UBIGINT,
-    UINTEGER,
-    USMALLINT,
-    UTINYINT,
-    UUID,
     VARCHAR,
     DataType,
+    Kind,
     array_of,
     decimal,
     list_of,
@@ -45,8 +29,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-_PLAIN = (NULL, BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, INTERVAL, UUID)  # fmt: skip
-_TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
+_WITH_PARAMETERS = (Kind.DECIMAL, Kind.LIST, Kind.STRUCT, Kind.MAP, Kind.OTHER)
 
 
 def arrow_table(rows: Sequence[Sequence[object]], schema: pa.Schema) -> pa.Table:
@@ -87,8 +70,8 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return BLOB
     if t.is_date(arrow):
         return DATE
-    if t.is_timestamp(arrow):
-        return TIMESTAMPTZ if arrow.tz is not None else _TIMESTAMPS[arrow.unit]
+    if t.is_timestamp(arrow) and arrow.tz is not None:
+        return TIMESTAMPTZ
     if t.is_time(arrow) and arrow.unit != "ns":
         return TIME
     if t.is_fixed_size_list(arrow) and arrow.list_size:
@@ -101,7 +84,8 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return map_of(from_arrow(arrow.key_type, name), from_arrow(arrow.item_type, name))
     if t.is_struct(arrow) and arrow.num_fields:
         return struct_of((f.name, from_arrow(f.type, name)) for f in arrow)
-    plain = {to_arrow(data_type): data_type for data_type in _PLAIN} | {pa.float16(): FLOAT}
+    kinds = [DataType(kind) for kind in Kind if kind not in _WITH_PARAMETERS]
+    plain = {to_arrow(kind): kind for kind in kinds} | {pa.float16(): FLOAT}
     if arrow in plain:
         return plain[arrow]
     column = f'Column "{name}" has' if name else "A column has"
