@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...plan.udf.python_function import PythonCall, PythonFold
@@ -28,25 +29,16 @@ def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
         ("failures", "[bool_]"),
     ]
     given = ", ".join(["True", *(f"{name}[row]" for name in names)])
-    lines = [
-        "import numpy as np",
-        "",
-        IMPORT["cpu"],
-        "",
-        function.line,
-        "",
-        "",
-        f"def python_rows({', '.join(name for name, _ in signature)}):",
-        "    failed = False",
-        "    for row in range(np.uint64(start), np.uint64(end)):",
-        f"        found = function({given})",
-        "        values[row] = value_of(found)",
-        "        failures[row] = failed_of(found)",
-        "        failed |= failed_of(found)",
-        "    return failed",
-    ]
-    source = "\n".join(lines) + "\n"
-    return written_kernel("python_rows", source, signature, directory, function.image.has_loops)
+    body = f"""
+    failed = False
+    for row in range(np.uint64(start), np.uint64(end)):
+        found = function({given})
+        values[row] = value_of(found)
+        failures[row] = failed_of(found)
+        failed |= failed_of(found)
+    return failed"""
+    source = _source(DEVICE_ROWS, signature, [IMPORT["cpu"], "", function.line], body)
+    return written_kernel(DEVICE_ROWS, source, signature, directory, function.image.has_loops)
 
 
 DEVICE_ROWS = "python_rows"
@@ -66,24 +58,15 @@ def device_row_kernel(call: PythonCall, directory: Path, architecture: Architect
         f"{name}[row]{' != 0' if kind == 'truth' else ''}"
         for name, kind in zip(names, function.parameters, strict=True)
     ]
-    lines = [
-        "import numpy as np",
-        "from numba import cuda",
-        "",
-        IMPORT["cuda"],
-        "",
-        function.line,
-        "",
-        "",
-        f"def {DEVICE_ROWS}({', '.join(name for name, _ in signature)}):",
-        "    row = np.uint64(cuda.grid(1))",
-        "    while row < np.uint64(rows):",
-        f"        found = function({', '.join(['reached[row] != 0', *given])})",
-        "        values[row] = value_of(found)",
-        "        failures[row] = failed_of(found)",
-        "        row += np.uint64(cuda.gridsize(1))",
-    ]
-    source = "\n".join(lines) + "\n"
+    body = f"""
+    row = np.uint64(cuda.grid(1))
+    while row < np.uint64(rows):
+        found = function({", ".join(["reached[row] != 0", *given])})
+        values[row] = value_of(found)
+        failures[row] = failed_of(found)
+        row += np.uint64(cuda.gridsize(1))"""
+    made = [IMPORT["cuda"], "", function.line]
+    source = _source(DEVICE_ROWS, signature, made, body, "from numba import cuda")
     return kernel_file(DEVICE_ROWS, source, signature, directory, architecture)
 
 
@@ -115,25 +98,26 @@ def fold_kernel(fold: PythonFold, directory: Path) -> HostFunction:
     initial = [_written(v) for v in aggregate.initial]
     low, high = bounds(fold.type)
     rest = f"{initial!r}, {state!r}, {aggregate.scalar}, {' '.join(kinds)!r}, {result!r}, {low}, {high}"
-    lines = [
-        "import numpy as np",
-        "",
-        FOLD_IMPORT,
-        "",
-        f"fold = python_fold(({images}), {rest})",
-        "",
-        "",
-        f"def python_groups({', '.join(name for name, _ in signature)}):",
-        "    failed = False",
-        "    for group in range(np.uint64(start), np.uint64(end)):",
-        f"        value, wrong = fold(offsets[group], offsets[group + np.uint64(1)], counts, {', '.join(names)})",
-        "        results[group] = value",
-        "        failures[group] = wrong",
-        "        failed |= wrong",
-        "    return failed",
-    ]
-    source, has_loops = "\n".join(lines) + "\n", any(image.has_loops for image in fold.images)
+    body = f"""
+    failed = False
+    for group in range(np.uint64(start), np.uint64(end)):
+        value, wrong = fold(offsets[group], offsets[group + np.uint64(1)], counts, {", ".join(names)})
+        results[group] = value
+        failures[group] = wrong
+        failed |= wrong
+    return failed"""
+    made = [FOLD_IMPORT, "", f"fold = python_fold(({images}), {rest})"]
+    source = _source("python_groups", signature, made, body)
+    has_loops = any(image.has_loops for image in fold.images)
     return written_kernel("python_groups", source, signature, directory, has_loops)
+
+
+def _source(
+    name: str, signature: Signature, made: Sequence[str], body: str, *libraries: str
+) -> str:
+    """Return a kernel's file: what it imports and calls, `made`, and its loop."""
+    head = f"def {name}({', '.join(parameter for parameter, _ in signature)}):"
+    return "\n".join(["import numpy as np", *libraries, "", *made, "", "", f"{head}{body}"]) + "\n"
 
 
 def _written(value: bool | int | float) -> str:
