@@ -97,7 +97,7 @@ def test_rows_are_listed_where_a_table_would_be_as_large(
         hash_groups__SLOTS=64, LISTING_SLOTS=128, hash_groups__GROWTH=2, hash_groups__LISTED=1 << 12
     )
     limits(hash_groups__KEPT=kept, hash_groups__FEW_GROUPS=few, ROWS_A_RANGE=4096)
-    limits(DENSE=100)
+    limits(DENSE=100, A_TABLE=few)
     rows = 12_000
     random = np.random.default_rng(11)
     pool = random.integers(-300_000, 600_000, 7000)
@@ -148,10 +148,10 @@ def test_memory_of_lists_that_were_put_together_is_given_back(limits: SetLimits)
     assert 0 < 2 * most[1] < most[0], most
 
 
-@pytest.mark.parametrize("few", [10, 1 << 15])
-def test_tables_of_dense_groups_are_put_together(few: int, limits: SetLimits) -> None:
-    """They were cut into parts or not: a part's numbers have slots of their own, all numbers have not."""
-    limits(DENSE=100, ROWS_A_RANGE=1024, hash_groups__FEW_GROUPS=few)
+@pytest.mark.parametrize(("few", "parts"), [(10, 10), (10, 100), (10, 1 << 13), (1 << 15, 10)])
+def test_tables_of_dense_groups_are_put_together(few: int, parts: int, limits: SetLimits) -> None:
+    """They were cut into parts or not: a part's numbers have slots of their own, as those of some parts at a time; all numbers have not."""
+    limits(DENSE=100, ROWS_A_RANGE=1024, hash_groups__FEW_GROUPS=few, A_TABLE=parts)
     keys = np.random.default_rng(9).integers(0, 400_000, 5000)
     assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 5000)})
 
