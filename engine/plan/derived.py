@@ -90,21 +90,6 @@ def _if(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.case([args[0]], [args[1]], args[2], span)
 
 
-def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
-    """concat(a, b) -> coalesce(a, '') || coalesce(b, ''): NULL counts as empty."""
-    if any(a.type.kind is Kind.LIST for a in args):
-        return infer.call("list_concat", args, span)
-    empty = Literal("", VARCHAR)
-    texts = [infer.to_text(a) for a in args]
-    known = [
-        (empty if t.value is None else t)
-        if isinstance(t, Literal)
-        else infer.call("coalesce", [t, empty])
-        for t in texts
-    ]
-    return infer.call("concat", known, span)
-
-
 def _log(args: Sequence[Expr], span: Span | None) -> Expr:
     """log(x) has base 10; log(b, x) is log(x) / log(b)."""
     if len(args) == 1:
@@ -329,7 +314,6 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     "nullif": (_nullif, 2, 2, "nullif(any, any)"),
     "if": (_if, 3, 3, "if(BOOLEAN, any, any)"),
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
-    "concat": (_concat, 1, 10_000, "concat(any, ...)"),
     "log": (_log, 1, 2, "log([base,] DOUBLE)"),
     "fmod": (_fmod, 2, 2, "fmod(number, number)"),
     "strftime": (_strftime, 2, 2, "strftime(TIMESTAMP, format)"),

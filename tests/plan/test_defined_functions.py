@@ -26,6 +26,7 @@ DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+0
         r"select regexp_extract('ab', '(A)(?:b)', ['x'], 'i'), regexp_extract('aB', 'b', 'i'), regexp_extract('a1b2', '([a-z])(\d)', 2)",
         "select make_date({'year': 2024, 'month': m, 'day': 14}), make_date(19723), make_date(2024, m, 2) from (values (11), (null)) t(m)",
         "select array_length(l, 1), array_length(l), l && [2, null] as o from (values ([1, 2]), ([]), (null)) t(l)",
+        "select concat_ws(',', ['a', null], l, s, [1, 2]::int[2]), concat_ws(null, l), concat_ws('-', l) from (values ([1, null], 'x'), (null, 'y'), ([], null)) t(l, s)",
         "select current_date() = current_date, typeof(current_date())",
         f"select range({DAYS}) as a, generate_series({DAYS}) as b",
         f"select * from range({DAYS}) as t(x) order by x",

@@ -28,7 +28,7 @@ from ..types import (
     list_of,
 )
 from .derived_dates import DERIVED_DATES
-from .nested_values import cut, field, list_value, listed_constants, struct_pack
+from .nested_values import cut, field, list_value, listed_constants, struct_pack, to_string
 
 NAMES_OF_HERE = {
     "current_database": "memory",
@@ -119,6 +119,35 @@ ENUM_VALUES = {
     "enum_range": (_range, 1, 1, "enum_range(ENUM)"),
     "enum_range_boundary": (_boundary, 2, 2, "enum_range_boundary(ENUM, ENUM)"),
 }
+
+
+def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
+    """concat(a, b) -> coalesce(a, '') || coalesce(b, ''): NULL counts as empty."""
+    if any(a.type.kind is Kind.LIST for a in args):
+        return infer.call("list_concat", args, span)
+    empty = Literal("", VARCHAR)
+    texts = [infer.to_text(a) for a in args]
+    known = [
+        (empty if t.value is None else t)
+        if isinstance(t, Literal)
+        else infer.call("coalesce", [t, empty])
+        for t in texts
+    ]
+    return infer.call("concat", known, span)
+
+
+def _concat_ws(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Beside lists, whose elements are texts of their own: the texts of all as one list, joined."""
+    separator, *parts = args
+    lists = [part.type.kind is Kind.LIST and not part.type.is_array for part in parts]
+    if not any(lists) or is_null_constant(separator):
+        return infer.call("concat_ws", args, span)
+    texts = [
+        infer.cast(p, TEXTS, span=span) if is_list else list_value([infer.to_text(p)], span)
+        for p, is_list in zip(parts, lists, strict=True)
+    ]
+    joined = to_string((infer.call("list_concat", texts, span), separator), span)
+    return infer.call("coalesce", [joined, Literal("", VARCHAR)], span)
 
 
 def _without_last(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -239,6 +268,8 @@ def _split_rows(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 DEFINED_FUNCTIONS = {
+    "concat": (_concat, 1, 10_000, "concat(any, ...)"),
+    "concat_ws": (_concat_ws, 2, 10_000, "concat_ws(separator, any, ...)"),
     "generate_subscripts": (_subscripts, 2, 2, "generate_subscripts(any[], BIGINT)"),
     "regexp_split_to_table": (_split_rows, 2, 2, "regexp_split_to_table(VARCHAR, VARCHAR)"),
     "make_date": (_make_date, 1, 3, "make_date(BIGINT[, BIGINT, BIGINT])"),
