@@ -169,7 +169,7 @@ def test_strptime_of_columns_is_duckdbs(pair):
     assert ours.sql(query).fetchall() == theirs.sql(query).fetchall()
 
 
-@pytest.mark.parametrize("form", ["", "%", "%Q", "%-a", "%-", "%z", "%Z", "%n"])
+@pytest.mark.parametrize("form", ["", "%", "%Q", "%-a", "%-", "%Z", "%n"])
 def test_formats_are_checked_before_any_row(pair, form):
     _, ours = pair
     with pytest.raises(ExecutionError):

@@ -80,6 +80,7 @@ _NAMES = {
     "B": MONTH_NAMES,
     "p": ("AM", "PM"),
 }
+_OFFSET = "((?>[+-][0-9]{2}(?::[0-9]{2}(?::[0-9]{2})?|[0-9]{2})?))"
 # What the date is made of so far, and a specifier -> what it is made of then; None: they do not go together.  "" is nothing yet,
 # "d" month and day, "Y" a year, "G" ISO weeks, "U" and "W" weeks, "j" the day of the year.
 _STATES: dict[str, dict[str, str | None]] = {
@@ -114,8 +115,8 @@ def layout(text: str) -> TimeFormat:
             parts.append(_literal(piece))
             continue
         letter = piece.removeprefix("-")
-        if letter in "zZ":
-            raise ExecutionError("strptime reads no time zones: leave %z and %Z out of the format.")
+        if letter == "Z":
+            raise ExecutionError("strptime reads no names of zones: %z reads +02:00 and the like.")
         if letter == "n":
             raise ExecutionError(
                 "strptime reads no nanoseconds: %f reads microseconds, and TIMESTAMP_NS is not supported."
@@ -139,7 +140,7 @@ def _group(letter: str) -> str:
     """Digits are taken greedily and never given back, as DuckDB does."""
     if letter in _NAMES:
         return f"(?>((?i:{'|'.join(_NAMES[letter])})))"
-    return rf"([0-9]{{1,{_WIDTHS[letter]}}}+)"
+    return _OFFSET if letter == "z" else rf"([0-9]{{1,{_WIDTHS[letter]}}}+)"
 
 
 def _made_of(letters: Sequence[str]) -> tuple[str, bool]:
@@ -164,7 +165,7 @@ _SPECIAL = {"epoch": 0, "infinity": INFINITE_MICROS, "-infinity": -INFINITE_MICR
 
 
 def moment(text: str, form: TimeFormat) -> int | None:
-    """Return microseconds since 1970; None where the text does not fit.
+    """Return microseconds since 1970, in UTC where the text has an offset; None where the text does not fit.
 
     Raises `NoSuchValue` for a day that no calendar has.
     """
@@ -200,6 +201,10 @@ def _value(letter: str, piece: str) -> int | None:
     if letter in _NAMES:
         place = [name.lower() for name in _NAMES[letter]].index(piece.lower())
         return place if letter in "aAp" else place + 1
+    if letter == "z":
+        parts = map(int, re.findall("[0-9]{2}", piece))
+        seconds = sum(n * unit for n, unit in zip(parts, (3600, 60, 1), strict=False))
+        return -seconds if piece[0] == "-" else seconds
     number = int(piece)
     low, high = _RANGES.get(letter, (0, number))
     if not low <= number <= high:
@@ -218,7 +223,8 @@ def _time(values: dict[str, int]) -> int | None:
             return None
         hour = hour % 12 + 12 * values["p"]
     minutes = hour * 60 + values.get("M", 0)
-    return (minutes * 60 + values.get("S", 0)) * 1_000_000 + values.get("f", 0)
+    seconds = minutes * 60 + values.get("S", 0) - values.get("z", 0)
+    return seconds * 1_000_000 + values.get("f", 0)
 
 
 def _day(values: dict[str, int], made_of: str) -> int:
