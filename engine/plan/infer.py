@@ -30,7 +30,7 @@ from .casts import (
 from .coercion import parse_type as parse_type
 from .composed.other_aggregates import AggregateClauses, by_others
 from .composed.zoned_moments import Make, in_the_sessions_zone
-from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey
+from .expr import AggregateCall, Call, Case, Cast, Expr, InList, Literal, SortKey
 from .functions import (
     AGGREGATE,
     CHOICES,
@@ -50,8 +50,11 @@ from .types import (
     BIT,
     BOOLEAN,
     DOUBLE,
+    HUGEINT,
     INTEGER,
     NULL,
+    SMALLINT,
+    TINYINT,
     VARCHAR,
     DataType,
     Kind,
@@ -92,6 +95,8 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
             known = "neg_interval"
         elif isinstance(args[0], Literal) and not args[0].is_null and args[0].type.is_numeric:
             return negated(args[0], span)
+        elif (wider := _wider_than_least(args[0])) is not None:
+            return cast(negated(args[0].children[0], span), wider, span=span)
     if known in ("round", "round_even", "trunc", "ceil", "floor"):
         return _rounded(known, args, span)
     row = SCALAR[known]
@@ -145,6 +150,17 @@ def _is_least_integer(arg: Expr) -> bool:
         and arg.type == BIGINT
         and decided(operator.eq, arg, INTEGER.integer_range[0])
     )
+
+
+def _wider_than_least(arg: Expr) -> DataType | None:
+    """Return the type next to that of a constant that is cast to the least integer of its type, and of which the negative so is."""
+    if not (isinstance(arg, Cast) and arg.type in _SIGNED and isinstance(arg.operand, Literal)):
+        return None
+    least = decided(operator.eq, arg.operand, arg.type.integer_range[0])
+    return _SIGNED[arg.type] if least else None
+
+
+_SIGNED = {TINYINT: SMALLINT, SMALLINT: INTEGER, INTEGER: BIGINT, BIGINT: HUGEINT}
 
 
 def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:

@@ -14,7 +14,7 @@ from fuseline.errors import InvalidQuery, TypeMismatch, UnknownName, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.defined_functions import USERS
 from fuseline.plan.composed.nested_values import joined, row_value
-from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
+from fuseline.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
@@ -215,7 +215,10 @@ def _insensitive_match(node: exp.Expr, scope: Scope) -> Expr:
 def _cast(safe: bool) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Expr:
         target = data_type(node.args["to"], scope.session.catalog.user_types)
-        return infer.cast(bind(node.this, scope), target, safe=safe, span=span_of(node))
+        value = bind(node.this, scope)
+        if isinstance(value, Literal) and value.type == target and target.is_integer:
+            return Cast(value, target, safe, span_of(node))  # 1::INTEGER fits less than 1 does
+        return infer.cast(value, target, safe=safe, span=span_of(node))
 
     return handler
 

@@ -214,6 +214,19 @@ def test_a_cast_integer_is_no_flexible_literal():
     assert found.type == BIGINT
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 1::int + 1::uinteger, 1::int + 1::utinyint, 1::int * 1.5, 1 + 1::uinteger, try_cast(1 as int) + 1::uinteger",
+        "select coalesce(x, 5::int), [x, 5::int], x + 5::int, x = 300::int, case when x > 1::int then 1::int else x end from (select 1::utinyint x)",
+        "select substr('abc', 1::int, 2::int), round(1.25, 1::int), [1, 2][1::int], interval (1::int) day from range(3) order by 1::int limit 1::int",
+        "select -((-128)::tinyint), -((-32768)::smallint), -((-2147483648)::int), -((-9223372036854775808)::bigint), -((-127)::tinyint)",
+    ],
+)
+def test_constants_that_are_cast_have_that_type(query):
+    assert_same_as_duckdb(query)
+
+
 def test_unknown_functions_name_the_nearest():
     with pytest.raises(UnknownName, match=r'no function "lenght"\. Did you mean "length"'):
         infer.call("lenght", [REFS["s"]])
