@@ -35,9 +35,6 @@ NAMES = {
 
 # Reason -> signatures; those with a type that is missing here are not listed, since the test finds them
 SIGNATURES = {
-    "DuckDB has them since 2.0.1; here INTERVAL makes a TIMESTAMP of one: is to come": """
-        add(INTERVAL,TIMESTAMP_NS) add(TIMESTAMP_NS,INTERVAL) subtract(TIMESTAMP_NS,INTERVAL)
-    """,
     "one argument: the sign + or -, which is written as such": """
         add(BIGINT) add(DECIMAL) add(DOUBLE) add(FLOAT) add(HUGEINT) add(INTEGER) add(SMALLINT) add(TINYINT)
         add(UBIGINT) add(UINTEGER) add(USMALLINT) add(UTINYINT)
@@ -56,7 +53,6 @@ TYPES = ("The type UHUGEINT is",)
 
 # Examples that differ -> reason
 EXAMPLES = {
-    "nanosecond(timestamp_ns '2021-08-03 11:59:44.123456789')": "moments have microseconds here",
     r"decode('\xA0'::BLOB, 'replace')": "DuckDB replaces valid characters behind invalid ones: 'strict' and 'ignore' are known",
     "version()": "it is that of Fuseline",
     "current_setting('access_mode')": "no setting here: READ_ONLY is said of a database that is opened or attached",

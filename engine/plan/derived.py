@@ -33,6 +33,7 @@ from .functions.dates import CLOCK_UNITS, PARTS, UNITS
 from .functions.lists import LISTS, SERIES
 from .functions.maps import MAPS
 from .functions.strptime import layout, specifiers
+from .temporal.ticks import PLAIN
 from .types import DATE, DOUBLE, FLOAT, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
@@ -122,7 +123,7 @@ def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
     first, second = args
     if first.type.kind is Kind.VARCHAR and second.type == TIMESTAMPTZ:
         first, second = Cast(second, TIMESTAMP), first
-    elif first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+    elif first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, *PLAIN):
         first, second = second, first
     if first.type.kind is Kind.VARCHAR:
         raise TypeMismatch(

@@ -28,6 +28,7 @@ from .casts import (
     unify as unify,
 )
 from .coercion import parse_type as parse_type
+from .composed.nanoseconds import of_nanoseconds
 from .composed.other_aggregates import AggregateClauses, by_others
 from .composed.zoned_moments import Make, in_the_sessions_zone
 from .expr import AggregateCall, Call, Case, Cast, Expr, InList, Literal, SortKey
@@ -86,8 +87,8 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
         args = [to_text(a) for a in args]
     if known == "not":
         args = [condition(a) for a in args]
-    if (shown := _zoned(known, args, span)) is not None:
-        return shown
+    if (made := _of_moments(known, args, span)) is not None:
+        return made
     if len(args) == 2:
         known, args = arithmetic(known, args[0], args[1])
     if known == "neg" and len(args) == 1:
@@ -115,9 +116,12 @@ def _of_their_types(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr
     return name, args
 
 
-def _zoned(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
-    zoned = any(a.type.kind is Kind.TIMESTAMPTZ for a in args)
-    return in_the_sessions_zone(Make(call, case, compare), name, args, span) if zoned else None
+def _of_moments(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
+    """Return what a function of moments with a zone, or of nanoseconds, is made of; None for others."""
+    kinds = {arg.type.kind for arg in args}
+    if Kind.TIMESTAMPTZ in kinds:
+        return in_the_sessions_zone(MAKE, name, args, span)
+    return of_nanoseconds(MAKE, name, args, span) if Kind.TIMESTAMP_NS in kinds else None
 
 
 def _signature(
@@ -249,6 +253,9 @@ def case(
     )
 
 
+MAKE = Make(call, case, compare)
+
+
 def _with_common_type(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     if not args:
         raise TypeMismatch(f"{SCALAR[name].signature} needs at least one argument.", span)
@@ -336,7 +343,7 @@ def aggregate(
     row = AGGREGATE[known]
     again = partial(aggregate, distinct=distinct, filter=filter, order=order, span=span)
     clauses = AggregateClauses(distinct, filter, order, span)
-    if (found := by_others(Make(call, case, compare), known, args, again, clauses)) is not None:
+    if (found := by_others(MAKE, known, args, again, clauses)) is not None:
         return found
     targets, result = _signature(row, args, span)
     typed = _coerced(args, targets)

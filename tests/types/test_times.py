@@ -58,10 +58,21 @@ TYPES = {
 @pytest.mark.parametrize("column", COLUMNS)
 def test_what_queries_do_with_a_column(column: str) -> None:
     for query in QUERIES:
-        if column == "ns" and query in QUERIES[-2:]:
-            continue  # here of the nearest microsecond, there of the one before, or with nanoseconds
         text = query.format(c=column, type=TYPES[column])
         assert_same_as_duckdb(text, {"t": TABLE}, fuse=FUSE if column == "ms" else ("never",))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select k, epoch_ns(ns), epoch_us(ns), nanosecond(ns), strftime(ns, '%f|%n%%n|%H'), date_part(['second', 'microsecond'], ns) from t",
+        "select k, interval 1 month + ns, ns - interval 1 day, date_add(ns, interval (k) hour), typeof(ns - interval 1 hour), strftime('%n', ns) from t",
+        "select k, hour(x), second(x), x + interval 1 hour from (select k, ns - interval '0.0000005 seconds' x from t)",
+        "select x + interval 1 day, strftime(x, '%n'), nanosecond(x) from (select timestamp_ns 'infinity' x)",
+    ],
+)
+def test_nanoseconds_are_kept(query: str) -> None:
+    assert_same_as_duckdb(query, {"t": TABLE}, fuse=("always", "never"))
 
 
 @pytest.mark.parametrize("column", COLUMNS)

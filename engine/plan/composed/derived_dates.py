@@ -13,7 +13,8 @@ from ..expr import Call, Cast, Expr, Literal
 from ..literals import literal
 from ..temporal import zones
 from ..temporal.ticks import PLAIN
-from ..types import BIGINT, DATE, DOUBLE, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from ..types import BIGINT, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, VARCHAR, Kind
+from .nanoseconds import nanosecond, of_micros, ticks
 
 _DAYS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _FIRST_BUCKET = datetime(2000, 1, 3)
@@ -42,6 +43,8 @@ def _epoch_us(args: Sequence[Expr], span: Span | None) -> Expr:
         return _micros_of_interval(args[0], span)
     if args[0].type.kind is Kind.TIME:
         return _sum([(infer.call(part, args, span), f) for part, f in _CLOCK.items()], span)
+    if args[0].type == TIMESTAMP_NS:
+        args = [of_micros(infer.MAKE, args[0])]
     if args[0].type.kind is Kind.TIMESTAMPTZ:
         epoch = Literal(0, TIMESTAMPTZ)
         return infer.call("date_diff", [Literal("microsecond", VARCHAR), epoch, args[0]], span)
@@ -69,8 +72,14 @@ def _from_ms(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("make_timestamp", [micros], span)
 
 
-def _thousand_of(build: Callable[[Sequence[Expr], Span | None], Expr]) -> Callable[..., Expr]:
+def _thousand_of(
+    build: Callable[[Sequence[Expr], Span | None], Expr], exactly: Callable[[Expr], Expr]
+) -> Callable[..., Expr]:
+    """Of microseconds; `exactly` makes those of a TIMESTAMP_NS."""
+
     def built(args: Sequence[Expr], span: Span | None) -> Expr:
+        if args[0].type == TIMESTAMP_NS:
+            return exactly(args[0])
         return infer.call("mul", [build(args, span), infer.literal(1000)], span)
 
     return built
@@ -138,9 +147,12 @@ def _of_moments(name: str, comparison: str, logic: str) -> Callable[..., Expr]:
 DERIVED_DATES = {
     "epoch_us": (_epoch_us, 1, 1, "epoch_us(TIMESTAMP | INTERVAL)"),
     "epoch_ms": (_epoch_ms, 1, 1, "epoch_ms(TIMESTAMP | INTERVAL | BIGINT)"),
-    "epoch_ns": (_thousand_of(_epoch_us), 1, 1, "epoch_ns(TIMESTAMP | INTERVAL)"),
+    "epoch_ns": (_thousand_of(_epoch_us, ticks), 1, 1, "epoch_ns(TIMESTAMP | INTERVAL)"),
     "nanosecond": (
-        _thousand_of(lambda args, span: infer.call("microsecond", args, span)),
+        _thousand_of(
+            lambda args, span: infer.call("microsecond", args, span),
+            lambda moment: nanosecond(infer.MAKE, moment),
+        ),
         1,
         1,
         "nanosecond(TIMESTAMP | INTERVAL)",

@@ -33,6 +33,7 @@ from ..types import (
     Kind,
     list_of,
 )
+from .nanoseconds import ticks
 from .zoned_moments import Make
 
 MOST_VALUES = 1_000_000  # that an aggregate is asked for, and one more
@@ -186,7 +187,7 @@ def _deviation(
     if len(args) > 1:
         return None
     value = cast(args[0], TIMESTAMP, span=span) if args[0].type == DATE else args[0]
-    distance = aggregate(name, [cast(_count(value), DOUBLE)])
+    distance = aggregate(name, [cast(ticks(value), DOUBLE)])
     above = make.call("add", [distance, Literal(0.5, DOUBLE)], span)  # halves upwards
     return _interval(make, cast(make.call("floor", [above], span), BIGINT), span)
 
@@ -198,8 +199,8 @@ def _quantile(
     if value.type == TIMESTAMPTZ:
         return Cast(aggregate(name, [Cast(value, TIMESTAMP), *rest]), TIMESTAMPTZ, span=span)
     if value.type == TIME:
-        moment = make.call("make_timestamp", [_count(value)], span)
-        return _of_count(make, _count(aggregate(name, [moment, *rest])), TIME, span)
+        moment = make.call("make_timestamp", [ticks(value)], span)
+        return _of_count(make, ticks(aggregate(name, [moment, *rest])), TIME, span)
     return None
 
 
@@ -219,11 +220,6 @@ _RULES: dict[str, Callable[..., Expr | None]] = {
 }
 
 
-def _count(value: Expr) -> Expr:
-    """Return the integer that a moment or a time is."""
-    return Call("ticks", (value,), BIGINT)
-
-
 def _of_count(make: Make, count: Expr, target: DataType, span: Span | None) -> Expr:
     if target == TIME:
         return Call("time_of_ticks", (count,), TIME, span)
@@ -235,7 +231,7 @@ def _of_count(make: Make, count: Expr, target: DataType, span: Span | None) -> E
 
 def _average(make: Make, value: Expr, aggregate: Aggregate, span: Span | None) -> Expr:
     """The exact mean, rounded to the nearest, and halves downwards; an infinite one where a value is, NULL of both."""
-    count = _count(value)
+    count = ticks(value)
     total, rows = aggregate("sum", [count]), aggregate("count", [count])
     whole = make.call("int_div", [total, rows], span)
     rest = make.call("mod", [total, rows], span)

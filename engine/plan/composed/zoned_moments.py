@@ -70,15 +70,33 @@ def _formatted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -
     text = _NAME.sub(rf"\1{zones.session()}", form.value)
     if zones.session() in zones.UTC_NAMES:
         text = _OFFSET.sub(r"\1+00", text)
-    parts = _OFFSET.sub("\\1\0", text).split("\0")
-    forms = [Literal(part, VARCHAR, form.span) for part in parts]
-    if len(forms) == 1:
-        return make.call(name, [_local(moment), *forms], span)
     shown = cast(moment, VARCHAR)
     offset = make.call("regexp_extract", [shown, Literal(_SHOWN_OFFSET, VARCHAR)], span)
-    made = [make.call(name, [_local(moment), part], span) if part.value else part for part in forms]
-    texts = [text for part in made for text in (offset, part)][1:]
-    return _of_finite(make, [moment], make.call("concat", texts, span), shown, span)
+    form = Literal(text, VARCHAR, form.span)
+    return formatted(make, (moment, _local(moment)), form, (_OFFSET, offset), span)
+
+
+def formatted(
+    make: Make,
+    moments: tuple[Expr, Expr],
+    form: Expr,
+    spliced: tuple[re.Pattern[str], Expr],
+    span: Span | None,
+) -> Expr:
+    """Format the second of two moments, and have a text where a pattern matches a constant format; what is infinite is shown as the first is."""
+    moment, shown = moments
+    pattern, between = spliced
+    given = form.value if isinstance(form, Literal) else None
+    parts = pattern.sub("\\1\0", given).split("\0") if isinstance(given, str) else []
+    if len(parts) < 2:
+        return make.call("strftime", [shown, form], span)
+    made = [
+        make.call("strftime", [shown, part], span) if part.value else part
+        for part in (Literal(part, VARCHAR, form.span) for part in parts)
+    ]
+    texts = [text for part in made for text in (between, part)][1:]
+    found = make.call("concat", texts, span)
+    return _of_finite(make, [moment], found, cast(moment, VARCHAR), span)
 
 
 def _finite_by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
@@ -139,8 +157,8 @@ def _between(make: Make, name: str, unit: Expr, moments: Sequence[Expr], span: S
 def _of_finite(
     make: Make, moments: Sequence[Expr], found: Expr, otherwise: Expr, span: Span | None
 ) -> Expr:
-    ends = [Literal(sign * INFINITE_MICROS, TIMESTAMPTZ) for sign in (1, -1)]
-    finite = [make.compare("ne", moment, end, span) for moment in moments for end in ends]
+    ends = (INFINITE_MICROS, -INFINITE_MICROS)
+    finite = [make.compare("ne", m, Literal(end, m.type), span) for m in moments for end in ends]
     return make.case([make.call("and", finite, span)], [found], otherwise, span)
 
 
