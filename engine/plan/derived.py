@@ -53,7 +53,11 @@ def function(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     build, least, most, signature = known
     if not least <= len(args) <= most:
         raise TypeMismatch(f"{signature} does not take {len(args)} arguments.", span)
-    return build(args, span)
+    found = build(args, span)
+    if isinstance(found, Literal):  # typeof(sum(x)) is one row still
+        read = [infer.call("is_null", [a], span) for a in args if not isinstance(a, Literal)]
+        return infer.case(read, [found] * len(read), found, span) if read else found
+    return found
 
 
 def signature(name: str) -> str:

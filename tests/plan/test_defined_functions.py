@@ -6,7 +6,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import ExecutionError, FuselineError, Unsupported
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+00', interval 1 day"
 
@@ -35,6 +35,56 @@ DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+0
 )
 def test_they_answer_as_duckdb(query: str) -> None:
     assert_same_as_duckdb(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select typeof(sum(k)), pg_typeof(count(*)) from t",
+        "select typeof(any_value(k)) from t where k > 9",
+        "select exists (select typeof(sum(k)) from t where k > 9), (select typeof(list(k)) from t)",
+        "select k, (select typeof(count(*)) from t u where u.k > t.k) from t",
+        "select 5 from t order by typeof(sum(k))",
+        "select typeof(row_number() over ()) from t qualify typeof(row_number() over ()) = 'BIGINT'",
+        "select typeof(unnest([1, 2])) from t",
+        "select typeof(k) from t group by all",
+        "select count(typeof(k)), max(typeof(k)) from t",
+        "select constant_or_null(1, null), enum_first(max(e)) from (select 'b'::enum('a', 'b') e from t)",
+    ],
+)
+def test_a_type_is_that_of_something_for_each_row_or_group(query: str) -> None:
+    assert_same_as_duckdb(query, {"t": {"k": [1, 2, 3]}})
+
+
+def test_a_type_beside_an_aggregate_is_not_one_of_rows() -> None:
+    with connected({"t": {"k": [1]}}) as connection, pytest.raises(FuselineError, match="GROUP BY"):
+        connection.sql("select typeof(sum(k)), k from t")
+
+
+def test_offsets_that_strptime_reads() -> None:
+    texts = [
+        "+02",
+        "-00:30",
+        "+0230",
+        "+02:30:15",
+        "+2500",
+        "+02:99",
+        "Z",
+        "+2",
+        "02:00",
+        "+02:3",
+        "+023015",
+        None,
+    ]
+    table = {"t": {"s": [t and f"2024-01-01 10:00 {t}" for t in texts]}}
+    form = "'%Y-%m-%d %H:%M %z'"
+    assert_same_as_duckdb(
+        f"select s, try_strptime(s, {form}), strptime('2024 +01 +02', '%Y %z %z') from t", table
+    )
+    assert_same_as_duckdb(
+        "select strptime(s, ['%Y', '%Y %z']), strptime('2024 +02', '%Y %z')::date from (values ('2024'), ('2024 +02'), ('infinity')) t(s)",
+        setup=["set timezone = 'America/New_York'"],
+    )
 
 
 def test_series_by_hours_go_through_changes_of_clocks() -> None:

@@ -42,10 +42,13 @@ def _text(value: str) -> Callable[..., Expr]:
     return lambda _, span: Literal(value, VARCHAR, span)
 
 
-def typeof(args: Sequence[Expr], span: Span | None) -> Expr:
+def typeof(args: Sequence[Expr], span: Span | None) -> Literal:
     """Return the name of a type as a constant."""
-    kind = args[0].type
-    return Literal('"NULL"' if kind == NULL else str(kind), VARCHAR, span)
+    return Literal(_type_name(args[0].type), VARCHAR, span)
+
+
+def _type_name(kind: DataType) -> str:
+    return '"NULL"' if kind == NULL else str(kind)
 
 
 def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -177,10 +180,6 @@ def _floored_quotient(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("floor", [infer.call("div", args, span)], span)
 
 
-def _type_name(args: Sequence[Expr], span: Span | None) -> Expr:
-    return infer.call("lower", [typeof(args, span)], span)
-
-
 def _ago(args: Sequence[Expr], span: Span | None) -> Expr:
     now = DERIVED_DATES["now"][0]((), span)
     return infer.call("sub", [now, infer.cast(args[0], INTERVAL, span=span)], span)
@@ -286,7 +285,12 @@ DEFINED_FUNCTIONS = {
     "map_contains_entry": (_has_entry, 3, 3, "map_contains_entry(MAP, any, any)"),
     "days_in_month": (_days_in_month, 1, 1, "days_in_month(DATE)"),
     "fdiv": (_floored_quotient, 2, 2, "fdiv(number, number)"),
-    "pg_typeof": (_type_name, 1, 1, "pg_typeof(any)"),
+    "pg_typeof": (
+        lambda args, span: Literal(_type_name(args[0].type).lower(), VARCHAR, span),
+        1,
+        1,
+        "pg_typeof(any)",
+    ),
     "pg_size_pretty": (_as_size, 1, 1, "pg_size_pretty(BIGINT)"),
     "ago": (_ago, 1, 1, "ago(INTERVAL)"),
     "assert_true": (_assert_true, 1, 2, "assert_true(BOOLEAN[, VARCHAR])"),
