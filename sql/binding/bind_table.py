@@ -360,19 +360,16 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
     catalog = around.session.catalog
     made = catalog.table_function(name)
     if made is None:
-        known = ", ".join(
-            [
-                *TABLE_FUNCTIONS,
-                "range",
-                "generate_series",
-                *ENTRY_TABLES,
-                *MADE_ROWS,
-                *catalog.table_functions(),
-            ]
-        )
+        known = [
+            *TABLE_FUNCTIONS,
+            "range",
+            "generate_series",
+            *ENTRY_TABLES,
+            *MADE_ROWS,
+            *catalog.table_functions(),
+        ]
         raise Unsupported(
-            f"The table function {name.lower()} is not supported; there are {known}.",
-            span_of(function),
+            f'There is no table function "{name}".{suggestion(name, known)}', span_of(function)
         )
     given = _argument(made, name, function, around)
     try:

@@ -35,7 +35,7 @@ REFUSED = [
     (ParseError, "select 1 ^as^", "Syntax error"),
     (ParseError, "select (select 1 as^)^, 2", "expected a name"),
     (ParseError, "select 1 ^in^", "Syntax error"),
-    (UnknownName, "select ^iif(true, 1, 2)^", 'no function "iif"'),
+    (UnknownName, "select ^iif(true, 1, 2)^", 'no function "iif". Write if(condition'),
     (UnknownName, "select ^array_sum(1)^", 'no function "array_sum"'),
     (ParseError, "begin^ garbage^", "behind BEGIN"),
     (ParseError, "checkpoint memory ^garbage^", "CHECKPOINT"),

@@ -15,6 +15,7 @@ from ...errors import Span, UnknownName, nearest
 from .aggregates import AGGREGATES
 from .combined_aggregates import COMBINED
 from .dates import DATES
+from .foreign_names import INSTEAD
 from .json_functions import JSON_FUNCTIONS
 from .listed_aggregates import LISTED, OF_LISTS
 from .lists import LISTS, SERIES, STRUCTS
@@ -112,8 +113,9 @@ def sql_names() -> list[str]:
 
 
 def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -> UnknownName:
-    """Return the error for a function that does not exist, with the nearest ones of the table and of `others`."""
-    hint = nearest(name, [*sql_names(), *others])
+    """Return the error for a function that does not exist, with what does here what others call so, or the nearest ones of the table and of `others`."""
+    instead = INSTEAD.get(name.lower())
+    hint = f" Write {instead}." if instead else nearest(name, [*sql_names(), *others])
     return UnknownName(f'There is no function "{name}".{hint}', span)
 
 
