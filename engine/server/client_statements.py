@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from ..deep import deeply_for
 from ..errors import FuselineError, InvalidQuery, MemoryLimitError, Unsupported
-from ..frame.batches import Batches
 from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
 from ..plan.types import DataType
@@ -231,8 +231,8 @@ class Statements:
 
     def rows(
         self, call: ServerCall, context: flight.ServerCallContext, handle: bytes
-    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Run what was planned and return its columns and record batches, which are made while they are read."""
+    ) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+        """Run what was planned and return its columns and record batches, which are made while they are read, or a list of what one message holds."""
         answer = self.answers.take(call.client, handle)
         stop = self.stop_of(call, context, answer.served)
         self._running[handle] = call.client, stop
@@ -240,8 +240,11 @@ class Statements:
         self._turn(call, stop)
         with Stoppable(stop):
             batches = answer.frame.to_batches(ROWS_AT_A_TIME)
-        call.at_end(batches.close)
-        return answer.columns, self._sent(call, batches, answer.columns)
+            call.at_end(batches.close)
+            ready = list(islice(batches, 2))
+        sent = self._sent(call, chain(ready, batches), answer.columns)
+        is_small = len(ready) < 2 and all(batch.nbytes <= MESSAGE_BYTES for batch in ready)
+        return answer.columns, list(sent) if is_small else sent
 
     def cancel(self, client: str, handle: bytes) -> bool:
         """Stop the run of an answer, or drop one that was not fetched; False where there is none of this client."""
@@ -271,7 +274,7 @@ class Statements:
         stop.restart()  # waiting did not count
 
     def _sent(
-        self, call: ServerCall, batches: Batches, columns: pa.Schema
+        self, call: ServerCall, batches: Iterable[pa.RecordBatch], columns: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for piece in pieces(as_declared(batch, columns)):

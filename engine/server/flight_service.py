@@ -7,7 +7,7 @@ reads them.  Questions about the catalog are their own tickets.  DoPut carries o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyarrow import flight
@@ -120,6 +120,9 @@ class FlightService(flight.FlightServerBase):
             raise MalformedMessage(f"{type(asked).__name__} is no ticket: ask for one first.")
         self.queries += 1
         columns, batches = self.statements.rows(call, context, asked.statement_handle)
+        if isinstance(batches, list):  # sent without asking Python again
+            call.waits_since = time.monotonic()
+            return flight.RecordBatchStream(pa.Table.from_batches(batches, columns))
         return flight.GeneratorStream(columns, self._sent(context, batches))
 
     @answered
@@ -220,7 +223,7 @@ class FlightService(flight.FlightServerBase):
 
     @answered
     def _sent(
-        self, context: flight.ServerCallContext, batches: Iterator[pa.RecordBatch]
+        self, context: flight.ServerCallContext, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         yield from batches
 
