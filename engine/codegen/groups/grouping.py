@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ...plan.expr import Column, ColumnRef, Expr
 from ...plan.node import walk
+from ...plan.text.concealed_text import concealed_name
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..loop import Apply, Convert, Machine, Number, Select, Term
@@ -130,7 +131,7 @@ def grouping_of(
     made = [k for k, _, _ in reversed(found)]
     return Grouping(
         tuple(made[: len(keys)]),
-        _number(found, machine),
+        _number(found, machine, kernel),
         domain,
         rows,
         tuple(made[len(keys) :]),
@@ -138,18 +139,30 @@ def grouping_of(
     )
 
 
-def _number(parts: list[tuple[GroupKey, Value, IntegerRange]], machine: Machine) -> Term:
+def _number(
+    parts: list[tuple[GroupKey, Value, IntegerRange]], machine: Machine, kernel: ProgramBuilder
+) -> Term:
+    """The number of a row's group; what depends on the values of rows are arguments, since each chunk of a table has its own."""
     slot: Term | None = None
     for key, value, interval in parts:
-        part = _component(value, interval, key, machine)
+        part = _component(value, interval, key, machine, kernel)
         if key.stride != 1:
-            part = Apply("*", (part, Number(key.stride, machine)), machine)
+            stride = _argument(key.stride, machine, "stride of", key, kernel)
+            part = Apply("*", (part, stride), machine)
         slot = part if slot is None else Apply("+", (slot, part), machine)
     assert slot is not None
     return slot
 
 
-def _component(value: Value, interval: IntegerRange, key: GroupKey, machine: Machine) -> Term:
+def _argument(
+    value: int, machine: Machine, what: str, key: GroupKey, kernel: ProgramBuilder
+) -> Term:
+    return kernel.parameter(value, machine, f"{what} {concealed_name(key.column.name)}")
+
+
+def _component(
+    value: Value, interval: IntegerRange, key: GroupKey, machine: Machine, kernel: ProgramBuilder
+) -> Term:
     """A key's value less the low end; computed in the value's own register, where it cannot overflow."""
     wide = value.term.type if value.term.type is not Machine.BOOL else Machine.I32
     if machine is Machine.I64:
@@ -159,13 +172,15 @@ def _component(value: Value, interval: IntegerRange, key: GroupKey, machine: Mac
     else:
         term = convert(value.term, wide)
         if interval.low != 0:
-            term = Apply("-", (term, Number(interval.low, wide)), wide)
+            low = _argument(interval.low, wide, "least", key, kernel)
+            term = Apply("-", (term, low), wide)
         if key.step != 1:
             term = Apply("//", (term, Number(key.step, wide)), wide)
     term = convert(term, machine)
     if value.valid is None:
         return term
-    return Select(value.valid, term, Number(key.size - 1, machine), machine)
+    null = _argument(key.size - 1, machine, "NULL of", key, kernel)
+    return Select(value.valid, term, null, machine)
 
 
 @dataclass(frozen=True, slots=True)
