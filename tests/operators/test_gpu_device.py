@@ -98,11 +98,11 @@ def test_cached_columns_go_before_garbage_is_collected(monkeypatch: pytest.Monke
     context = cast("Context", types.SimpleNamespace(cache=cache))
     monkeypatch.setattr(device, "free_memory", lambda: "0 bytes are free")
 
-    def steps(failures: int) -> list[str]:
+    def steps(failures: int, error: type[MemoryError] = MemoryError) -> list[str]:
         done: list[str] = []
         collecting = types.SimpleNamespace(collect=lambda: done.append("gc"))
         monkeypatch.setattr(device, "gc", collecting)
-        errors = [MemoryError("out_of_memory")] * failures
+        errors = [error("out_of_memory")] * failures
 
         def work() -> None:
             done.append("cached" if cache.holds(key) else "alone")
@@ -115,8 +115,9 @@ def test_cached_columns_go_before_garbage_is_collected(monkeypatch: pytest.Monke
 
     assert steps(0) == ["alone"]
     assert steps(1) == ["cached", "alone"]
-    assert steps(2) == ["cached", "alone", "gc", "alone"]
-    with pytest.raises(NoRoom, match="out_of_memory; 0 bytes are free"):
-        steps(3)
+    assert steps(2) == steps(2, NoRoom) == ["cached", "alone", "gc", "alone"]
+    with pytest.raises(MemoryError, match="out_of_memory; 0 bytes are free") as failed:
+        steps(3, NoRoom)
+    assert not isinstance(failed.value, NoRoom)  # an operator that this is part of tries again
     cache.set_limits(0)
     assert steps(1) == ["alone", "gc", "alone"]
