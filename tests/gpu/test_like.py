@@ -129,23 +129,28 @@ def test_large_columns_go_by_blocks(
     from fuseline.operators.gpu.functions import kernels_like
 
     limits(FEW_BYTES=2400)
-    monkeypatch.setattr(kernels_like, "_kernels", {})
-    for strings, blocks in ((["abcdef"] * 300, False), (["abcdef"] * 500, True)):
+    names, machine_code = [], kernels_like.machine_code
+    monkeypatch.setattr(
+        kernels_like,
+        "machine_code",
+        lambda name, make: names.append(name) or machine_code(name, make),
+    )
+    for strings, shape in ((["abcdef"] * 300, "like_rows"), (["abcdef"] * 500, "like_blocks")):
         assert matched(device_column(pa.array(strings)), parts_of("%cd%")) == [True] * len(strings)
-        assert [shape.blocks for shape in kernels_like._kernels][-1] is blocks
+        assert names[-1].startswith(shape)
 
 
 def test_a_kernel_is_compiled_beside_the_query(way: str, tmp_path: Path) -> None:
     """With `auto` libcudf answers until the kernel is there; with `never` always."""
     from fuseline.operators.gpu.functions import kernels_like
     from fuseline.operators.gpu.memory.device import kernel_files
+    from fuseline.operators.gpu.pipeline import fixed_kernels
 
     column, parts = device_column(pa.array(STRINGS)), parts_of("%special%")
-    kernels_like._kernels.clear()
     kernel_files.set((tmp_path, "never"))
     assert kernels_like.matches(column, parts) is None
     kernel_files.set((tmp_path, "auto"))
     assert kernels_like.matches(column, parts) is None
-    (pending,) = kernels_like._kernels.values()
+    (pending,) = [code for (folder, _), code in fixed_kernels._codes.items() if folder == tmp_path]
     pending.result(120)
     assert matched(column, parts) == expected(pa.array(STRINGS), "%special%")
