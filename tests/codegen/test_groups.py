@@ -164,6 +164,18 @@ def test_groups_with_many_rows_are_not_listed(limits: SetLimits) -> None:
     assert not made
 
 
+@pytest.mark.parametrize(("rows", "listed"), [(200, False), (2000, True)])
+def test_groups_that_one_larger_table_holds_are_not_listed(
+    rows: int, listed: bool, limits: SetLimits
+) -> None:
+    limits(hash_groups__SLOTS=64, LISTING_SLOTS=64)
+    keys = np.random.default_rng(6).integers(0, 2**50, rows)
+    with counted(HashGroups, "_list") as made, counted(HashGroups, "_larger") as grown:
+        assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, rows)})
+    assert bool(made) is listed
+    assert grown or listed
+
+
 def test_groups_spill_where_lists_of_rows_do_not_fit() -> None:
     keys = np.random.default_rng(1).permutation(1 << 20)
     with connected({"t": _table(keys, 1 << 20)}, fuse="always", memory_limit="20MB") as connection:
