@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...errors import Span
+from ..calendar import INFINITE_MICROS
 from ..casts import cast, coerce
 from ..expr import Call, Expr, Literal
 from ..functions.dates import CLOCK_UNITS
@@ -32,7 +33,9 @@ def _moved(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Ex
     cut = of_micros(make, moment)
     moved = coerce(make.call(name, [cut, interval], span), TIMESTAMP_NS)
     count = make.call("add", [ticks(moved), _behind(moment, cut)], span)
-    return make.call("make_timestamp_ns", [count], span)
+    is_finite = make.compare("lt", make.call("abs", [ticks(moment)]), literal(INFINITE_MICROS))
+    finite = make.case([is_finite], [count], Literal(None, BIGINT))
+    return make.call("coalesce", [make.call("make_timestamp_ns", [finite], span), moment])
 
 
 def _formatted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
