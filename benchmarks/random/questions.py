@@ -53,9 +53,10 @@ class Question:
 
     def _rows(self) -> str:
         table = self._tables[0]
-        columns = [*KEYS[table], self._number(), *(self._key() for _ in range(self._count(0, 2)))]
-        by = [f"{columns.index(columns[len(KEYS[table])]) + 1} desc", self._places(len(columns))]
-        return f"{self._select(columns)}\norder by {', '.join(by)}\nlimit {self._count(1, 200)}"
+        keys = KEYS[table]
+        columns = [*keys, self._number(), *(self._key() for _ in range(self._count(0, 2)))]
+        by = f"{len(keys) + 1} desc, {self._places(len(columns))}"
+        return f"{self._select(columns)}\norder by {by}\nlimit {self._count(1, 200)}"
 
     def _different(self) -> str:
         keys, many = self._keys()

@@ -41,8 +41,8 @@ WHOLE_PART = 128  # of the column cache of the worker that has least, which is h
 SMALL_SHARE = 1 / 6
 # What is gathered, or sent to all, whatever else it costs: one GPU merges so many bytes sooner than workers meet once more
 MOST_GATHERED = 1 << 26
-# How many times `replicate_below` a query may read that one worker runs instead of that all meet, which takes 4 ms an exchange on four
-# H200s: TPC-H's Q11, Q16 and Q22 read 0.8 to 1.2 GB at SF100, and took 12, 17 and 14 ms there and 4, 7 and 3 on one
+# How many times `replicate_below` a query may read that one worker runs instead of that all meet: TPC-H's Q11, Q16 and Q22 read 0.8 to 1.2 GB at
+# SF100, took 12, 17 and 14 ms where four H200s met, and take 9, 9 and 4 on one worker of two
 UNMET_TIMES = 4
 
 _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyDictionary()

@@ -1,8 +1,8 @@
 """Grouping by hash table on the CPU: each thread has an open-addressing table of its own.
 
 A kernel stops when its table is half full.  Where rows have mostly met groups again it goes on with a larger one, into which the groups so
-far have moved.  Where they have not, a table would be as large as the rows and outside of a core's cache: then rows are listed instead,
-each with what it folds, in parts by the high bits of the group's number, or of a hash where numbers are sparse.  In the end each part is
+far have moved.  Where they have not, and one larger table will not hold all groups, it would be as large as the rows and outside of a core's
+cache: then rows are listed instead, each with what it folds, in parts by the high bits of the group's number, or of a hash where numbers are sparse.  In the end each part is
 put together in a table that fits a cache (radix partitioning), in which numbers that are dense have their own slots.  Where a list is full of one part,
 as of a group with many of the rows, tables that fit a cache take its place, since these hold such a group once.  A row that becomes
 several may stop a kernel amid them: then it starts again with a larger table.

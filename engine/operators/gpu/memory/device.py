@@ -212,8 +212,8 @@ def _once_more(work: Callable[[], T], context: Context) -> T:
     """Do work that ran out of memory when the cached columns have gone, and then when reference cycles have, in which errors keep tables.
 
     In this order, since a collection looks at all objects of the process: that, and to give the host's memory back, which helps no device,
-    took Q13 of TPC-H SF100 within 2 GB of an H200 2 of its 2.5 s.  An operator that this is part of tries again too, without the tables that it
-    had made: Q10 answers so within that memory.
+    took Q13 of TPC-H SF100 within 2 GB of an H200 2 of its 2.5 s.  An operator that this is part of tries again too, without the tables that
+    it had made.
     """
     if context.cache.release("gpu", 1 << 62):
         try:
