@@ -27,6 +27,7 @@ from .plan.udf.settled_calls import functions_of
 from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule
 from .settings import Settings
 from .storage.file_identity import FileIdentity
+from .storage.tables.access import Access, AccessRules
 from .storage.tables.files import are_unchanged
 from .storage.tables.parquet import ParquetTable
 from .threads.fork_locks import new_lock
@@ -46,6 +47,7 @@ class CachedPlan:
     """A bound query; `schedule` has its physical plan under `settings`, once it has run.
 
     `plan` is `source` with the tables as their files are now, `files` those of its tables that have any,
+    with the rules that they were `opened_by`,
     `passing` those that serve one run.  `spent` holds the seconds that looking it up or binding
     took, until a run takes them into its profile.  `images` are what the values of its Python functions depended on when it was planned.
     `draft` is what is to serve other texts of the shape, once it is planned; `like` the text whose plan this one was made of, and its own.
@@ -57,9 +59,8 @@ class CachedPlan:
     schedule: Schedule | None = None
     settings: Settings | None = None
     files: tuple[Any, ...] = ()  # `ParquetTable`s
-    named_files: tuple[FileIdentity, ...] | None = (
-        None  # all of theirs, where a look at each is enough
-    )
+    named_files: Sequence[FileIdentity] | None = None  # all of theirs, where a look is enough
+    opened_by: Sequence[tuple[Access, AccessRules]] = ()
     passing: tuple[object, ...] = ()
     functions: tuple[PythonFunction, ...] = ()
     images: object = ()
@@ -74,7 +75,11 @@ class CachedPlan:
     def stale_tables(self) -> list[ParquetTable]:
         """Return the tables whose files have changed since they were opened."""
         if self.named_files is not None and are_unchanged(self.named_files):
-            return [table for table in self.files if table.rules is not table.access.rules]
+            for access, rules in self.opened_by:
+                if access.rules is not rules:
+                    break
+            else:
+                return []
         return list(filterfalse(IS_CURRENT, self.files))
 
     def replace_tables(self, replacements: Mapping[CatalogTable, ParquetTable]) -> None:
@@ -95,6 +100,9 @@ class CachedPlan:
         self.named_files = (
             None if None in named else tuple(chain.from_iterable(filter(None, named)))
         )
+        if self.named_files is not None:
+            pairs = ((t.access, t.rules) for t in self.files)
+            self.opened_by = tuple({tuple(map(id, pair)): pair for pair in pairs}.values())
         self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import tpch
 from tests.compare import connected
 from tests.work import calls_of
@@ -43,6 +45,20 @@ def test_columns_that_were_loaded_anew_are_found_at_once_again(
         assert calls_of(lambda: opened.sql(text).to_arrow()) > hot
         assert opened.sql(text).to_arrow() == expected
         assert calls_of(lambda: opened.sql(text).to_arrow()) == hot
+
+
+def test_a_table_named_by_a_relative_path_is_looked_at_as_quickly(
+    tpch_tables: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tpch.queries(SCALE)["q06"]
+    monkeypatch.chdir(tpch_tables["lineitem"].parent)
+    counts = []
+    for path in (tpch_tables["lineitem"], Path(tpch_tables["lineitem"].name)):
+        with connected({"lineitem": path}, "cpu", fuse="always") as opened:
+            for _ in range(4):
+                opened.sql(text).to_arrow()
+            counts.append(calls_of(lambda: opened.sql(text).to_arrow()))
+    assert counts[0] == counts[1]
 
 
 def test_hot_queries_stay_short_on_a_gpu(tpch_tables: dict[str, Path]) -> None:

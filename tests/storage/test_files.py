@@ -1,7 +1,7 @@
 import pytest
 
 from fuseline.errors import FileError, Unsupported
-from fuseline.storage.tables.files import are_current, find_files
+from fuseline.storage.tables.files import are_current, find_files, named_by
 
 
 @pytest.fixture
@@ -132,3 +132,11 @@ def test_a_relative_path_means_another_file_elsewhere(folder, monkeypatch):
     before = (identify("a.parquet"),)
     monkeypatch.chdir(folder / "sub")
     assert not are_current(["a.parquet"], before)
+
+
+def test_a_relative_path_is_looked_at_as_it_was_given(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (file,) = files = [identify("a.parquet")]
+    assert named_by(["a.parquet"], files) == [file._replace(path="a.parquet")]
+    monkeypatch.chdir(folder / "sub")
+    assert named_by(["a.parquet"], files) is None

@@ -22,10 +22,10 @@ from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import Bounds, LazyColumns, column_positions, excluded
 from .files import (
     are_current,
-    are_paths_of,
     are_unchanged,
     check_unchanged,
     find_files,
+    named_by,
 )
 from .footers import comes_again, is_settled, read_footers
 from .hive import FileConstant
@@ -256,20 +256,20 @@ class ParquetTable:
         """The same also where a write that was going on when they were read may still be: for one query."""
         if self.rules is not self.access.rules:
             return False
-        if self._are_named and are_unchanged(self.files):
+        if self._named is not None and are_unchanged(self._named):
             return True
         return are_current(self.patterns, self.files, self.rules)
 
     @cached_property
-    def _are_named(self) -> bool:
-        """Whether the table was opened by the paths of its files."""
-        return are_paths_of(self.patterns, self.files)
+    def _named(self) -> Sequence[FileIdentity] | None:
+        """The files under the paths by which the table was opened; None where those stand for more than a file."""
+        return named_by(self.patterns, self.files, self.rules)
 
     @cached_property
-    def named_files(self) -> tuple[FileIdentity, ...] | None:
+    def named_files(self) -> Sequence[FileIdentity] | None:
         """The files whose looks alone say whether it is current, under the rules that it was opened by; None where there is more to find out."""
         looks_at_files = type(self).has_its_files is ParquetTable.has_its_files
-        return self.files if looks_at_files and self.settled and self._are_named else None
+        return self._named if looks_at_files and self.settled else None
 
     def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
         """Raise `FileError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
