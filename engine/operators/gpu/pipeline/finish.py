@@ -22,6 +22,7 @@ from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import REGISTER, rounded
+from ...integer_bounds import INT64_RANGE
 from ..aggregate.groups import pick
 from ..columns import (
     BOOL,
@@ -135,8 +136,13 @@ def _key(key: GroupKey, part: plc.Column) -> Held | Fetch:
 def late_integers(
     registers: plc.Column, data_type: DataType, bounds: Bounds | None, loose: bool = False
 ) -> Held | Fetch:
-    """Return integers as in registers, as values when they are asked for; the rest is as for `Fetch`."""
+    """Return integers as in registers, as values when they are asked for; the rest is as for `Fetch`.
+
+    Those of 128 bits stay so whatever is known of them: to widen 1.5 M sums and to measure them took 0.3 ms of TPC-H Q13's 2.0 (SF10, H200).
+    """
     lying = device_type(data_type)
+    if bounds is None and data_type.is_wide_decimal:
+        bounds, loose = INT64_RANGE, True
     if bounds is None or data_type.kind is Kind.BOOLEAN or not registers.size():
         return from_registers(registers, lying)
     size = int(registers.device_buffer_size())
