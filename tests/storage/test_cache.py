@@ -247,6 +247,21 @@ def test_a_column_without_encoding_is_known_as_such_on_the_host():
     assert cache.peek(encoded_key("t", None, "b", "cpu")) is None
 
 
+def test_copies_of_what_kernels_read_take_half_of_the_limit_and_leave_first_and_for_good():
+    cache = ColumnCache({"gpu": 100, "cpu": 100}, to_host=moved_down)
+    for name, nbytes in (("a", 20), ("b", 10)):
+        cache.put(encoded_key("t", None, name, "gpu"), f"{name}, encoded", nbytes)
+    cache.put(key("a", "gpu", "t"), "a", 20)
+    cache.put(key("b", "gpu", "t"), "b", 20)  # for which half of the limit has no room
+    assert [c.value for c in cache.stats()] == ["a, encoded", "b, encoded", "a"]
+    cache.put(key("c", "gpu", "t"), "c", 60)  # without an encoding
+    assert [c.value for c in cache.stats()] == ["a, encoded", "b, encoded", "c"]
+    assert below(cache) == {}
+    cache.set_limits({"gpu": 70, "cpu": 100})
+    assert [c.value for c in cache.stats() if c.device == "gpu"] == ["b, encoded", "c"]
+    assert below(cache) == {"a": "a, encoded on the host"}
+
+
 def test_some_values_are_kept_nowhere():
     cache = ColumnCache({"gpu": 50, "cpu": 100}, to_host=moved_down)
     cache.put(CacheKey("t", None, "a", "gpu"), "kept nowhere", 40)

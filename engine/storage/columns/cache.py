@@ -100,9 +100,11 @@ class ColumnCache:
     """Values by `CacheKey`, thread-safe, least recently used out first.
 
     `limits` gives bytes for each device; one number holds for every device.  A value larger than the limit of its device
-    is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.  `store` has columns
-    on disk, for who looks for one that is not here.  With `to_host` what leaves a device goes to the host's memory, within its limit.
-    `forms` are those that the workers of a cluster have agreed on, for who loads a column anew.
+    is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.  A column as operators
+    read it is a copy where it is also there as kernels read it, since decoding makes it again: it is kept if half of the limit has
+    room for it, and leaves first and for good.  `store` has columns on disk, for who looks for one that is not here.  With `to_host`
+    what leaves a device goes to the host's memory, within its limit.  `forms` are those that the workers of a cluster have agreed
+    on, for who loads a column anew.
     """
 
     is_lasting = True  # for later queries
@@ -199,6 +201,8 @@ class ColumnCache:
             self._remove(device, key)
             limit = self.limit(device)
             if nbytes > limit or key.source is None:
+                return
+            if _is_copy(key, entries) and self._used.get(device, 0) + nbytes > limit // 2:
                 return
             gone = self._shrink(device, limit - nbytes)
             entries[key] = _Entry(value, nbytes, tier)
@@ -304,10 +308,13 @@ class ColumnCache:
         return entry
 
     def _shrink(self, device: str, target: int) -> _Gone:
-        """Evict what was read longest ago of all that takes memory, and return it."""
+        """Evict copies, then what was read longest ago of all that takes memory, and return what is no copy."""
         self._mark()
         gone: _Gone = []
         entries = self._entries.get(device, OrderedDict())
+        if self._used.get(device, 0) > target:
+            for key in [key for key in entries if _is_copy(key, entries)]:
+                self._remove(device, key)
         while self._used.get(device, 0) > target:
             key = next(key for key, entry in entries.items() if entry.bytes)
             gone.append((key, self._remove(device, key)))
@@ -329,6 +336,12 @@ class ColumnCache:
                 if is_refused:
                     self.put(mark._replace(device=HOST), NO_ENCODING, 0)
                 self.put(below, *made)
+
+
+def _is_copy(key: CacheKey, entries: Mapping[CacheKey, _Entry]) -> bool:
+    """Whether a column is there as kernels read it, too."""
+    encoded = entries.get(encoded_key(*key))
+    return encoded is not None and encoded.value is not NO_ENCODING
 
 
 class ChunkCache(ColumnCache):
