@@ -1,4 +1,4 @@
-"""What each mechanism gains: TPC-H, the ad-hoc suite or SSB, hot, with one mechanism switched off and with all, in turn (`micro.duel`).
+"""What each mechanism gains: a suite, hot, with one mechanism switched off and with all, in turn (`micro.duel`).
 
     python -m benchmarks.micro.ablate --device gpu --suite tpch --sf 10 --data data/tpch-sf10 --json out/ablate.json
 
@@ -14,12 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import adhoc, ssb, tpch
-from benchmarks.data import ssb_tables, tpch_tables
 from benchmarks.micro.duel import ROOT, Side, compared
+from benchmarks.suites import SUITES
 from benchmarks.summary import geometric_mean
 
-SUITES = {"tpch": (tpch, tpch_tables), "adhoc": (adhoc, tpch_tables), "ssb": (ssb, ssb_tables)}
 GPU = {
     "few rows, a step at a time": "operators.gpu.compute_few_rows:MOST_ROWS=0",
     "small tables on the host": "operators.gpu.memory.host_table:MOST_ROWS=0",
@@ -56,9 +54,8 @@ def main() -> None:
     parser.add_argument("--kernels", type=Path, help="a folder for all kernels, kept")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    suite, tables_of = SUITES[given.suite]
-    texts: dict[str, str] = suite.queries(given.sf)
-    tables = {n: str(Path(p).resolve()) for n, p in tables_of(given.sf, given.data).items()}
+    suite = SUITES[given.suite]
+    texts, tables = suite.queries(given.sf), suite.tables(given.sf, given.data)
     mechanisms = GPU if given.device == "gpu" else CPU
     report: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +67,8 @@ def main() -> None:
                 continue
             without = Side(ROOT, kernels, given.device, tables, [switch])
             rows = {
-                q: compared([whole, without], t, given.turns, given.runs) for q, t in texts.items()
+                q: compared([whole, without], t, [t] * given.turns, given.runs)
+                for q, t in texts.items()
             }
             without.close()
             report[name] = rows
