@@ -169,6 +169,7 @@ class Reader(ABC):
 
     def __init__(self, tokens: list[Word], text: str, parameter: int) -> None:
         self.tokens = tokens
+        self._lower = tuple([token.lower for token in tokens])
         self.text = text
         self.parameter = parameter
         self.place = 0
@@ -186,7 +187,7 @@ class Reader(ABC):
     def peek(self, ahead: int = 0) -> str:
         """Return a word or sign in lower case; empty for others, and at the end."""
         place = self.place + ahead
-        return self.tokens[place].lower if place < len(self.tokens) else ""
+        return self._lower[place] if place < len(self._lower) else ""
 
     def kind(self, ahead: int = 0) -> str:
         place = self.place + ahead
@@ -200,10 +201,11 @@ class Reader(ABC):
 
     def accept(self, *expected: str) -> bool:
         """Take these words if they come next."""
-        if all(self.peek(i) == word for i, word in enumerate(expected)):
-            self.place += len(expected)
-            return True
-        return False
+        end = self.place + len(expected)
+        if self._lower[self.place : end] != expected:
+            return False
+        self.place = end
+        return True
 
     def accept_one(self, *expected: str) -> str:
         """Take one of these words if it comes next, and return it."""
