@@ -17,32 +17,25 @@ import pyarrow.compute as pc
 from .answers import Answer, counted, done
 from .database.stored_table import StoredTable
 from .errors import CatalogError, ConstraintError, TransactionError
-from .plan import infer
+from .plan import infer, statements as st
 from .plan.changes.catalog_objects import TableRules, UniqueKey
 from .plan.changes.stand_in import StandIn, filled
 from .plan.expr import AggregateCall, ColumnRef, Expr, Literal, conjunction, new_column
 from .plan.join_kinds import JoinKind
 from .plan.logical import Aggregate, Filter, Join, Limit, Logical, Scan
-from .plan.statements import (
-    AlterTable,
-    Delete,
-    Insert,
-    OnConflict,
-    RenameView,
-    Update,
-    WrittenRows,
-)
 from .plan.types import BIGINT, to_arrow
 from .storage.tables.memory_table import MemoryTable
 
 if TYPE_CHECKING:
     from .connection import Connection
     from .plan.logical import Logical
-    from .plan.statements import WrittenRows
 
 
 def check_all(
-    connection: Connection, written: WrittenRows, rows: MemoryTable, old: MemoryTable | StoredTable
+    connection: Connection,
+    written: st.WrittenRows,
+    rows: MemoryTable,
+    old: MemoryTable | StoredTable,
 ) -> None:
     """Check rows that are to stand behind those of a table; raises `ConstraintError`."""
     check_columns(connection, written, rows, old.table_rules)
@@ -50,7 +43,7 @@ def check_all(
 
 
 def check_columns(
-    connection: Connection, written: WrittenRows | None, rows: MemoryTable, rules: TableRules
+    connection: Connection, written: st.WrittenRows | None, rows: MemoryTable, rules: TableRules
 ) -> None:
     """Check NOT NULL and CHECK; a check whose value is NULL holds."""
     for name in sorted(rules.not_null):
@@ -125,31 +118,31 @@ def _present(rows: MemoryTable, before: MemoryTable | StoredTable, key: UniqueKe
 
 Changed = MemoryTable | StoredTable
 TRIES = 100  # of a statement whose table other threads go on changing
-Change = Insert | Update | Delete | AlterTable | RenameView
+Change = st.Insert | st.Update | st.Delete | st.AlterTable | st.RenameView
 
 
 def changed(connection: Connection, statement: Change) -> Answer:
     """Carry out a statement that changes a table; raises `ConstraintError` and changes nothing where rows break its rules."""
     match statement:
-        case Insert(query=query):
+        case st.Insert(query=query):
             rows = connection.run(query.plan).to_arrow()
             add = _append if statement.conflict is None else _insert
             return exchanged(
                 connection, statement.table, lambda t: add(connection, statement, t, rows)
             )
-        case Update():
+        case st.Update():
             return exchanged(
                 connection, statement.table, lambda t: _update(connection, statement, t)
             )
-        case Delete():
+        case st.Delete():
             return exchanged(
                 connection, statement.table, lambda t: _delete(connection, statement, t)
             )
-        case AlterTable():
+        case st.AlterTable():
             return exchanged(
                 connection, statement.table, lambda t: _alter(connection, statement, t)
             )
-        case RenameView():
+        case st.RenameView():
             view = connection.catalog.view(statement.view)
             assert view is not None, "bound"
             connection.catalog.exchange(view, replace(view, name=statement.name))
@@ -198,7 +191,7 @@ def numbered_rows(table: MemoryTable, stand_in: StandIn) -> MemoryTable:
     return table.numbered(stand_in.number)
 
 
-def _rows_to_insert(statement: Insert, old: Changed, given: pa.Table) -> pa.Table:
+def _rows_to_insert(statement: st.Insert, old: Changed, given: pa.Table) -> pa.Table:
     arrays = dict(zip((c.lower() for c in statement.columns), given.columns, strict=True))
     return pa.table(
         [arrays[name.lower()].cast(to_arrow(t)) for name, t in old.fields],
@@ -207,7 +200,10 @@ def _rows_to_insert(statement: Insert, old: Changed, given: pa.Table) -> pa.Tabl
 
 
 def with_generated(
-    connection: Connection, written: WrittenRows, rows: pa.Table, numbers: np.ndarray | None = None
+    connection: Connection,
+    written: st.WrittenRows,
+    rows: pa.Table,
+    numbers: np.ndarray | None = None,
 ) -> pa.Table:
     """Return rows of a table with its generated columns computed: in all of them, or in those with these numbers."""
     if written.generated is None or not rows.num_rows:
@@ -221,7 +217,7 @@ def with_generated(
 
 
 def _append(
-    connection: Connection, statement: Insert, old: Changed, given: pa.Table
+    connection: Connection, statement: st.Insert, old: Changed, given: pa.Table
 ) -> tuple[Changed, Answer]:
     rows = with_generated(connection, statement.written, _rows_to_insert(statement, old, given))
     inserted = MemoryTable(old.name, rows, list(old.types.values()))
@@ -230,7 +226,7 @@ def _append(
 
 
 def _insert(
-    connection: Connection, statement: Insert, table: Changed, given: pa.Table
+    connection: Connection, statement: st.Insert, table: Changed, given: pa.Table
 ) -> tuple[MemoryTable, Answer]:
     """Insert rows of which some may share a key with others."""
     conflict, old = statement.conflict, table.on_host()
@@ -251,7 +247,7 @@ def _insert(
 
 
 def _apart(
-    connection: Connection, conflict: OnConflict, old: MemoryTable, rows: pa.Table
+    connection: Connection, conflict: st.OnConflict, old: MemoryTable, rows: pa.Table
 ) -> tuple[pa.Table, np.ndarray, list[pa.ChunkedArray]]:
     """Return the rows that share no key with others, and the numbers of rows of the table that are updated, with their values."""
     types = list(old.types.values())
@@ -279,7 +275,7 @@ def _apart(
 
 
 def _update(
-    connection: Connection, statement: Update, table: Changed
+    connection: Connection, statement: st.Update, table: Changed
 ) -> tuple[MemoryTable, Answer]:
     old = table.on_host()
     existing = {statement.existing: numbered_rows(old, statement.existing)}
@@ -316,7 +312,7 @@ def scattered(
 
 
 def _delete(
-    connection: Connection, statement: Delete, table: Changed
+    connection: Connection, statement: st.Delete, table: Changed
 ) -> tuple[MemoryTable, Answer]:
     old = table.on_host()
     existing = {statement.existing: numbered_rows(old, statement.existing)}
@@ -329,7 +325,7 @@ def _delete(
     return new, _answer(connection, statement.deleted, gone)
 
 
-def _answer(connection: Connection, written: WrittenRows, rows: MemoryTable) -> Answer:
+def _answer(connection: Connection, written: st.WrittenRows, rows: MemoryTable) -> Answer:
     """Return what RETURNING asks of the rows, or how many they are."""
     if written.returning is None:
         return counted(rows.num_rows)
@@ -338,7 +334,9 @@ def _answer(connection: Connection, written: WrittenRows, rows: MemoryTable) -> 
     return Answer(table, rows.num_rows, is_asked=True, types=types)
 
 
-def _alter(connection: Connection, statement: AlterTable, table: Changed) -> tuple[Changed, Answer]:
+def _alter(
+    connection: Connection, statement: st.AlterTable, table: Changed
+) -> tuple[Changed, Answer]:
     new = _altered(connection, statement, table)
     rules = statement.rules
     added = TableRules(
@@ -352,7 +350,7 @@ def _alter(connection: Connection, statement: AlterTable, table: Changed) -> tup
     return new, done()
 
 
-def _altered(connection: Connection, statement: AlterTable, table: Changed) -> Changed:
+def _altered(connection: Connection, statement: st.AlterTable, table: Changed) -> Changed:
     kept = tuple((c.source, c.type) for c in statement.columns)
     named = tuple((c.name, c.type) for c in statement.columns)
     if isinstance(table, StoredTable) and kept == named == table.fields:

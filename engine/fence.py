@@ -17,16 +17,7 @@ from inspect import isgeneratorfunction
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from .errors import (
-    TOO_DEEP,
-    ExecutionError,
-    FuselineError,
-    InternalError,
-    InvalidQuery,
-    MemoryLimitError,
-    WrongArguments,
-    nearest,
-)
+from . import errors as err
 from .requirements import requirements
 
 T = TypeVar("T")
@@ -133,7 +124,7 @@ def fence(*passed: type[BaseException]) -> Iterator[None]:
     """Fence a block; exceptions of these types pass as they are."""
     try:
         yield
-    except FuselineError:
+    except err.FuselineError:
         raise
     except BaseException as error:
         found = None if isinstance(error, passed) else translated(error)
@@ -142,18 +133,18 @@ def fence(*passed: type[BaseException]) -> Iterator[None]:
         raise found from error
 
 
-def translated(error: BaseException) -> FuselineError | None:
+def translated(error: BaseException) -> err.FuselineError | None:
     """Return the error to raise in the place of one that is not ours; None for what has to pass."""
-    if isinstance(error, FuselineError) or not _is_fault(error):
+    if isinstance(error, err.FuselineError) or not _is_fault(error):
         return None
     if isinstance(error, RecursionError):
-        return InvalidQuery(TOO_DEEP)
+        return err.InvalidQuery(err.TOO_DEEP)
     if isinstance(error, MemoryError):
-        return MemoryLimitError(
+        return err.MemoryLimitError(
             "The host has no memory left for this: set memory_limit, so that queries stay within it, or read less at a time."
         )
     if isinstance(error, OSError) and error.errno in REFUSALS:
-        return ExecutionError(f"The operating system refused: {error}.")
+        return err.ExecutionError(f"The operating system refused: {error}.")
     return internal_error(error)
 
 
@@ -172,7 +163,7 @@ def _fenced_function(function: FunctionType) -> Callable[..., object]:
     def guarded(*args: object, **kwargs: object) -> object:
         try:
             return function(*args, **kwargs)
-        except FuselineError:
+        except err.FuselineError:
             raise
         except BaseException as error:
             found = _wrong_call(error, function) or translated(error)
@@ -190,12 +181,12 @@ def _fenced_function(function: FunctionType) -> Callable[..., object]:
     return cast("Callable[..., object]", chosen)
 
 
-def _wrong_call(error: BaseException, function: FunctionType) -> WrongArguments | None:
+def _wrong_call(error: BaseException, function: FunctionType) -> err.WrongArguments | None:
     """Return the error for a TypeError that the call itself raised, for the number or names of its arguments."""
     trace = error.__traceback__
     if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
         message = str(error).replace(function.__qualname__, function.__name__)
-        return WrongArguments(f"{message}.{_keyword_hint(message, function)}")
+        return err.WrongArguments(f"{message}.{_keyword_hint(message, function)}")
     return None
 
 
@@ -209,22 +200,22 @@ def _keyword_hint(message: str, function: FunctionType) -> str:
     for there, remedy in KEYWORDS.get(name, ()):
         if there is None or there in own:
             return f" Use {remedy}."
-    return nearest(name, own)
+    return err.nearest(name, own)
 
 
-def internal_error(error: BaseException) -> InternalError:
+def internal_error(error: BaseException) -> err.InternalError:
     """Return the error that says what happened, and what a report needs."""
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     what = str(error).strip().split("\n")[0].rstrip(".")
     cause = type(error).__name__ + (f": {what}" if what else "") + notes
     misfit = next((r.misfit for r in requirements() if r.extra is None and r.misfit), None)
     if misfit is not None:
-        return InternalError(f"Something went wrong inside Fuseline: {cause}. {misfit}")
+        return err.InternalError(f"Something went wrong inside Fuseline: {cause}. {misfit}")
     versions = [f"Python {platform.python_version()}", platform.platform()]
     for package in ("pyarrow", "fuseline"):
         with suppress(PackageNotFoundError):
             versions.insert(0, f"{package} {version(package)}")
-    return InternalError(
+    return err.InternalError(
         f"Something went wrong inside Fuseline: {cause}. This is a fault of Fuseline and not of the query: please report it with the "
         f"query, the types of its columns, the traceback of the cause and these versions: {', '.join(versions)}."
     )

@@ -12,6 +12,7 @@ from .catalog import View
 from .change_tables import Changed, changed, numbered_rows
 from .errors import ExecutionError, InvalidQuery, TransactionError, UnknownName, nearest, printable
 from .import_ahead import frame_class
+from .plan import statements as st
 from .plan.changes.catalog_objects import DESCRIPTION, UserType, described, is_left
 from .plan.changes.database_changes import DatabaseStatement
 from .plan.changes.stand_in import filled
@@ -19,35 +20,6 @@ from .plan.coercion import enum_of
 from .plan.composed.nested_literals import as_told, constant_told
 from .plan.expr import ColumnRef, new_column
 from .plan.logical import Project
-from .plan.statements import (
-    AlterTable,
-    CopyTo,
-    CreateMacro,
-    CreateSecret,
-    CreateTable,
-    CreateType,
-    CreateView,
-    Deallocate,
-    Delete,
-    Describe,
-    Drop,
-    DropDefinition,
-    DropSecret,
-    Explain,
-    Insert,
-    NoOperation,
-    Prepare,
-    Query,
-    RenameView,
-    SessionStatement,
-    SetOption,
-    SetVariable,
-    ShowTables,
-    Statement,
-    TableStatement,
-    Transaction,
-    Update,
-)
 from .plan.types import VARCHAR
 from .storage.tables.memory_table import MemoryTable
 
@@ -60,61 +32,61 @@ if TYPE_CHECKING:
 EXPLANATION: Columns = [("explain_key", VARCHAR), ("explain_value", VARCHAR)]
 
 
-def run_statement(connection: Connection, statement: Statement) -> Answer:
+def run_statement(connection: Connection, statement: st.Statement) -> Answer:
     """Carry out one statement other than a query."""
     if isinstance(statement, DatabaseStatement):
         from .database_statements.run_database_statements import run_database_statement
 
         return run_database_statement(connection, statement)
-    if isinstance(statement, SessionStatement):
+    if isinstance(statement, st.SessionStatement):
         return run_session_statement(connection, statement)
-    if isinstance(statement, TableStatement):
+    if isinstance(statement, st.TableStatement):
         from .table_statements.run_table_statements import run_table_statement
 
         return run_table_statement(connection, statement)
     return _run(connection, statement)
 
 
-def _run(connection: Connection, statement: Statement) -> Answer:
+def _run(connection: Connection, statement: st.Statement) -> Answer:
     match statement:
-        case CreateTable():
+        case st.CreateTable():
             return _create_table(connection, statement)
-        case CreateView(name=name, text=text, columns=columns):
+        case st.CreateView(name=name, text=text, columns=columns):
             view = View(name, text, columns)
             connection.catalog.create(view, statement.if_there)
             return done()
-        case Insert() | Update() | Delete() | AlterTable() | RenameView():
+        case st.Insert() | st.Update() | st.Delete() | st.AlterTable() | st.RenameView():
             return changed(connection, statement)
-        case Drop():
+        case st.Drop():
             return _drop(connection, statement)
-        case SetOption(name=name, value=value, reset=reset):
+        case st.SetOption(name=name, value=value, reset=reset):
             if reset:
                 connection.reset_option(name)
             else:
                 connection.set_option(name, value)
             return done()
-        case Describe(query=query, rules=rules):
+        case st.Describe(query=query, rules=rules):
             rows = [described(c.name, c.type, rules) for c in query.plan.columns]
             return Answer(table_of([(n, VARCHAR) for n in DESCRIPTION], rows), is_asked=True)
-        case ShowTables():
+        case st.ShowTables():
             names = [(name,) for name in connection.catalog.names()]
             return Answer(table_of([("name", VARCHAR)], names), is_asked=True)
-        case CopyTo():
+        case st.CopyTo():
             from .writing.copy_to import copy_to
 
             return copy_to(connection, statement)
-        case Explain():
+        case st.Explain():
             return _explain(connection, statement)
-        case Transaction():
+        case st.Transaction():
             return _transaction(connection, statement)
-        case NoOperation():
+        case st.NoOperation():
             return done()
-        case Query():
+        case st.Query():
             raise InvalidQuery("A query is run by Connection.run.")
     raise AssertionError(f"nothing carries out {type(statement).__name__}")
 
 
-def _create_table(connection: Connection, statement: CreateTable) -> Answer:
+def _create_table(connection: Connection, statement: st.CreateTable) -> Answer:
     catalog = connection.catalog
     old = catalog.entry(statement.name)
     # Before the query runs, which may take long
@@ -141,7 +113,7 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     return done() if written is None else counted(written)
 
 
-def _transaction(connection: Connection, statement: Transaction) -> Answer:
+def _transaction(connection: Connection, statement: st.Transaction) -> Answer:
     catalog, failed = connection.catalog, connection.catalog.failed
     if statement.action == "begin":
         catalog.begin(statement.only_reads)
@@ -157,7 +129,7 @@ def _transaction(connection: Connection, statement: Transaction) -> Answer:
     return done()
 
 
-def _drop(connection: Connection, statement: Drop) -> Answer:
+def _drop(connection: Connection, statement: st.Drop) -> Answer:
     dropped = connection.catalog.drop(statement.name, statement.kind)
     if dropped is None and not statement.if_exists:
         raise connection.catalog.unknown(statement.name)
@@ -165,7 +137,7 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
     return done()
 
 
-def _explain(connection: Connection, statement: Explain) -> Answer:
+def _explain(connection: Connection, statement: st.Explain) -> Answer:
     plan = statement.query.plan
     if statement.writes is not None:
         from .table_statements.run_table_statements import analyzed_write
@@ -191,21 +163,21 @@ def explanation(connection: Connection, plan: Logical, analyze: bool, key: objec
     return Answer(table_of(EXPLANATION, [(name, printable(text))]), is_asked=True)
 
 
-def run_session_statement(connection: Connection, statement: SessionStatement) -> Answer:
+def run_session_statement(connection: Connection, statement: st.SessionStatement) -> Answer:
     """Carry out one of these statements."""
     catalog = connection.catalog
     session = catalog.session
     match statement:
-        case Prepare(statement=stored):
+        case st.Prepare(statement=stored):
             catalog.change_session(lambda s: s.prepared.update({stored.name.lower(): stored}))
-        case Deallocate(name=name):
+        case st.Deallocate(name=name):
             if name.lower() not in session.prepared:
                 hint = nearest(name, session.prepared)
                 raise UnknownName(f'There is no prepared statement "{name}".{hint}')
             catalog.change_session(lambda s: s.prepared.pop(name.lower()))
-        case SetVariable(name=name, query=None):
+        case st.SetVariable(name=name, query=None):
             catalog.change_session(lambda s: s.variables.pop(name.lower(), None))
-        case SetVariable(name=name, query=query):
+        case st.SetVariable(name=name, query=query):
             assert query is not None
             column = query.plan.columns[0]
             told = as_told(ColumnRef(column))
@@ -215,30 +187,30 @@ def run_session_statement(connection: Connection, statement: SessionStatement) -
                 raise ExecutionError(f"SET VARIABLE takes one row, and there are {rows.num_rows}.")
             found = constant_told(rows.column(0)[0].as_py(), column.type)
             catalog.change_session(lambda s: s.variables.update({name.lower(): found}))
-        case CreateMacro(macro=macro):
+        case st.CreateMacro(macro=macro):
             known = catalog.macro(macro.name)
             if known is None or not is_left("macro", macro.name, statement.if_there):
                 catalog.put_named(macro)
-        case DropDefinition(kind=kind, name=name, if_exists=if_exists):
+        case st.DropDefinition(kind=kind, name=name, if_exists=if_exists):
             if not catalog.drop_named(name, kind) and not if_exists:
                 hint = nearest(name, [entry.name for _, entry in catalog.objects(kind)])
                 raise UnknownName(f'There is no {kind} "{name}".{hint}')
-        case CreateSecret() | DropSecret():
+        case st.CreateSecret() | st.DropSecret():
             if connection.settings.lock_settings:
                 raise InvalidQuery(
                     "Secrets are locked with the settings of this connection: lock_settings is true."
                 )
             return change_secrets(catalog, statement)
-        case CreateType():
+        case st.CreateType():
             _create_type(connection, statement)
     return done()
 
 
-def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> Answer:
+def change_secrets(catalog: Catalog, statement: st.CreateSecret | st.DropSecret) -> Answer:
     """Keep a secret, or let go of one; files that were found with others before are looked for anew."""
     rules = catalog.access.rules
     known = {secret.name: secret for secret in rules.remote.secrets}
-    if isinstance(statement, CreateSecret):
+    if isinstance(statement, st.CreateSecret):
         secret = statement.secret
         if secret.name in known and is_left("secret", secret.name, statement.if_there):
             return done()
@@ -254,7 +226,7 @@ def change_secrets(catalog: Catalog, statement: CreateSecret | DropSecret) -> An
     return done()
 
 
-def _create_type(connection: Connection, statement: CreateType) -> None:
+def _create_type(connection: Connection, statement: st.CreateType) -> None:
     catalog, name = connection.catalog, statement.name
     if name.lower() in catalog.user_types and is_left("type", name, statement.if_there):
         return

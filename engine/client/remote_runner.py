@@ -12,18 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from .. import errors as err
 from ..answers import Answer, counted, done
 from ..catalog import Catalog
-from ..errors import (
-    FileError,
-    FuselineError,
-    InvalidQuery,
-    TransactionError,
-    Unsupported,
-    WrongArguments,
-    nearest,
-    shown,
-)
 from ..plan.arrow.arrow_types import from_arrow
 from ..plan.coercion import parse_type
 from ..plan.expr import new_column
@@ -88,7 +79,7 @@ class RemoteTable(MemoryTable):
         text, params = self._asked
         rows = self._calls.rows(text, params)
         if rows.schema.types != self._columns.types:
-            raise InvalidQuery(
+            raise err.InvalidQuery(
                 "The columns of this query are no longer those that it had: make it anew."
             )
         return RemoteTable(self._calls, text, params, self._columns, rows)
@@ -101,7 +92,7 @@ def _type_of(field: pa.Field) -> DataType:
         found = parse_type(named)
         if to_arrow(found) == field.type:
             return found
-    except FuselineError:
+    except err.FuselineError:
         pass
     return from_arrow(field.type, field.name)
 
@@ -120,9 +111,9 @@ class RemoteRunner(QueryRunner):
         """Have the server carry out a text; with `rows` its one INSERT for each of them."""
         pieces = [piece.sql for piece in split(text)]
         if not pieces:
-            raise InvalidQuery("There is no statement in the text.")
+            raise err.InvalidQuery("There is no statement in the text.")
         if len(pieces) > 1 and params is not None and len(params):
-            raise Unsupported(
+            raise err.Unsupported(
                 "Several statements with parameters do not go to a server at once: send one after the other."
             )
         with self.stoppable():
@@ -164,21 +155,21 @@ class RemoteRunner(QueryRunner):
 
     def _without_transaction(self, action: int) -> Answer:
         if not self.catalog.in_transaction:
-            raise TransactionError("There is no transaction to end: write BEGIN first.")
+            raise err.TransactionError("There is no transaction to end: write BEGIN first.")
         self.catalog.roll_back()  # nothing was changed here
         self._calls.end(action)
         return done()
 
     def taken(self, name: str, source: object) -> MemoryTable | None:
         """Refuse an object, which the server's queries could not see."""
-        raise Unsupported(
+        raise err.Unsupported(
             f"Queries of this connection run at {self.server}, which sees no objects of this process: store the rows there "
             "with INSERT, where it is writable, or open a connection of this process with connect()."
         )
 
     def configure(self, new: Settings) -> None:
         """Refuse a setting: those of queries are the server's."""
-        raise Unsupported(
+        raise err.Unsupported(
             f"The settings are those of the server at {self.server}: start it with --set name=value."
         )
 
@@ -199,13 +190,13 @@ def open_remote(
     `others` are arguments of `connect` that do not go with an address.
     """
     if any(others):
-        raise WrongArguments(
+        raise err.WrongArguments(
             "The address of a server goes with login= and settings of this process, without read_only, cluster and workers."
         )
     scheme, _, place = address.partition("://")
     if f"{scheme.lower()}://" not in SCHEMES or not place.strip("/"):
-        raise WrongArguments(
-            f'A server\'s address is "grpc://host:port" or "grpc+tls://host:port", not {shown(address)}.'
+        raise err.WrongArguments(
+            f'A server\'s address is "grpc://host:port" or "grpc+tls://host:port", not {err.shown(address)}.'
         )
     location = f"{scheme.lower()}://{place.rstrip('/')}"
     return partial(RemoteRunner, address=location, login=_login(login))
@@ -213,19 +204,19 @@ def open_remote(
 
 def _login(login: object) -> Login:
     if not isinstance(login, Mapping | None):
-        raise WrongArguments(f"login= is a dictionary, not {shown(login)}.")
+        raise err.WrongArguments(f"login= is a dictionary, not {err.shown(login)}.")
     given = dict(login or {})
     for name, value in given.items():
         if name not in _KNOWN or not isinstance(value, str):
-            hint = nearest(str(name), _KNOWN) or f" It has {', '.join(_KNOWN)}."
-            raise WrongArguments(f"login= has no text {shown(name)}.{hint}")
+            hint = err.nearest(str(name), _KNOWN) or f" It has {', '.join(_KNOWN)}."
+            raise err.WrongArguments(f"login= has no text {err.shown(name)}.{hint}")
     if ("user" in given) != ("password" in given) or {"token", "user"} <= given.keys():
-        raise WrongArguments("login= has a token, or a user with a password.")
+        raise err.WrongArguments("login= has a token, or a user with a password.")
     path = given.pop("certificates", None)
     certificates = None
     if path is not None:
         try:
             certificates = Path(path).read_bytes()
         except OSError as error:
-            raise FileError(f'The file "{path}" cannot be read: {error}.') from error
+            raise err.FileError(f'The file "{path}" cannot be read: {error}.') from error
     return Login(**given, certificates=certificates)

@@ -14,14 +14,6 @@ import pyarrow as pa
 from pyarrow import flight
 
 from .. import errors
-from ..errors import (
-    FuselineError,
-    InternalError,
-    Interrupted,
-    InvalidQuery,
-    OperationalError,
-    Unsupported,
-)
 from ..plan_cache import Parameters
 from ..server.flight_errors import ERROR_HEADER, told_class
 from ..server.flight_sql_messages import (
@@ -105,7 +97,7 @@ class ServerCalls:
 
     def close(self) -> None:
         if self._transaction is not None:
-            with suppress(FuselineError):
+            with suppress(errors.FuselineError):
                 self.end(ROLLBACK)
         self._client.close()
 
@@ -241,7 +233,7 @@ def _descriptor(command: object) -> flight.FlightDescriptor:
 def _message(answer: Sequence[bytes], kind: type[M]) -> M:
     found = decode(AnyMessage, answer[0]) if answer else AnyMessage()
     if found.type_url.rpartition(".")[2] != kind.__name__:
-        raise OperationalError(
+        raise errors.OperationalError(
             f"The server answers without {kind.__name__}: it speaks another protocol."
         )
     return decode(kind, found.value)
@@ -259,35 +251,41 @@ def _row_of(params: Parameters) -> pa.Table | None:
     try:
         return pa.table({name: pa.array([value]) for name, value in values.items()})
     except (pa.ArrowException, TypeError) as error:
-        raise InvalidQuery(f"A parameter has no type that travels to a server: {error}.") from None
+        raise errors.InvalidQuery(
+            f"A parameter has no type that travels to a server: {error}."
+        ) from None
 
 
-_BY_STATUS: tuple[tuple[type[BaseException], Callable[[str], FuselineError]], ...] = (
-    (flight.FlightCancelledError, Interrupted),
-    (flight.FlightTimedOutError, Interrupted),
-    (flight.FlightInternalError, InternalError),
-    (flight.FlightError, OperationalError),
-    (NotImplementedError, Unsupported),
-    (pa.ArrowInvalid, InvalidQuery),
+_BY_STATUS: tuple[tuple[type[BaseException], Callable[[str], errors.FuselineError]], ...] = (
+    (flight.FlightCancelledError, errors.Interrupted),
+    (flight.FlightTimedOutError, errors.Interrupted),
+    (flight.FlightInternalError, errors.InternalError),
+    (flight.FlightError, errors.OperationalError),
+    (NotImplementedError, errors.Unsupported),
+    (pa.ArrowInvalid, errors.InvalidQuery),
 )
 
 
-def error_of(error: BaseException, address: str) -> FuselineError:
+def error_of(error: BaseException, address: str) -> errors.FuselineError:
     """Return an error of the server: in its class and with its place where a server of ours tells them, else by the status."""
     said = str(error)
     told = told_class(said)
     if told is not None:
         name, message, text = told
-        kind = getattr(errors, name, OperationalError)
+        kind = getattr(errors, name, errors.OperationalError)
         known = (
-            kind if isinstance(kind, type) and issubclass(kind, FuselineError) else OperationalError
+            kind
+            if isinstance(kind, type) and issubclass(kind, errors.FuselineError)
+            else errors.OperationalError
         )
         made = known.__new__(known)
-        FuselineError.__init__(made, message)
+        errors.FuselineError.__init__(made, message)
         made.shown = text
         return made
     text = _CONTEXT.sub("", _PREFIX.sub("", said)).strip()
     if isinstance(error, flight.FlightUnavailableError):
         text = f"The server at {address} does not answer: {text}"
-    kind = next((make for known, make in _BY_STATUS if isinstance(error, known)), OperationalError)
+    kind = next(
+        (make for known, make in _BY_STATUS if isinstance(error, known)), errors.OperationalError
+    )
     return kind(text)

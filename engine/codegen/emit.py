@@ -9,29 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..plan.text.concealed_text import concealed
+from . import loop as ir
 from .groups.accumulate import Accumulator
 from .indexes.layers import asked, inserted
-from .loop import (
-    Apply,
-    Convert,
-    Doubt,
-    Each,
-    Function,
-    Guard,
-    Insertion,
-    Let,
-    Lookup,
-    Machine,
-    Name,
-    Number,
-    Probe,
-    Search,
-    Select,
-    Statement,
-    Term,
-    subterms,
-    terms_of,
-)
 from .program import Program
 from .typed_values import Input
 
@@ -52,39 +32,39 @@ WRAPPED = {
 }  # Numba widens these on 32 bits; the compiler narrows them again
 
 
-def text(term: Term, select: Choose) -> str:
+def text(term: ir.Term, select: Choose) -> str:
     """Return a term as a Python expression; `select` prints the target's branch-free choice."""
     match term:
-        case Name():
+        case ir.Name():
             return term.text
-        case Number(value, machine):
-            return str(bool(value)) if machine is Machine.BOOL else f"np.{machine}({value!r})"
-        case Convert(operand, machine):
+        case ir.Number(value, machine):
+            return str(bool(value)) if machine is ir.Machine.BOOL else f"np.{machine}({value!r})"
+        case ir.Convert(operand, machine):
             return f"np.{machine}({text(operand, select)})"
-        case Apply():
+        case ir.Apply():
             return _applied(term, select)
-        case Select(condition, yes, no, machine):
+        case ir.Select(condition, yes, no, machine):
             chosen, first, second = (text(part, select) for part in (condition, yes, no))
-            if machine is Machine.BOOL:
+            if machine is ir.Machine.BOOL:
                 return f"(({chosen} & {first}) | ((not {chosen}) & {second}))"
             return select(chosen, first, second)
-        case Lookup(table, index, machine):
+        case ir.Lookup(table, index, machine):
             element = f"{table}[{text(index, select)}]"
-            return f"({element} != 0)" if machine is Machine.BOOL else element
-        case Function(name, args):
+            return f"({element} != 0)" if machine is ir.Machine.BOOL else element
+        case ir.Function(name, args):
             return f"{name}({_listed(args, select)})"
-        case Probe(layers, args, machine):
-            return asked(layers, _listed(args, select), machine is Machine.BOOL)
-        case Insertion(layers, args):
+        case ir.Probe(layers, args, machine):
+            return asked(layers, _listed(args, select), machine is ir.Machine.BOOL)
+        case ir.Insertion(layers, args):
             return inserted(layers, _listed(args, select))
     raise TypeError(f"{term} is no term")
 
 
-def _listed(args: Sequence[Term], select: Choose) -> str:
+def _listed(args: Sequence[ir.Term], select: Choose) -> str:
     return ", ".join([text(a, select) for a in args])
 
 
-def _applied(term: Apply, select: Choose) -> str:
+def _applied(term: ir.Apply, select: Choose) -> str:
     operator, machine = term.operator, term.type
     args = [text(a, select) for a in term.args]
     if operator == "not":
@@ -92,11 +72,11 @@ def _applied(term: Apply, select: Choose) -> str:
     if len(args) == 1:
         return f"np.{machine}({operator}{args[0]})"
     infix = f" {operator} ".join(args)
-    wrapped = machine is Machine.I32 and operator in WRAPPED
+    wrapped = machine is ir.Machine.I32 and operator in WRAPPED
     return f"np.int32({infix})" if wrapped else f"({infix})"
 
 
-def row_statements(body: Sequence[Statement], select: Choose, sink: list[str]) -> list[str]:
+def row_statements(body: Sequence[ir.Statement], select: Choose, sink: list[str]) -> list[str]:
     """The statements of one row and the sink; what follows a guard or a loop over a build side is inside of it."""
     lines = sink
     for statement in reversed(body):
@@ -104,24 +84,24 @@ def row_statements(body: Sequence[Statement], select: Choose, sink: list[str]) -
     return lines
 
 
-def _before(statement: Statement, select: Choose, rest: list[str]) -> list[str]:
+def _before(statement: ir.Statement, select: Choose, rest: list[str]) -> list[str]:
     """A statement and then the rest of the row's."""
     match statement:
-        case Let(name, value, step):
+        case ir.Let(name, value, step):
             return [commented(f"{name.text} = {text(value, select)}", step), *rest]
-        case Doubt(condition):
+        case ir.Doubt(condition):
             line = f"doubt |= {text(condition, select)}"
             return [commented(line, "a result near 64 bits: no proof"), *rest]
-        case Guard(condition, step):
+        case ir.Guard(condition, step):
             return [commented(f"if {text(condition, select)}:", step), *indent(rest, 1)]
-        case Each(row, first, following, once, step):
+        case ir.Each(row, first, following, once, step):
             start = commented(f"{row.text} = {text(first, select)}", step)
             further = f"{row.text} = {text(following, select)}"
             if not once:
                 return [start, f"while {row.text} >= 0:", *indent([*rest, further], 1)]
             stop = [f"if {row.text} < 0:", "    break"]
             return [start, "while True:", *indent([*rest, *stop, further, *stop], 1)]
-        case Search(found, row, first, following, body, accepted, step):
+        case ir.Search(found, row, first, following, body, accepted, step):
             inner: list[str] = []
             for part in reversed(body):
                 inner = _before(part, select, inner)
@@ -137,7 +117,7 @@ def _before(statement: Statement, select: Choose, rest: list[str]) -> list[str]:
 
 def nests(program: Program) -> bool:
     """Whether a row takes more than a straight line of statements, or changes an index."""
-    plain = all(isinstance(s, Let | Doubt) for s in program.body)
+    plain = all(isinstance(s, ir.Let | ir.Doubt) for s in program.body)
     return not plain or program.index is not None
 
 
@@ -195,25 +175,25 @@ def listing(program: Program) -> str:
     return "\n".join(lines)
 
 
-def statements(body: Sequence[Statement], depth: int) -> list[str]:
+def statements(body: Sequence[ir.Statement], depth: int) -> list[str]:
     """Return loop statements as text; what a guard or a loop holds is indented below it."""
     lines: list[str] = []
     for at, statement in enumerate(body):
         head = "  " * depth
         match statement:
-            case Let(name, value, step):
+            case ir.Let(name, value, step):
                 lines.append(f"{head}{name.text}: {name.type.value} = {_shown(value)}{_note(step)}")
-            case Doubt(condition):
+            case ir.Doubt(condition):
                 lines.append(f"{head}doubt |= {_shown(condition)}")
-            case Guard(condition, step):
+            case ir.Guard(condition, step):
                 lines.append(f"{head}where {_shown(condition)}:{_note(step)}")
                 return lines + statements(body[at + 1 :], depth + 1)
-            case Each(row, first, following, once, step):
+            case ir.Each(row, first, following, once, step):
                 kind = "or -1 once" if once else "until -1"
                 loop = f"for {row.text} from {_shown(first)} by {_shown(following)}, {kind}:"
                 lines.append(f"{head}{loop}{_note(step)}")
                 return lines + statements(body[at + 1 :], depth + 1)
-            case Search(found, row, first, following, inner, accepted, step):
+            case ir.Search(found, row, first, following, inner, accepted, step):
                 loop = f"{row.text} from {_shown(first)} by {_shown(following)}"
                 lines.append(f"{head}{found.text} = any {loop}:{_note(step)}")
                 lines += statements(inner, depth + 1)
@@ -227,7 +207,7 @@ def _note(step: str) -> str:
 
 def operations(program: Program) -> int:
     """Count the operations of a row that passes all filters: arithmetic, comparisons, choices, lookups and folds."""
-    terms = [term for statement in program.body for term in terms_of(statement)]
+    terms = [term for statement in program.body for term in ir.terms_of(statement)]
     if program.grouping is not None:
         terms.append(program.grouping.slot)
     for accumulator in program.accumulators:
@@ -235,7 +215,9 @@ def operations(program: Program) -> int:
         if accumulator.condition is not None:
             terms.append(accumulator.condition)
     counted = sum(
-        not isinstance(part, Name | Number | Convert) for term in terms for part in subterms(term)
+        not isinstance(part, ir.Name | ir.Number | ir.Convert)
+        for term in terms
+        for part in ir.subterms(term)
     )
     return counted + len(program.accumulators)
 
@@ -270,7 +252,7 @@ def _folded(accumulator: Accumulator) -> str:
     return f"{accumulator.machine.value} {accumulator.fold} {_shown(accumulator.term)}{when}"
 
 
-def _shown(term: Term) -> str:
+def _shown(term: ir.Term) -> str:
     return text(term, lambda condition, yes, no: f"({yes} if {condition} else {no})")
 
 
@@ -303,11 +285,11 @@ def _held(program: Program, number: int, calls: Sequence[str]) -> str:
 
 def _role(accumulator: Accumulator) -> str:
     match accumulator.fold, accumulator.term:
-        case "add", Number(1):
+        case "add", ir.Number(1):
             return "count"
-        case "add", Apply("&", (_, Number(0xFFFFFFFF))):
+        case "add", ir.Apply("&", (_, ir.Number(0xFFFFFFFF))):
             return "low 32 bits of the sum"
-        case "add", Apply(">>", (_, Number(32))):
+        case "add", ir.Apply(">>", (_, ir.Number(32))):
             return "sum without its low 32 bits"
         case "add", _:
             return "sum"

@@ -14,28 +14,15 @@ from ..plan.shapes.guards import bare_value
 from ..plan.text.concealed_text import concealed_name
 from ..plan.types import BIGINT
 from ..storage.columns.encodings import Array
+from . import loop as ir
 from .indexes.layers import Buffer, KeptKey
-from .loop import (
-    Apply,
-    Convert,
-    Doubt,
-    Guard,
-    Let,
-    Machine,
-    Name,
-    Number,
-    Select,
-    Statement,
-    Term,
-    true_and,
-)
 from .names import free_name, identifier
 from .row_sources import TRUTH, TRUTHS, LeafColumns, RowSource
 from .typed_values import Element, Input, NotFusable, Parameter, TableParameter, Value
 from .udf.function_text import DeviceFunction
 
 ROW_LIMIT = 1 << 31  # row numbers of relations are int32
-ROW = Name("row", Machine.I64)  # of relation 0, in the target's own type
+ROW = ir.Name("row", ir.Machine.I64)  # of relation 0, in the target's own type
 
 # Columns of a node as expressions over aliases
 Scope = dict[Column, Expr]
@@ -52,7 +39,7 @@ class RelationReading:
 
     leaf: Physical
     rows: int
-    row: Name
+    row: ir.Name
     aliases: dict[Column, Column]
     optional: bool = False
     find: Callable[[], None] | None = None
@@ -74,7 +61,7 @@ class RelationReading:
 class Block:
     """Statements that run together: what one of them names, those after it in this block and in blocks inside of it may read."""
 
-    statements: list[Statement]
+    statements: list[ir.Statement]
     memo: dict[Expr, Value] = field(default_factory=dict)
     loaded: set[str] = field(default_factory=set)
     found: set[RelationReading] = field(default_factory=set)
@@ -99,13 +86,13 @@ class ProgramBuilder:
     used: dict[Column, None] = field(default_factory=dict)  # of relation 0, in order
     elements: dict[Column, Element] = field(default_factory=dict)
     buffers: dict[str, Buffer] = field(default_factory=dict)
-    doubts: list[Term] = field(default_factory=list)  # that no statement says yet
+    doubts: list[ir.Term] = field(default_factory=list)  # that no statement says yet
     computed: dict[Expr, tuple[Column, str]] = field(default_factory=dict)
     deferred: dict[Column, Callable[[], Value]] = field(default_factory=dict)
     truths: dict[Column, RelationReading] = field(default_factory=dict)  # of deferred BOOLEANs
     apart: dict[Column, Expr] = field(default_factory=dict)  # deferred columns after the kernel
     variables: set[str] = field(default_factory=set)  # of joins
-    keep: Name | None = None
+    keep: ir.Name | None = None
     kept: float | None = None  # the share of rows for which `keep` holds, as far as estimated
     repeats: bool = False
     functions: list[DeviceFunction] = field(default_factory=list)  # in Python
@@ -114,7 +101,7 @@ class ProgramBuilder:
 
     # What comes in
 
-    def read(self, leaf: Physical, row: Name, **details: Any) -> RelationReading:
+    def read(self, leaf: Physical, row: ir.Name, **details: Any) -> RelationReading:
         """Add a reading of a leaf."""
         rows = self.source.rows(leaf)
         if rows >= ROW_LIMIT and row is not ROW:
@@ -166,32 +153,32 @@ class ProgramBuilder:
         taken = {*self.names.values(), *(f.name for f in self.functions)}
         return free_name(identifier(name), taken)
 
-    def code(self, source: Input) -> Name:
+    def code(self, source: Input) -> ir.Name:
         """The code of a column in the current row of its relation, read at first use."""
         name, register = self.names[source.column], source.register
-        code, reading = Name(f"{name}_code", register), self.readings[source.column]
+        code, reading = ir.Name(f"{name}_code", register), self.readings[source.column]
         if self._is_loaded_here(source, code):
-            held: Term = Number(0, register)
+            held: ir.Term = ir.Number(0, register)
             if reading.rows:
                 held = source.code_at(name, self._place(reading))
-            self.state(Let(code, held))
+            self.state(ir.Let(code, held))
         return code
 
-    def validity(self, source: Input) -> Term | None:
+    def validity(self, source: Input) -> ir.Term | None:
         """Whether the column is valid in that row; None where it always is."""
         reading = self.readings[source.column]
         if not source.nullable and not reading.optional:
             return None
         name = self.names[source.column]
-        valid = Name(f"{name}_valid", Machine.BOOL)
+        valid = ir.Name(f"{name}_valid", ir.Machine.BOOL)
         if self._is_loaded_here(source, valid):
-            parts: list[Term] = [self.present(reading)] if reading.optional else []
+            parts: list[ir.Term] = [self.present(reading)] if reading.optional else []
             if source.nullable and reading.rows:
                 parts.append(source.valid_at(name, self._place(reading)))
-            self.state(Let(valid, true_and(parts) or Number(False, Machine.BOOL)))
+            self.state(ir.Let(valid, ir.true_and(parts) or ir.Number(False, ir.Machine.BOOL)))
         return valid
 
-    def _is_loaded_here(self, source: Input, name: Name) -> bool:
+    def _is_loaded_here(self, source: Input, name: ir.Name) -> bool:
         """Note the use of a column; whether a statement has to load what `name` stands for."""
         reading = self.readings[source.column]
         if self.relations and reading is self.relations[0]:
@@ -205,11 +192,13 @@ class ProgramBuilder:
         self.blocks[-1].loaded.add(name.text)
         return True
 
-    def _place(self, reading: RelationReading) -> Term:
+    def _place(self, reading: RelationReading) -> ir.Term:
         """Where to read columns of a relation: at its row, at 0 where an outer join has found none."""
         if not reading.optional:
             return reading.row
-        return Select(self.present(reading), reading.row, Number(0, Machine.I32), Machine.I32)
+        return ir.Select(
+            self.present(reading), reading.row, ir.Number(0, ir.Machine.I32), ir.Machine.I32
+        )
 
     def found(self, reading: RelationReading) -> int:
         """Have the row of a relation stated, where it is not yet; return the relation's number."""
@@ -225,25 +214,27 @@ class ProgramBuilder:
         if reading not in self.relations:
             self.relations.append(reading)
 
-    def present(self, reading: RelationReading) -> Term:
+    def present(self, reading: RelationReading) -> ir.Term:
         """Whether an outer join found a row of a relation."""
-        return Apply(">=", (reading.row, Number(0, Machine.I32)), Machine.BOOL)
+        return ir.Apply(">=", (reading.row, ir.Number(0, ir.Machine.I32)), ir.Machine.BOOL)
 
     # What no expression gives
 
     def defer(self, alias: Column, value: Callable[[], Value], keys: tuple[Expr, ...] = ()) -> None:
         """Have a BOOLEAN translated at first use; `keys` alone decide it."""
-        row = Name(free_name(f"{identifier(alias.name)}_row", self.variables), Machine.I32)
+        row = ir.Name(free_name(f"{identifier(alias.name)}_row", self.variables), ir.Machine.I32)
         self.variables.add(row.text)
 
         def find() -> None:
             known = ColumnRef(alias)
             truth = self.recall(known) or self.remember(known, value())
-            number: Term = Convert(truth.term, Machine.I32)
+            number: ir.Term = ir.Convert(truth.term, ir.Machine.I32)
             if truth.valid is not None:
-                number = Select(truth.valid, number, Number(-1, Machine.I32), Machine.I32)
+                number = ir.Select(
+                    truth.valid, number, ir.Number(-1, ir.Machine.I32), ir.Machine.I32
+                )
             self.settle()
-            self.state(Let(row, number, f"{concealed_name(alias.name)} as it comes out"))
+            self.state(ir.Let(row, number, f"{concealed_name(alias.name)} as it comes out"))
 
         self.deferred[alias] = value
         self.truths[alias] = RelationReading(
@@ -265,15 +256,15 @@ class ProgramBuilder:
 
     # Parameters
 
-    def parameter(self, value: Constant, machine: Machine, meaning: str) -> Name:
+    def parameter(self, value: Constant, machine: ir.Machine, meaning: str) -> ir.Name:
         """Add a scalar argument and return what reads it; `value` is a number or a literal of the query as one (`plan.shapes`)."""
         if isinstance(value, Literal):
             value = cast("int | float", bare_value(value))
         name = f"c{len(self.parameters)}"
         self.parameters.append(Parameter(name, machine, value, meaning))
-        return Name(name, machine)
+        return ir.Name(name, machine)
 
-    def table(self, array: Array | Literal, machine: Machine) -> str:
+    def table(self, array: Array | Literal, machine: ir.Machine) -> str:
         """Add an array argument, or a literal that is one, and return its name."""
         name = f"table{len(self.tables)}"
         if isinstance(array, Literal):
@@ -289,14 +280,14 @@ class ProgramBuilder:
             self.functions.append(known)
         return known.name
 
-    def buffer(self, buffer: Buffer) -> Name:
+    def buffer(self, buffer: Buffer) -> ir.Name:
         """Add index memory and return its name, which has no type of a register."""
         self.buffers.setdefault(buffer.name, buffer)
-        return Name(buffer.name, Machine.I32)
+        return ir.Name(buffer.name, ir.Machine.I32)
 
     # Statements
 
-    def state(self, statement: Statement) -> None:
+    def state(self, statement: ir.Statement) -> None:
         self.blocks[-1].statements.append(statement)
 
     def recall(self, expr: Expr) -> Value | None:
@@ -308,40 +299,42 @@ class ProgramBuilder:
 
     def remember(self, expr: Expr, value: Value) -> Value:
         """Note the value of an expression, in a variable of its own if it is that of a computed column."""
-        if expr in self.computed and not isinstance(value.term, Name | Number):
+        if expr in self.computed and not isinstance(value.term, ir.Name | ir.Number):
             column, step = self.computed[expr]
-            name = Name(self.names.get(column) or self.free(column.name), value.term.type)
+            name = ir.Name(self.names.get(column) or self.free(column.name), value.term.type)
             self.names[column] = name.text
-            self.state(Let(name, value.term, step))
+            self.state(ir.Let(name, value.term, step))
             value = replace(value, term=name)
         self.blocks[-1].memo[expr] = value
         return value
 
-    def name(self, term: Term, what: str) -> Term:
+    def name(self, term: ir.Term, what: str) -> ir.Term:
         """Return a variable with the value of a term that is read often."""
-        if isinstance(term, Name | Number):
+        if isinstance(term, ir.Name | ir.Number):
             return term
-        name = Name(self.free(what), term.type)
+        name = ir.Name(self.free(what), term.type)
         self.names[new_column(what, BIGINT)] = name.text
-        self.state(Let(name, term))
+        self.state(ir.Let(name, term))
         return name
 
     def settle(self) -> None:
         """State the doubts that came up, which count for rows that are still in."""
         for doubt in self.doubts:
-            term = doubt if self.keep is None else Apply("&", (self.keep, doubt), Machine.BOOL)
-            self.state(Doubt(term))
+            term = (
+                doubt if self.keep is None else ir.Apply("&", (self.keep, doubt), ir.Machine.BOOL)
+            )
+            self.state(ir.Doubt(term))
         self.doubts.clear()
 
     def guard(self) -> None:
         """From here on only rows that are still in count."""
         self.settle()
         if self.keep is not None:
-            self.state(Guard(self.keep, share=self.kept))
+            self.state(ir.Guard(self.keep, share=self.kept))
             self.keep = self.kept = None
 
     @contextmanager
-    def inside(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:
+    def inside(self, statements: list[ir.Statement] | None = None) -> Iterator[list[ir.Statement]]:
         """A block whose names mean nothing after it; its statements come apart, or are those given."""
         block = Block([] if statements is None else statements)
         self.blocks.append(block)

@@ -16,20 +16,7 @@ from ..errors import (
     nearest,
     shown,
 )
-from ..plan.changes.catalog_objects import (
-    MAIN,
-    MEMORY,
-    TEMP,
-    Macro,
-    ObjectKey,
-    ObjectKind,
-    ObjectName,
-    SchemaObject,
-    SchemaPlace,
-    SessionObjects,
-    UserType,
-    View,
-)
+from ..plan.changes import catalog_objects as co
 from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.logical import CatalogTable
 from ..threads.fork_locks import new_reentrant_lock
@@ -37,9 +24,9 @@ from .folder_database import FolderDatabase
 from .open_folders import close_folder
 from .stored_table import StoredTable
 
-CatalogEntry = CatalogTable | View | Macro | UserType | SequenceObject | SchemaObject
-Relation = CatalogTable | View
-Entries = dict[ObjectKey, CatalogEntry]
+CatalogEntry = CatalogTable | co.View | co.Macro | co.UserType | SequenceObject | co.SchemaObject
+Relation = CatalogTable | co.View
+Entries = dict[co.ObjectKey, CatalogEntry]
 
 
 @dataclass
@@ -60,14 +47,14 @@ class AttachedDatabases:
 
     def __init__(self) -> None:
         self.version = 0
-        self.session = SessionObjects()
-        self.databases = {name: AttachedDatabase(name) for name in (MEMORY, TEMP)}
-        self.current = SchemaPlace(
-            MEMORY
+        self.session = co.SessionObjects()
+        self.databases = {name: AttachedDatabase(name) for name in (co.MEMORY, co.TEMP)}
+        self.current = co.SchemaPlace(
+            co.MEMORY
         )  # the schema of names without one, behind TEMP and before MAIN
         self._objects: Entries = {}
         self._before: Entries | None = None  # in a transaction
-        self._user_types: tuple[int, Mapping[str, UserType]] = (-1, {})
+        self._user_types: tuple[int, Mapping[str, co.UserType]] = (-1, {})
         self._lock = new_reentrant_lock()
         # Of a connection that nobody closes; what was committed is there also without this
         weakref.finalize(self, _closed, self.databases).atexit = False
@@ -80,18 +67,20 @@ class AttachedDatabases:
         if not around:
             return name
         place = self.place_of(around)
-        return None if place is None else ObjectName(name, place)
+        return None if place is None else co.ObjectName(name, place)
 
-    def located(self, parts: Sequence[str], home: SchemaPlace | None = None) -> ObjectName | None:
+    def located(
+        self, parts: Sequence[str], home: co.SchemaPlace | None = None
+    ) -> co.ObjectName | None:
         """Return the name of the table or view that parts mean, with its place; `home` is where one part is looked up first."""
         name = self.qualified(parts)
         if name is None:
             return None
         at_home = None
         if home is not None and len(parts) == 1:
-            at_home = self._key(ObjectName(name, home))
+            at_home = self._key(co.ObjectName(name, home))
         key = at_home or self._key(name)
-        return None if key is None else ObjectName(name, key.place)
+        return None if key is None else co.ObjectName(name, key.place)
 
     def named(self, name: str) -> str:
         """Return the name of a table or view as it is given, or with its place where it stands behind that; raises `UnknownName`."""
@@ -102,60 +91,60 @@ class AttachedDatabases:
             raise self.unknown(name)
         return located
 
-    def here(self) -> SchemaPlace:
+    def here(self) -> co.SchemaPlace:
         """Return the schema in which names without one are looked up, as it is spelled."""
         return self.spelled(self.current)
 
-    def spelled(self, place: SchemaPlace) -> SchemaPlace:
+    def spelled(self, place: co.SchemaPlace) -> co.SchemaPlace:
         """Return a schema as its database and itself are spelled."""
         database = self.databases[place.database].name
         schema = self._objects.get(self._schema_key(place))
-        return SchemaPlace(database, place.schema if schema is None else schema.name)
+        return co.SchemaPlace(database, place.schema if schema is None else schema.name)
 
-    def place_of(self, parts: Sequence[str]) -> SchemaPlace | None:
+    def place_of(self, parts: Sequence[str]) -> co.SchemaPlace | None:
         """Return the schema that one or two parts mean, None where there is none; raises `AmbiguousName`."""
         folded = [part.lower() for part in parts]
         if len(folded) == 2:
-            place = SchemaPlace(*folded)
+            place = co.SchemaPlace(*folded)
             return place if self.has_schema(place) else None
         if len(folded) != 1:
             return None
-        here = SchemaPlace(self.current.database, folded[0])
+        here = co.SchemaPlace(self.current.database, folded[0])
         if self.has_schema(here):
-            if folded[0] in self.databases and folded[0] != MAIN:
+            if folded[0] in self.databases and folded[0] != co.MAIN:
                 raise AmbiguousName(
-                    f'"{parts[0]}" is a database and a schema: write {parts[0]}.{MAIN} or {here.database}.{parts[0]}.'
+                    f'"{parts[0]}" is a database and a schema: write {parts[0]}.{co.MAIN} or {here.database}.{parts[0]}.'
                 )
             return here
-        return SchemaPlace(folded[0]) if folded[0] in self.databases else None
+        return co.SchemaPlace(folded[0]) if folded[0] in self.databases else None
 
-    def has_schema(self, place: SchemaPlace) -> bool:
-        known = place.schema == MAIN or self._schema_key(place) in self._objects
+    def has_schema(self, place: co.SchemaPlace) -> bool:
+        known = place.schema == co.MAIN or self._schema_key(place) in self._objects
         return place.database in self.databases and known
 
-    def new_name(self, parts: Sequence[str], temporary: bool = False) -> ObjectName:
+    def new_name(self, parts: Sequence[str], temporary: bool = False) -> co.ObjectName:
         """Return the name of what is to be made; raises `UnknownName` for a place that is not there."""
         *around, name = parts
         if temporary and not around:
-            return ObjectName(name, SchemaPlace(TEMP))
+            return co.ObjectName(name, co.SchemaPlace(co.TEMP))
         place = self.place_of(around) if around else self.current
         if place is None:
             raise UnknownName(f'There is no schema "{".".join(around)}".{self._near(around[-1])}')
-        if temporary and place.database != TEMP:
+        if temporary and place.database != co.TEMP:
             raise CatalogError("What is temporary is in the database temp: leave out the schema.")
-        return ObjectName(name, place)
+        return co.ObjectName(name, place)
 
     def _near(self, name: str) -> str:
         schemas = (key.schema for key in self._objects if key.kind == "schema")
-        return nearest(name, [*self.databases, MAIN, *schemas])
+        return nearest(name, [*self.databases, co.MAIN, *schemas])
 
-    def _key(self, name: str, kind: ObjectKind = "relation") -> ObjectKey | None:
+    def _key(self, name: str, kind: co.ObjectKind = "relation") -> co.ObjectKey | None:
         """Return what a name's object is kept under, None where there is no such object."""
         if not isinstance(name, str):
             raise InvalidQuery(f"A table is named by a str, not by {shown(name)}.")
         place = getattr(name, "place", None)
         for database, schema in self._searched() if place is None else (place,):
-            key = ObjectKey(database, kind, schema, name.lower())
+            key = co.ObjectKey(database, kind, schema, name.lower())
             if key in self._objects:
                 return key
         return None
@@ -170,30 +159,30 @@ class AttachedDatabases:
         place = getattr(name, "place", self.current)
         return self.databases[place.database].folder is not None
 
-    def view(self, name: str) -> View | None:
+    def view(self, name: str) -> co.View | None:
         found = self.entry(name)
-        return found if isinstance(found, View) else None
+        return found if isinstance(found, co.View) else None
 
-    def macro(self, name: str) -> Macro | None:
+    def macro(self, name: str) -> co.Macro | None:
         key = self._key(name, "macro")
         return None if key is None else self._objects[key]  # type: ignore[return-value]
 
     def sequence(
-        self, parts: Sequence[str], home: SchemaPlace | None = None
-    ) -> tuple[ObjectKey, SequenceObject] | None:
+        self, parts: Sequence[str], home: co.SchemaPlace | None = None
+    ) -> tuple[co.ObjectKey, SequenceObject] | None:
         """Return the sequence that parts mean, under its key; `home` is where one part is looked up first."""
         name = self.qualified(parts)
         if name is None:
             return None
         key = None
         if home is not None and len(parts) == 1:
-            key = self._key(ObjectName(name, home), "sequence")
+            key = self._key(co.ObjectName(name, home), "sequence")
         key = key or self._key(name, "sequence")
         return None if key is None else (key, self._objects[key])  # type: ignore[return-value]
 
     def named_entry(
-        self, parts: Sequence[str], kind: ObjectKind
-    ) -> tuple[ObjectKey, CatalogEntry] | None:
+        self, parts: Sequence[str], kind: co.ObjectKind
+    ) -> tuple[co.ObjectKey, CatalogEntry] | None:
         """Return the object of a kind that parts mean, under its key."""
         name = self.qualified(parts)
         key = None if name is None else self._key(name, kind)
@@ -204,7 +193,7 @@ class AttachedDatabases:
         return [entry.name for _, entry in self.objects("sequence")]
 
     @property
-    def user_types(self) -> Mapping[str, UserType]:
+    def user_types(self) -> Mapping[str, co.UserType]:
         """The types that CREATE TYPE made, by names in lower case."""
         version, found = self._user_types
         if version != self.version:
@@ -229,25 +218,25 @@ class AttachedDatabases:
             ]
             return sorted(found, key=str.lower)
 
-    def _searched(self) -> tuple[SchemaPlace, ...]:
+    def _searched(self) -> tuple[co.SchemaPlace, ...]:
         """Return the schemas in which names without one are looked up, the first first."""
-        return SchemaPlace(TEMP), self.current, SchemaPlace(self.current.database)
+        return co.SchemaPlace(co.TEMP), self.current, co.SchemaPlace(self.current.database)
 
-    def objects(self, kind: ObjectKind) -> list[tuple[ObjectKey, Any]]:
+    def objects(self, kind: co.ObjectKind) -> list[tuple[co.ObjectKey, Any]]:
         """Return all objects of a kind, in the order of their places and names."""
         with self._lock:
             found = [item for item in self._objects.items() if item[0].kind == kind]
         return sorted(found, key=lambda item: item[0])
 
-    def made_in(self, database: str) -> list[tuple[ObjectKey, CatalogEntry]]:
+    def made_in(self, database: str) -> list[tuple[co.ObjectKey, CatalogEntry]]:
         """Return the objects of a database in the order in which they were made."""
         with self._lock:
             return [item for item in self._objects.items() if item[0].database == database]
 
-    def places(self) -> Iterator[SchemaPlace]:
+    def places(self) -> Iterator[co.SchemaPlace]:
         """Yield all schemas."""
         for database in self.databases:
-            yield SchemaPlace(database)
+            yield co.SchemaPlace(database)
         for key, _ in self.objects("schema"):
             yield key.place
 
@@ -256,8 +245,8 @@ class AttachedDatabases:
         return UnknownName(f'There is no table or view "{name}".{nearest(name, self.names())}')
 
     @staticmethod
-    def _schema_key(place: SchemaPlace) -> ObjectKey:
-        return ObjectKey(place.database, "schema", place.schema, "")
+    def _schema_key(place: co.SchemaPlace) -> co.ObjectKey:
+        return co.ObjectKey(place.database, "schema", place.schema, "")
 
     # Databases
 
@@ -278,8 +267,8 @@ class AttachedDatabases:
                         f'The folder "{database.folder.path}" is attached already, as "{known.name}".'
                     )
             if home:
-                del self.databases[MEMORY]
-                self.current = SchemaPlace(folded)
+                del self.databases[co.MEMORY]
+                self.current = co.SchemaPlace(folded)
             self.databases[folded] = database
             self._pull(folded)
 
@@ -290,7 +279,7 @@ class AttachedDatabases:
             database = self.databases.get(folded)
             if database is None:
                 raise UnknownName(f'There is no database "{name}".{nearest(name, self.databases)}')
-            if folded in (self.current.database, TEMP):
+            if folded in (self.current.database, co.TEMP):
                 raise CatalogError(f'"{name}" is in use: USE another database first.')
             if self._before is not None:
                 raise TransactionError("DETACH within a transaction: COMMIT or ROLLBACK it first.")
@@ -332,17 +321,17 @@ class AttachedDatabases:
             self.version += 1
 
     @staticmethod
-    def _placed(database: str, found: Mapping[ObjectKey, CatalogEntry]) -> Entries:
+    def _placed(database: str, found: Mapping[co.ObjectKey, CatalogEntry]) -> Entries:
         """Return objects of a folder under the name that the database has here."""
         made: Entries = {}
         for key, entry in found.items():
-            place = SchemaPlace(database, key.schema)
-            here = ObjectKey(database, *key[1:])
+            place = co.SchemaPlace(database, key.schema)
+            here = co.ObjectKey(database, *key[1:])
             if isinstance(entry, StoredTable):
-                made[here] = entry.renamed(ObjectName(entry.name, place))
-            elif isinstance(entry, View):
-                named = ObjectName(entry.name, place)
-                made[here] = View(named, entry.text, entry.columns, comments=entry.comments)
+                made[here] = entry.renamed(co.ObjectName(entry.name, place))
+            elif isinstance(entry, co.View):
+                named = co.ObjectName(entry.name, place)
+                made[here] = co.View(named, entry.text, entry.columns, comments=entry.comments)
             else:
                 made[here] = entry
         return made

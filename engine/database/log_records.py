@@ -7,46 +7,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import FileError, FuselineError
-from ..plan.changes.catalog_objects import (
-    Comments,
-    Macro,
-    ObjectKey,
-    ObjectKind,
-    SchemaObject,
-    StoredExpression,
-    TableIndex,
-    TableRules,
-    UniqueKey,
-    UserType,
-    View,
-)
+from ..plan.changes import catalog_objects as co
 from ..plan.changes.sequences import Position, Sequence, SequenceValues
 from ..plan.types import DataType, Kind
 from .rows_files import NAME, InlineRows, RowsFile
 from .stored_table import RowsPlace, StoredTable
 
-Stored = StoredTable | View | Macro | UserType | Sequence | SchemaObject
-Objects = dict[ObjectKey, Stored]
+Stored = StoredTable | co.View | co.Macro | co.UserType | Sequence | co.SchemaObject
+Objects = dict[co.ObjectKey, Stored]
 Record = Mapping[str, Any]
 
 
-def record_of(key: ObjectKey, entry: Stored | None) -> Record:
+def record_of(key: co.ObjectKey, entry: Stored | None) -> Record:
     """Return what a log keeps of an object, or of its end."""
     place = {"schema": key.schema}
     match entry:
         case None:
             return {"drop": key.kind, **place, "name": key.name}
-        case SchemaObject(name=name):
+        case co.SchemaObject(name=name):
             return {"new schema": name}
-        case View(name=name, text=text, columns=columns, comments=comments):
+        case co.View(name=name, text=text, columns=columns, comments=comments):
             said = _comments_record(comments)
             return {"view": str(name), **place, "text": text, "columns": columns, **said}
-        case UserType(name=name, type=data_type, comment=comment):
+        case co.UserType(name=name, type=data_type, comment=comment):
             return {"type": str(name), **place, "of": _type_record(data_type), **_said(comment)}
         case Sequence(name=name, values=values, position=position):
             counts = dataclasses.asdict(values)
             return {"sequence": name, **place, **counts, **dataclasses.asdict(position)}
-        case Macro():
+        case co.Macro():
             others = [_macro_record(each) for each in entry.overloads]
             said = {**_said(entry.comment), **({"overloads": others} if others else {})}
             return {"macro": str(entry.name), **place, **_macro_record(entry), **said}
@@ -61,13 +49,13 @@ def record_of(key: ObjectKey, entry: Stored | None) -> Record:
             }
 
 
-def appended_record(key: ObjectKey, parts: tuple[InlineRows, ...]) -> Record:
+def appended_record(key: co.ObjectKey, parts: tuple[InlineRows, ...]) -> Record:
     """Return what a log keeps of rows behind those of a table."""
     rows = [(part.count, part.text()) for part in parts]
     return {"append": key.name, "schema": key.schema, "rows": rows}
 
 
-def moved_record(key: ObjectKey, sequence: Sequence) -> Record:
+def moved_record(key: co.ObjectKey, sequence: Sequence) -> Record:
     """Return what a log keeps of how far a sequence is."""
     return {"moved": key.name, "schema": key.schema, **dataclasses.asdict(sequence.position)}
 
@@ -88,18 +76,18 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
     schema = str(change.get("schema", ""))
     match change:
         case {"new schema": str(name)}:
-            objects[ObjectKey("", "schema", name.lower(), "")] = SchemaObject(name)
+            objects[co.ObjectKey("", "schema", name.lower(), "")] = co.SchemaObject(name)
         case {
             "drop": ("relation" | "macro" | "type" | "sequence" | "schema") as kind,
             "name": str(name),
         }:
-            del objects[ObjectKey("", kind, schema, name)]
+            del objects[co.ObjectKey("", kind, schema, name)]
         case {"view": str(name), "text": str(text), "columns": list(columns)}:
             named, comments = tuple(map(str, columns)), _comments_of(change)
-            view = View(name, text, named, comments=comments)
+            view = co.View(name, text, named, comments=comments)
             objects[_key("relation", schema, name)] = view
         case {"type": str(name), "of": dict(kind)}:
-            objects[_key("type", schema, name)] = UserType(
+            objects[_key("type", schema, name)] = co.UserType(
                 name, _type_of(kind), change.get("comment")
             )
         case {"sequence": str(name)}:
@@ -135,7 +123,7 @@ def _carry_out(change: Record, objects: Objects, place: RowsPlace) -> None:
             raise ValueError(str(change)[:100])
 
 
-def _macro_record(macro: Macro) -> Record:
+def _macro_record(macro: co.Macro) -> Record:
     types = {name: _type_record(kind) for name, kind in macro.types.items()}
     return {
         "text": macro.text,
@@ -146,10 +134,10 @@ def _macro_record(macro: Macro) -> Record:
     }
 
 
-def _macro_of(name: str, change: Record) -> Macro:
+def _macro_of(name: str, change: Record) -> co.Macro:
     match change:
         case {"text": str(text), "parameters": list(parameters)}:
-            return Macro(
+            return co.Macro(
                 name,
                 text,
                 tuple(map(str, parameters)),
@@ -166,15 +154,15 @@ def _said(comment: str | None) -> Record:
     return {} if comment is None else {"comment": comment}
 
 
-def _comments_record(comments: Comments) -> Record:
+def _comments_record(comments: co.Comments) -> Record:
     """Return comments by those that there are."""
     said = [*comments.columns]
     return {**_said(comments.text), **({"comments": said} if said else {})}
 
 
-def _comments_of(record: Record) -> Comments:
+def _comments_of(record: Record) -> co.Comments:
     said = tuple((str(name), str(text)) for name, text in record.get("comments", ()))
-    return Comments(record.get("comment"), said)
+    return co.Comments(record.get("comment"), said)
 
 
 def _position(change: Record) -> Position:
@@ -182,8 +170,8 @@ def _position(change: Record) -> Position:
     return Position(_whole(change["following"]), None if last is None else _whole(last))
 
 
-def _key(kind: ObjectKind, schema: str, name: str) -> ObjectKey:
-    return ObjectKey("", kind, schema, name.lower())
+def _key(kind: co.ObjectKind, schema: str, name: str) -> co.ObjectKey:
+    return co.ObjectKey("", kind, schema, name.lower())
 
 
 def _tail(change: Record) -> tuple[InlineRows, ...]:
@@ -230,7 +218,7 @@ def _type_of(record: Record) -> DataType:
     return DataType(**found)
 
 
-def _rules_record(rules: TableRules) -> Record:
+def _rules_record(rules: co.TableRules) -> Record:
     return {
         "not_null": sorted(rules.not_null),
         "defaults": [(name, e.text, e.shown) for name, e in rules.defaults],
@@ -246,20 +234,21 @@ def _rules_record(rules: TableRules) -> Record:
     }
 
 
-def _rules_of(record: Record) -> TableRules:
-    return TableRules(
+def _rules_of(record: Record) -> co.TableRules:
+    return co.TableRules(
         frozenset(map(str, record["not_null"])),
         tuple(
-            (str(name), StoredExpression(text, shown)) for name, text, shown in record["defaults"]
+            (str(name), co.StoredExpression(text, shown))
+            for name, text, shown in record["defaults"]
         ),
-        tuple(StoredExpression(text, shown) for text, shown in record["checks"]),
+        tuple(co.StoredExpression(text, shown) for text, shown in record["checks"]),
         tuple(
-            UniqueKey(tuple(map(str, names)), bool(primary)) for names, primary in record["keys"]
+            co.UniqueKey(tuple(map(str, names)), bool(primary)) for names, primary in record["keys"]
         ),
-        tuple((str(n), StoredExpression(t, s)) for n, t, s in record.get("generated", ())),
+        tuple((str(n), co.StoredExpression(t, s)) for n, t, s in record.get("generated", ())),
         _comments_of(record),
         tuple(
-            TableIndex(str(n), tuple(map(str, of)), bool(unique), tuple(map(str, shown)))
+            co.TableIndex(str(n), tuple(map(str, of)), bool(unique), tuple(map(str, shown)))
             for n, of, unique, shown in record.get("indexes", ())
         ),
     )

@@ -6,17 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal as OneOf
 
 from ..errors import CatalogError, TransactionError, check_name
-from ..plan.changes.catalog_objects import (
-    TEMP,
-    IfThere,
-    Macro,
-    ObjectKey,
-    ObjectKind,
-    SchemaPlace,
-    UserType,
-    View,
-    is_left,
-)
+from ..plan.changes import catalog_objects as co
 from ..plan.changes.sequences import Sequence
 from ..plan.temporal import zones
 from ..plan.udf.python_function import PythonAggregate, PythonFunction
@@ -112,7 +102,7 @@ class Namespace(AttachedDatabases):
 
     # Changes
 
-    def change(self, changes: Mapping[ObjectKey, CatalogEntry | None]) -> None:
+    def change(self, changes: Mapping[co.ObjectKey, CatalogEntry | None]) -> None:
         """Let keys stand for other objects, or for none: all of them or, where an error is raised, none.
 
         Raises `TransactionError` in a transaction that only reads or writes another folder, `CatalogError` for a database that is
@@ -152,13 +142,13 @@ class Namespace(AttachedDatabases):
                     )
 
     def _kept(
-        self, changes: Mapping[ObjectKey, CatalogEntry | None]
-    ) -> Mapping[ObjectKey, CatalogEntry | None]:
+        self, changes: Mapping[co.ObjectKey, CatalogEntry | None]
+    ) -> Mapping[co.ObjectKey, CatalogEntry | None]:
         """Have folders keep changes, and return what they became."""
         kept = changes
         for name, database in self.databases.items():
             mine = {
-                ObjectKey("", *key[1:]): entry
+                co.ObjectKey("", *key[1:]): entry
                 for key, entry in changes.items()
                 if key.database == name
             }
@@ -169,11 +159,11 @@ class Namespace(AttachedDatabases):
                 if database.folder.version == database.seen + 1:
                     database.seen += 1
             placed = self._placed(name, {k: v for k, v in made.items() if v is not None})
-            gone = {ObjectKey(name, *k[1:]): None for k, v in made.items() if v is None}
+            gone = {co.ObjectKey(name, *k[1:]): None for k, v in made.items() if v is None}
             kept = {**kept, **placed, **gone}
         return kept
 
-    def create(self, entry: Relation, if_there: IfThere = "fail") -> bool:
+    def create(self, entry: Relation, if_there: co.IfThere = "fail") -> bool:
         """Add a table or view; False when one was there and is left.
 
         Raises `CatalogError` when the name is taken and stays so, and also when it is to be replaced by the other kind.
@@ -182,7 +172,7 @@ class Namespace(AttachedDatabases):
             key = self._new_key(entry.name)
             old = self._objects.get(key)
             if old is not None:
-                if is_left(_kind(old), _name(old), if_there):
+                if co.is_left(_kind(old), _name(old), if_there):
                     return False
                 if _kind(old) != _kind(entry):
                     raise CatalogError(
@@ -191,14 +181,14 @@ class Namespace(AttachedDatabases):
             self.change({key: entry})
             return True
 
-    def _new_key(self, name: str, kind: ObjectKind = "relation") -> ObjectKey:
+    def _new_key(self, name: str, kind: co.ObjectKind = "relation") -> co.ObjectKey:
         """Return what a new object is kept under; one without a place ends with the connection."""
         check_name(name, "table")
         place = getattr(name, "place", None)
         if place is None:
             is_lasting = self.databases[self.current.database].folder is not None
-            place = SchemaPlace(TEMP) if is_lasting else self.current
-        return ObjectKey(place.database, kind, place.schema, name.lower())
+            place = co.SchemaPlace(co.TEMP) if is_lasting else self.current
+        return co.ObjectKey(place.database, kind, place.schema, name.lower())
 
     def put(self, entry: Relation) -> Relation | None:
         """Add a table or view in the place of anything that has the name, which is returned.
@@ -211,13 +201,13 @@ class Namespace(AttachedDatabases):
             self.change({key: entry})
             return old  # type: ignore[return-value]
 
-    def put_named(self, entry: Macro | UserType | Sequence) -> None:
+    def put_named(self, entry: co.Macro | co.UserType | Sequence) -> None:
         """Add a macro, type or sequence in the place of one that has the name."""
-        kind: ObjectKind = "macro" if isinstance(entry, Macro) else "type"
+        kind: co.ObjectKind = "macro" if isinstance(entry, co.Macro) else "type"
         kind = "sequence" if isinstance(entry, Sequence) else kind
         self.change({self._new_key(entry.name, kind): entry})
 
-    def drop_named(self, name: str, kind: ObjectKind) -> bool:
+    def drop_named(self, name: str, kind: co.ObjectKind) -> bool:
         """Remove a macro, type or sequence; False when there is none."""
         with self._lock:
             key = self._key(name, kind)
@@ -266,14 +256,15 @@ class Namespace(AttachedDatabases):
 
 
 def _with(
-    objects: Mapping[ObjectKey, CatalogEntry], changes: Mapping[ObjectKey, CatalogEntry | None]
+    objects: Mapping[co.ObjectKey, CatalogEntry],
+    changes: Mapping[co.ObjectKey, CatalogEntry | None],
 ) -> Entries:
     both = {**objects, **changes}
     return {key: entry for key, entry in both.items() if entry is not None}
 
 
 def _kind(entry: object) -> OneOf["table", "view"]:
-    return "view" if isinstance(entry, View) else "table"
+    return "view" if isinstance(entry, co.View) else "table"
 
 
 def _name(entry: CatalogEntry) -> str:

@@ -23,15 +23,7 @@ from ..metadata.objects import (
     name_in_sql,
     path_in_sql,
 )
-from ..plan.changes.catalog_objects import (
-    MAIN,
-    Macro,
-    ObjectKey,
-    ObjectName,
-    SchemaObject,
-    UserType,
-    rules_of,
-)
+from ..plan.changes import catalog_objects as co
 from ..plan.changes.database_changes import ExportDatabase
 from ..plan.changes.sequences import Sequence
 from ..plan.statements import CopyTo, Query
@@ -44,7 +36,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA_FILE, LOAD_FILE = "schema.sql", "load.sql"
-Objects = list[tuple[ObjectKey, CatalogEntry]]
+Objects = list[tuple[co.ObjectKey, CatalogEntry]]
 _READ_AS = {  # the options of COPY FROM that read what COPY TO writes
     "csv": "(FORMAT 'csv', allow_quoted_nulls false, quote '\"', delimiter ',', header 1)",
     "parquet": "(FORMAT 'parquet')",
@@ -65,8 +57,8 @@ def export_database(connection: Connection, statement: ExportDatabase) -> None:
         for key, entry in objects:
             if key.kind == "relation" and not isinstance(entry, View):
                 path = folder / f"{_file_name(key, str(entry.name))}.{statement.format}"
-                table = connection.table(ObjectName(entry.name, key.place))
-                generated = [name for name, _ in rules_of(entry).generated]
+                table = connection.table(co.ObjectName(entry.name, key.place))
+                generated = [name for name, _ in co.rules_of(entry).generated]
                 plan = (table.drop(generated) if generated else table).plan
                 options = (
                     {**statement.options, "header": True}
@@ -97,17 +89,17 @@ def _read_as(statement: ExportDatabase) -> str:
     return f"(FORMAT 'csv', allow_quoted_nulls false{options}, header 1)"
 
 
-def _file_name(key: ObjectKey, name: str) -> str:
+def _file_name(key: co.ObjectKey, name: str) -> str:
     """Return the name of a table's file: letters and digits, with those of its schema before them."""
-    whole = name if key.schema == MAIN else f"{key.schema}_{name}"
+    whole = name if key.schema == co.MAIN else f"{key.schema}_{name}"
     plain = re.sub(r"\W", "_", whole)
     return (
         plain if plain == whole else f"{plain}_{zlib.crc32(repr((key.schema, name)).encode()):08x}"
     )
 
 
-def _path(catalog: Catalog, key: ObjectKey, entry: CatalogEntry) -> str:
-    return path_in_sql(ObjectName(entry.name, catalog.spelled(key.place)))
+def _path(catalog: Catalog, key: co.ObjectKey, entry: CatalogEntry) -> str:
+    return path_in_sql(co.ObjectName(entry.name, catalog.spelled(key.place)))
 
 
 def _schema(connection: Connection, objects: Objects) -> str:
@@ -120,8 +112,8 @@ def _schema(connection: Connection, objects: Objects) -> str:
     return "".join(text for texts in made.values() for text in texts)
 
 
-def _made(here: Here, key: ObjectKey, entry: CatalogEntry) -> Iterator[tuple[str, str]]:
-    name = ObjectName(entry.name, here.catalog.spelled(key.place))
+def _made(here: Here, key: co.ObjectKey, entry: CatalogEntry) -> Iterator[tuple[str, str]]:
+    name = co.ObjectName(entry.name, here.catalog.spelled(key.place))
     match entry:
         case View(plan=plan) if plan is not None:
             raise Unsupported(
@@ -129,26 +121,26 @@ def _made(here: Here, key: ObjectKey, entry: CatalogEntry) -> Iterator[tuple[str
             )
         case View():
             yield "view", create_view_text(name, entry)
-        case Macro():
+        case co.Macro():
             yield "macro", _macro(name, entry)
-        case UserType(type=data_type):
+        case co.UserType(type=data_type):
             yield "type", f"CREATE TYPE {path_in_sql(name)} AS {data_type};"
         case Sequence():
             yield "sequence", create_sequence_text(path_in_sql(name), entry)
-        case SchemaObject():
+        case co.SchemaObject():
             yield "schema", f"CREATE SCHEMA {name_in_sql(entry.name)};"
         case _:
-            yield "table", create_table_text(name, here.fields(entry, name), rules_of(entry))
-            for index in rules_of(entry).indexes:
+            yield "table", create_table_text(name, here.fields(entry, name), co.rules_of(entry))
+            for index in co.rules_of(entry).indexes:
                 yield "index", create_index_text(name, index)
 
 
-def _macro(name: ObjectName, macro: Macro) -> str:
+def _macro(name: co.ObjectName, macro: co.Macro) -> str:
     texts = [f"({m.written_parameters}) AS {_body(m)}" for m in (macro, *macro.overloads)]
     return f"CREATE MACRO {path_in_sql(name)}{', '.join(texts)};"
 
 
-def _body(macro: Macro) -> str:
+def _body(macro: co.Macro) -> str:
     return f"TABLE {macro.text}" if macro.is_table else macro.text.removeprefix("SELECT ")
 
 

@@ -8,25 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ..errors import TypeMismatch
+from ..plan import types as ty
 from ..plan.json.documents import Digits
-from ..plan.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    HUGEINT,
-    JSON,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    VARCHAR,
-    DataType,
-    Kind,
-    list_of,
-    map_of,
-    struct_of,
-)
 from .text_types import CLOCK, Conversion, fits
 
 MOST_LEVELS = 45  # of types within each other: rows are kept as Parquet, which has 48 of lists
@@ -42,10 +25,10 @@ _OTHER_DAY = re.compile(
 _FORMS = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        (DATE, _DAY),
-        (TIME, CLOCK),
-        (TIMESTAMP, rf"{_DAY}[ T]{_LONG_CLOCK}"),
-        (TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)"),
+        (ty.DATE, _DAY),
+        (ty.TIME, CLOCK),
+        (ty.TIMESTAMP, rf"{_DAY}[ T]{_LONG_CLOCK}"),
+        (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)"),
     )
 )
 _SMALLEST, _LARGEST, _UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
@@ -121,43 +104,43 @@ def _size(value: int) -> str:
     return "positive" if value <= _LARGEST else "large" if value <= _UNSIGNED else "double"
 
 
-def type_of_shape(shape: Shape, guessing: Guessing, depth: int) -> DataType:
+def type_of_shape(shape: Shape, guessing: Guessing, depth: int) -> ty.DataType:
     """Return the type of values, of the kind OTHER where it is one that queries do not have; below `depth` values are JSON."""
     if depth == 0:
-        return JSON
+        return ty.JSON
     kinds, below = shape.kinds, depth - 1
     if not kinds:
-        return DataType(Kind.NULL)
+        return ty.DataType(ty.Kind.NULL)
     if kinds == {"boolean"}:
-        return BOOLEAN
+        return ty.BOOLEAN
     if kinds <= {"positive", "negative", "large", "double"}:
         if "double" in kinds:
-            return DOUBLE
-        return BIGINT if kinds in ({"positive"}, {"negative"}) else HUGEINT
+            return ty.DOUBLE
+        return ty.BIGINT if kinds in ({"positive"}, {"negative"}) else ty.HUGEINT
     if kinds == {"text"}:
         return _type_of_texts(shape.texts, guessing)
     if kinds == {"list"}:
         assert shape.elements is not None
-        child = JSON
+        child = ty.JSON
         if shape.elements.count:
             child = type_of_shape(shape.elements, guessing, below)
-        return _other(f"{child}[]") if child.kind is Kind.OTHER else list_of(child)
-    return _type_of_objects(shape, guessing, below) if kinds == {"object"} else JSON
+        return _other(f"{child}[]") if child.kind is ty.Kind.OTHER else ty.list_of(child)
+    return _type_of_objects(shape, guessing, below) if kinds == {"object"} else ty.JSON
 
 
-def _type_of_objects(shape: Shape, guessing: Guessing, depth: int) -> DataType:
+def _type_of_objects(shape: Shape, guessing: Guessing, depth: int) -> ty.DataType:
     if is_map(shape, guessing):
         values = Shape()
         for part in shape.fields.values():
             values.join(part)
-        kind = type_of_shape(values, guessing, depth) if values.kinds else JSON
-        return kind if kind.kind is Kind.OTHER else map_of(VARCHAR, kind)
+        kind = type_of_shape(values, guessing, depth) if values.kinds else ty.JSON
+        return kind if kind.kind is ty.Kind.OTHER else ty.map_of(ty.VARCHAR, kind)
     fields = [(name, type_of_shape(part, guessing, depth)) for name, part in shape.fields.items()]
-    wrong = [kind for _, kind in fields if kind.kind is Kind.OTHER]
+    wrong = [kind for _, kind in fields if kind.kind is ty.Kind.OTHER]
     if wrong:
         return _other(f"STRUCT with {str(wrong[0]).removeprefix('STRUCT with ')}")
     try:
-        return struct_of(fields)
+        return ty.struct_of(fields)
     except TypeMismatch:  # names that differ in case alone
         return _other("STRUCT with two fields of a name")
 
@@ -177,11 +160,11 @@ def is_map(shape: Shape, guessing: Guessing) -> bool:
     )
 
 
-def _type_of_texts(texts: set[str], guessing: Guessing) -> DataType:
+def _type_of_texts(texts: set[str], guessing: Guessing) -> ty.DataType:
     values = pa.array(sorted(texts), pa.string())
     whole = guessing.whole_texts and all(map(_WHOLE.fullmatch, texts))
-    if whole and fits(values, Conversion(BIGINT)):
-        return BIGINT
+    if whole and fits(values, Conversion(ty.BIGINT)):
+        return ty.BIGINT
     given = {conversion.type: conversion for conversion in guessing.formats}
     for kind, pattern in _FORMS:
         if kind in given:
@@ -191,8 +174,8 @@ def _type_of_texts(texts: set[str], guessing: Guessing) -> DataType:
             return kind
     if not guessing.formats and all(map(_OTHER_DAY.fullmatch, texts)):
         return _other("DATE or TIMESTAMP in a form that dateformat or timestampformat has to tell")
-    return UUID if all(map(_UUID.fullmatch, texts)) else VARCHAR
+    return ty.UUID if all(map(_UUID.fullmatch, texts)) else ty.VARCHAR
 
 
-def _other(name: str) -> DataType:
-    return DataType(Kind.OTHER, name=name)
+def _other(name: str) -> ty.DataType:
+    return ty.DataType(ty.Kind.OTHER, name=name)

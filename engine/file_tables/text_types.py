@@ -11,39 +11,32 @@ import pyarrow.compute as pc
 
 from ..operators.cpu.functions.expressions import evaluate
 from ..operators.cpu.table import Table, to_logical, to_physical
-from ..plan import infer
+from ..plan import infer, types as ty
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, Expr, Literal, new_column
-from ..plan.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    HUGEINT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    VARCHAR,
-    DataType,
-    Kind,
-)
 
 # Types of columns that no file of text has: Parquet files, which keep the rows, lack them
-NOT_KEPT = (Kind.INTERVAL, Kind.TIMESTAMP_S, Kind.TIMESTAMP_MS, Kind.TIMESTAMP_NS, Kind.NULL)
+NOT_KEPT = (
+    ty.Kind.INTERVAL,
+    ty.Kind.TIMESTAMP_S,
+    ty.Kind.TIMESTAMP_MS,
+    ty.Kind.TIMESTAMP_NS,
+    ty.Kind.NULL,
+)
 _WHOLE = r"\s*-?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+)\s*"
 _NUMBER = r"\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
 _DAY = r"[0-9]{4}([-/. ])[0-9]{1,2}\1[0-9]{1,2}"
 _ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
-_CANDIDATES: tuple[tuple[DataType, str], ...] = (
-    (BOOLEAN, r"(?i:true|false|t|f|yes|no)"),
-    (BIGINT, _WHOLE),
-    (HUGEINT, _WHOLE),
-    (DOUBLE, _NUMBER),
-    (TIME, CLOCK),
-    (DATE, _DAY),
-    (TIMESTAMP, rf"{_DAY}[ T]{CLOCK}"),
-    (TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}{_ZONE}"),
+_CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
+    (ty.BOOLEAN, r"(?i:true|false|t|f|yes|no)"),
+    (ty.BIGINT, _WHOLE),
+    (ty.HUGEINT, _WHOLE),
+    (ty.DOUBLE, _NUMBER),
+    (ty.TIME, CLOCK),
+    (ty.DATE, _DAY),
+    (ty.TIMESTAMP, rf"{_DAY}[ T]{CLOCK}"),
+    (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}{_ZONE}"),
 )
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it
@@ -58,7 +51,7 @@ _FORMS: tuple[tuple[str, tuple[str, ...]], ...] = (
 class Conversion:
     """How the texts of a column become values of a type: by a cast, or in a format."""
 
-    type: DataType
+    type: ty.DataType
     format: str | None = None
     decimal_comma: bool = False
     thousands: str = ""  # what may stand between digits
@@ -66,26 +59,26 @@ class Conversion:
 
     def of(self, text: Expr, safe: bool) -> Expr:
         """Return the expression that converts, to NULL where `safe` and the text is no value."""
-        if self.type.kind is Kind.VARCHAR:
+        if self.type.kind is ty.Kind.VARCHAR:
             return text
         if self.thousands and self.type.is_numeric:
             text = infer.call(
-                "replace", [text, Literal(self.thousands, VARCHAR), Literal("", VARCHAR)]
+                "replace", [text, Literal(self.thousands, ty.VARCHAR), Literal("", ty.VARCHAR)]
             )
         if self.decimal_comma and (self.type.is_float or self.type.is_decimal):
-            signs = [Literal(",", VARCHAR), Literal(".", VARCHAR)]
+            signs = [Literal(",", ty.VARCHAR), Literal(".", ty.VARCHAR)]
             text = infer.call("replace", [text, *signs])
         if self.format is not None:
             name = "try_strptime" if safe else "strptime"
-            moment = infer.call(name, [text, Literal(self.format, VARCHAR)])
+            moment = infer.call(name, [text, Literal(self.format, ty.VARCHAR)])
             return cast(moment, self.type, safe=safe)
         return cast(text, self.type, safe=safe)
 
 
 def convert(texts: pa.Array, conversion: Conversion, safe: bool = False) -> pa.Array:
     """Return the values of texts, as results have them; raises `ConversionError` unless `safe`."""
-    column = new_column("text", VARCHAR)
-    table = Table({column.id: to_physical(texts, VARCHAR)}, len(texts))
+    column = new_column("text", ty.VARCHAR)
+    table = Table({column.id: to_physical(texts, ty.VARCHAR)}, len(texts))
     made = evaluate(conversion.of(ColumnRef(column), safe), table, 1)
     return to_logical(made, conversion.type)
 
@@ -107,29 +100,29 @@ def type_of_texts(
     for candidate in _candidates(known, dates, moments, comma, thousands) if known else ():
         if fits(texts, candidate):
             return candidate
-    return Conversion(VARCHAR, is_seen=bool(known))
+    return Conversion(ty.VARCHAR, is_seen=bool(known))
 
 
 def _candidates(
     known: Sequence[str], dates: str | None, moments: str | None, comma: bool, thousands: str
 ) -> Iterator[Conversion]:
     if dates is not None:
-        yield Conversion(DATE, dates)
+        yield Conversion(ty.DATE, dates)
     if moments is not None:
-        yield Conversion(TIMESTAMP, moments)
+        yield Conversion(ty.TIMESTAMP, moments)
     digits = [v.replace(thousands, "") for v in known] if thousands else known
     whole = all(map(re.compile(_WHOLE).fullmatch, digits))
     for data_type, written in _CANDIDATES:
-        if whole and data_type == DOUBLE:  # which would lose digits
+        if whole and data_type == ty.DOUBLE:  # which would lose digits
             return
-        pattern = written.replace(r"\.", ",") if comma and data_type == DOUBLE else written
+        pattern = written.replace(r"\.", ",") if comma and data_type == ty.DOUBLE else written
         texts = digits if data_type.is_numeric else known
         if all(map(re.compile(pattern).fullmatch, texts)):
             sign = re.search(r"[0-9]{4}([/. ])", known[0]) if data_type.is_temporal else None
-            if sign is None or data_type.kind is Kind.TIME or data_type == TIMESTAMPTZ:
+            if sign is None or data_type.kind is ty.Kind.TIME or data_type == ty.TIMESTAMPTZ:
                 yield Conversion(data_type, None, comma, thousands)
-            elif data_type == DATE:
-                yield Conversion(DATE, "%Y{}%m{}%d".replace("{}", sign[1]))
+            elif data_type == ty.DATE:
+                yield Conversion(ty.DATE, "%Y{}%m{}%d".replace("{}", sign[1]))
     for sign_of in _SIGNS:
         day = rf"[0-9]{{1,4}}\{sign_of}[0-9]{{1,2}}\{sign_of}[0-9]{{1,4}}"
         for clock, orders in _FORMS:
@@ -137,7 +130,7 @@ def _candidates(
             if all(map(re.compile(pattern).fullmatch, known)):
                 for order in orders:
                     form = order.replace("{}", sign_of) + clock
-                    yield Conversion(TIMESTAMP if clock else DATE, form)
+                    yield Conversion(ty.TIMESTAMP if clock else ty.DATE, form)
 
 
 def first_bad(texts: pa.Array, conversion: Conversion) -> int | None:

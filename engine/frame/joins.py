@@ -6,19 +6,9 @@ from collections.abc import Sequence
 from typing import Literal as OneOf
 
 from ..errors import AmbiguousName, InvalidQuery, WrongArguments, check_text, shown
-from ..plan import infer
+from ..plan import expr as ex, infer
 from ..plan.composed.ordered_joins import asof_join
 from ..plan.copies import fresh
-from ..plan.expr import (
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    columns_of,
-    conjunction,
-    new_column,
-    substitute,
-)
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item, Join, Logical, Project, SetOperation
 from ..plan.node import walk
@@ -59,7 +49,7 @@ def join_plans(
             "A join takes `on`: a column name, a list of them or of pairs, or a condition; a cross join none."
         )
     _check_suffix(suffix)
-    renamed: dict[Column, Column] = {}
+    renamed: dict[ex.Column, ex.Column] = {}
     if _columns(left) & _columns(right):
         right, renamed = fresh(right)
     if isinstance(on, Expression):
@@ -69,8 +59,8 @@ def join_plans(
     if on is not None and not names:
         raise InvalidQuery("`on` is empty: name the columns to join on, or join with how='cross'.")
     pairs = [_pair(left, right, name) for name in names]
-    parts = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in pairs]
-    using = conjunction(parts) if parts else None
+    parts = [infer.call("eq", [ex.ColumnRef(a), ex.ColumnRef(b)]) for a, b in pairs]
+    using = ex.conjunction(parts) if parts else None
     return _projected(left, right, JOIN_KINDS[how], using, _merged(pairs), suffix)
 
 
@@ -98,15 +88,15 @@ def asof_plans(
     names = [by] if isinstance(by, str) else list(by or ())
     keys = [_pair(left, right, name) for name in names]
     mine, theirs = find_column(left.columns, on[0]), find_column(right.columns, on[1])
-    tests = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in keys]
+    tests = [infer.call("eq", [ex.ColumnRef(a), ex.ColumnRef(b)]) for a, b in keys]
     sign = "ge" if strategy == "backward" else "le"
-    tests.append(infer.call(sign, [ColumnRef(mine), ColumnRef(theirs)]))
-    joined = asof_join(left, right, JOIN_KINDS[how], conjunction(tests), None)
+    tests.append(infer.call(sign, [ex.ColumnRef(mine), ex.ColumnRef(theirs)]))
+    joined = asof_join(left, right, JOIN_KINDS[how], ex.conjunction(tests), None)
     dropped = {b for a, b in keys if a.name.lower() == b.name.lower()}
     return _named(joined, left, right, {}, dropped, suffix)
 
 
-def _pair(left: Logical, right: Logical, name: object) -> tuple[Column, Column]:
+def _pair(left: Logical, right: Logical, name: object) -> tuple[ex.Column, ex.Column]:
     """Return the columns that a name, or a pair of names, stands for on both sides."""
     if isinstance(name, tuple | list):
         if len(name) != 2:
@@ -117,7 +107,7 @@ def _pair(left: Logical, right: Logical, name: object) -> tuple[Column, Column]:
     return find_column(left.columns, mine), find_column(right.columns, theirs)
 
 
-def _merged(pairs: Sequence[tuple[Column, Column]]) -> dict[Column, Column]:
+def _merged(pairs: Sequence[tuple[ex.Column, ex.Column]]) -> dict[ex.Column, ex.Column]:
     """Return the pairs whose columns come out once: those of one name."""
     return {a: b for a, b in pairs if a.name.lower() == b.name.lower()}
 
@@ -137,14 +127,14 @@ def union_by_name(left: Logical, right: Logical, all_: bool) -> Logical:
             raise AmbiguousName("union_by_name() needs columns of different names on each side.")
     names = [*mine, *(name for name in theirs if name not in mine)]
 
-    def sided(plan: Logical, own: dict[str, Column], other: dict[str, Column]) -> Logical:
+    def sided(plan: Logical, own: dict[str, ex.Column], other: dict[str, ex.Column]) -> Logical:
         items: list[Item] = []
         for name in names:
             if name in own:
-                items.append((own[name], ColumnRef(own[name])))
+                items.append((own[name], ex.ColumnRef(own[name])))
             else:
-                column = new_column(other[name].name, other[name].type)
-                items.append((column, Literal(None, column.type)))
+                column = ex.new_column(other[name].name, other[name].type)
+                items.append((column, ex.Literal(None, column.type)))
         return Project(plan, tuple(items))
 
     return set_operation(sided(left, mine, theirs), sided(right, theirs, mine), "union", all_)
@@ -163,7 +153,7 @@ def set_operation(
         infer.common_type([a.type, b.type])
         for a, b in zip(left.columns, right.columns, strict=True)
     ]
-    made = tuple(new_column(c.name, t) for c, t in zip(left.columns, types, strict=True))
+    made = tuple(ex.new_column(c.name, t) for c, t in zip(left.columns, types, strict=True))
     sides = (cast_columns(left, types), cast_columns(right, types))
     return SetOperation(*sides, kind, all_, made)
 
@@ -174,27 +164,27 @@ def _columns(plan: Logical) -> set[int]:
 
 
 def _condition(
-    on: Expression, left: Logical, right: Logical, renamed: dict[Column, Column]
-) -> Expr:
+    on: Expression, left: Logical, right: Logical, renamed: dict[ex.Column, ex.Column]
+) -> ex.Expr:
     mine = set(left.columns)
     both = (*left.columns, *right.columns)
 
-    def resolve(name: str) -> Expr:
+    def resolve(name: str) -> ex.Expr:
         if sum(c.name.lower() == name.lower() for c in both) > 1:
             raise AmbiguousName(
                 f'Both sides of the join have a column "{name}": write frame["{name}"].'
             )
-        return ColumnRef(find_column(both, name))
+        return ex.ColumnRef(find_column(both, name))
 
     before = {old for old, new in renamed.items() if new in right.columns}
     written = bind(on, {*both, *before}, resolve)
-    for column in columns_of(written) & mine & before:
+    for column in ex.columns_of(written) & mine & before:
         raise AmbiguousName(
             f'Both sides of the join come from one frame and have its column "{column.name}": '
             "join on the name, or rename the column on one side."
         )
-    bound = substitute(
-        written, lambda c: ColumnRef(renamed[c]) if c in renamed and c not in mine else None
+    bound = ex.substitute(
+        written, lambda c: ex.ColumnRef(renamed[c]) if c in renamed and c not in mine else None
     )
     return infer.coerce(bound, BOOLEAN)
 
@@ -203,8 +193,8 @@ def _projected(
     left: Logical,
     right: Logical,
     kind: JoinKind,
-    condition: Expr | None,
-    pairs: dict[Column, Column],
+    condition: ex.Expr | None,
+    pairs: dict[ex.Column, ex.Column],
     suffix: str,
 ) -> Logical:
     """Name the columns of both sides: those of `pairs` come out once, from the side that has the row."""
@@ -219,26 +209,26 @@ def _named(
     join: Logical,
     left: Logical,
     right: Logical,
-    merged: dict[Column, Column],
-    dropped: set[Column],
+    merged: dict[ex.Column, ex.Column],
+    dropped: set[ex.Column],
     suffix: str,
 ) -> Logical:
     """Return the columns of both sides, but for the `dropped` ones of the right; the `merged` ones are of the side that has the row."""
     items: list[Item] = []
     for c in left.columns:
         if c in merged:
-            value = infer.call("coalesce", [ColumnRef(c), ColumnRef(merged[c])])
-            items.append((new_column(c.name, value.type), value))
+            value = infer.call("coalesce", [ex.ColumnRef(c), ex.ColumnRef(merged[c])])
+            items.append((ex.new_column(c.name, value.type), value))
         else:
-            items.append((c, ColumnRef(c)))
+            items.append((c, ex.ColumnRef(c)))
     taken = {c.name.lower() for c, _ in items}
     for c in right.columns:
         if c in dropped:
             continue
-        renamed = new_column(c.name + suffix, c.type) if c.name.lower() in taken else c
+        renamed = ex.new_column(c.name + suffix, c.type) if c.name.lower() in taken else c
         if renamed is not c and renamed.name.lower() in taken:
             raise InvalidQuery(
                 f'The join would have two columns "{renamed.name}": pass another suffix than {shown(suffix)}.'
             )
-        items.append((renamed, ColumnRef(c)))
+        items.append((renamed, ex.ColumnRef(c)))
     return Project(join, tuple(items))

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 
 from ..catalog import Catalog, View
 from ..errors import FuselineError, UnknownName, nearest
-from ..plan.changes.catalog_objects import (
-    MAIN,
-    NO_RULES,
-    TEMP,
-    ObjectName,
-    TableIndex,
-    TableRules,
-    path_in_query,
-    rules_of,
-)
+from ..plan.changes import catalog_objects as co
 from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.logical import CatalogTable
 from ..plan.statements import Describe
@@ -43,15 +34,15 @@ class Here:
     catalog: Catalog
     settings: Settings
 
-    def entries(self) -> Iterator[tuple[ObjectName, CatalogTable | View]]:
+    def entries(self) -> Iterator[tuple[co.ObjectName, CatalogTable | View]]:
         """Yield tables and views with their names, whose places are as they are spelled."""
         for key, entry in self.catalog.objects("relation"):
-            name = ObjectName(entry.name, key.place)
+            name = co.ObjectName(entry.name, key.place)
             found = entry if isinstance(entry, View) else self.catalog.table(name)
             if found is not None:
-                yield ObjectName(entry.name, self.catalog.spelled(key.place)), found
+                yield co.ObjectName(entry.name, self.catalog.spelled(key.place)), found
 
-    def fields(self, entry: CatalogTable | View, name: ObjectName) -> Fields:
+    def fields(self, entry: CatalogTable | View, name: co.ObjectName) -> Fields:
         """Return the columns of a table or view; none of a view whose tables are gone, and of views that this is asked by."""
         if not isinstance(entry, View):
             fields: Fields = getattr(entry, "all_fields", entry.fields)
@@ -63,14 +54,14 @@ class Here:
         token = _binds_views.set(True)
         try:
             with suppress(FuselineError):
-                found = next(plan_sql(f"DESCRIBE {path_in_query(name)}", self.catalog))
+                found = next(plan_sql(f"DESCRIBE {co.path_in_query(name)}", self.catalog))
                 assert isinstance(found, Describe)
                 return [(c.name, c.type) for c in found.query.plan.columns]
         finally:
             _binds_views.reset(token)
         return ()
 
-    def named(self, name: str) -> tuple[Fields, TableRules]:
+    def named(self, name: str) -> tuple[Fields, co.TableRules]:
         """Return the columns of a table or view, and its rules; raises `UnknownName`."""
         located = self.catalog.located([part.strip('"') for part in name.split(".")])
         entry = None
@@ -79,7 +70,7 @@ class Here:
         if located is None or entry is None:
             hint = nearest(name, self.catalog.names())
             raise UnknownName(f'There is no table or view "{name}".{hint}')
-        return self.fields(entry, located), rules_of(entry)
+        return self.fields(entry, located), co.rules_of(entry)
 
 
 RowsOf = Callable[[Here], Iterator[Row]]
@@ -103,7 +94,7 @@ def place(kind: str, name: str, schema: str, database: str) -> Row:
     return (database, oid(database), schema, oid(database, schema), name, own)
 
 
-def relation(name: ObjectName) -> Row:
+def relation(name: co.ObjectName) -> Row:
     """Return the columns that say where a table or view is."""
     return place("relation", name, name.place.schema, name.place.database)
 
@@ -112,10 +103,10 @@ def tables(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         if isinstance(entry, View):
             continue
-        rules, own = rules_of(entry), here.fields(entry, name)
+        rules, own = co.rules_of(entry), here.fields(entry, name)
         yield (
             *relation(name),
-            *(rules.comments.text, False, name.place.database == TEMP),
+            *(rules.comments.text, False, name.place.database == co.TEMP),
             any(key.primary for key in rules.keys),
             entry.statistics().rows,
             *(len(own), len(rules.keys) + len(rules.indexes), len(rules.checks)),
@@ -126,7 +117,7 @@ def tables(here: Here) -> Iterator[Row]:
 def views(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
         if isinstance(entry, View):
-            count, temporary = len(here.fields(entry, name)), name.place.database == TEMP
+            count, temporary = len(here.fields(entry, name)), name.place.database == co.TEMP
             said, text = entry.comments.text, create_view_text(name, entry)
             yield (*relation(name), said, False, temporary, count, text, True)
     for (schema, own), view in SYSTEM_VIEWS.items():
@@ -136,11 +127,11 @@ def views(here: Here) -> Iterator[Row]:
 
 def sequences(here: Here) -> Iterator[Row]:
     for key, entry in here.catalog.objects("sequence"):
-        name = ObjectName(entry.name, here.catalog.spelled(key.place))
+        name = co.ObjectName(entry.name, here.catalog.spelled(key.place))
         values = entry.values
         yield (
             *place("sequence", name, name.place.schema, name.place.database),
-            *(None, key.database == TEMP, values.start, values.least, values.most),
+            *(None, key.database == co.TEMP, values.start, values.least, values.most),
             *(values.increment, values.cycle, entry.position.last),
             create_sequence_text(name_in_sql(name), entry),
         )
@@ -148,7 +139,7 @@ def sequences(here: Here) -> Iterator[Row]:
 
 def columns(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
-        rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
+        rules = co.NO_RULES if isinstance(entry, View) else co.rules_of(entry)
         comments = entry.comments if isinstance(entry, View) else rules.comments
         for i, (column, data_type) in enumerate(here.fields(entry, name), 1):
             yield (
@@ -167,14 +158,14 @@ def columns(here: Here) -> Iterator[Row]:
             )
 
 
-def _generation(column: str, data_type: DataType, rules: TableRules) -> Row:
+def _generation(column: str, data_type: DataType, rules: co.TableRules) -> Row:
     """Return whether a column is generated, and by which expression."""
     if rules.generation(column) is None:
         return False, None
     return True, default_text(column, data_type, rules)
 
 
-def default_text(column: str, data_type: DataType, rules: TableRules) -> str | None:
+def default_text(column: str, data_type: DataType, rules: co.TableRules) -> str | None:
     """Return what is told as the default of a column, which for a generated one is its expression."""
     generated, default = rules.generation(column), rules.default(column)
     if generated is not None:
@@ -185,7 +176,7 @@ def default_text(column: str, data_type: DataType, rules: TableRules) -> str | N
 def generated(here: Here) -> Iterator[Row]:
     """Yield a row for each generated column."""
     for name, entry in here.entries():
-        rules = NO_RULES if isinstance(entry, View) else rules_of(entry)
+        rules = co.NO_RULES if isinstance(entry, View) else co.rules_of(entry)
         for column, _ in rules.generated:
             yield (*relation(name), column)
 
@@ -220,7 +211,7 @@ def _constraints(
     """Yield kind, text, condition and columns of each constraint; a view has none."""
     if isinstance(entry, View):
         return
-    rules = rules_of(entry)
+    rules = co.rules_of(entry)
     for key in rules.keys:
         yield key.kind.upper(), _key(key.columns, key.primary), None, key.columns
     for column, _ in entry.fields:
@@ -243,18 +234,18 @@ def _key(names: Sequence[str], primary: bool) -> str:
     return f"{'PRIMARY KEY' if primary else 'UNIQUE'}({', '.join(map(name_in_sql, names))})"
 
 
-def never_null(rules: TableRules) -> frozenset[str]:
+def never_null(rules: co.TableRules) -> frozenset[str]:
     """Return the columns of a table that have no NULL."""
     return rules.not_null.union(*(key.columns for key in rules.keys if key.primary))
 
 
-def path_in_sql(name: ObjectName) -> str:
+def path_in_sql(name: co.ObjectName) -> str:
     """Return a name with that of its schema before it, unless that is main."""
     schema = name.place.schema
-    return name_in_sql(name) if schema == MAIN else f"{name_in_sql(schema)}.{name_in_sql(name)}"
+    return name_in_sql(name) if schema == co.MAIN else f"{name_in_sql(schema)}.{name_in_sql(name)}"
 
 
-def create_view_text(name: ObjectName, view: View) -> str:
+def create_view_text(name: co.ObjectName, view: View) -> str:
     """Return the statement that makes a view."""
     names = ", ".join(map(name_in_sql, view.columns))
     given = f" ({names})" if names else ""
@@ -270,13 +261,13 @@ def create_sequence_text(path: str, sequence: SequenceObject) -> str:
     )
 
 
-def create_index_text(table: ObjectName, index: TableIndex) -> str:
+def create_index_text(table: co.ObjectName, index: co.TableIndex) -> str:
     """Return the statement that makes an index of a table."""
     kind, columns = "UNIQUE INDEX" if index.is_unique else "INDEX", ", ".join(_indexed(index))
     return f"CREATE {kind} {name_in_sql(index.name)} ON {path_in_sql(table)}({columns});"
 
 
-def _indexed(index: TableIndex) -> list[str]:
+def _indexed(index: co.TableIndex) -> list[str]:
     """Return what an index is over, expressions in parentheses."""
     names = set(index.columns)
     return [name_in_sql(e) if e in names else f"({e})" for e in index.expressions]
@@ -284,7 +275,7 @@ def _indexed(index: TableIndex) -> list[str]:
 
 def indexes(here: Here) -> Iterator[Row]:
     for name, entry in here.entries():
-        for index in () if isinstance(entry, View) else rules_of(entry).indexes:
+        for index in () if isinstance(entry, View) else co.rules_of(entry).indexes:
             schema, database = name.place.schema, name.place.database
             names = set(index.columns)
             over = [e if e in names else f"'({e})'" for e in index.expressions]
@@ -295,11 +286,11 @@ def indexes(here: Here) -> Iterator[Row]:
             )
 
 
-def _temporary(name: ObjectName) -> str:
-    return "TEMP " if name.place.database == TEMP else ""
+def _temporary(name: co.ObjectName) -> str:
+    return "TEMP " if name.place.database == co.TEMP else ""
 
 
-def create_table_text(name: ObjectName, fields: Fields, rules: TableRules) -> str:
+def create_table_text(name: co.ObjectName, fields: Fields, rules: co.TableRules) -> str:
     """Return the statement that makes a table of these columns and rules."""
     keys = {column for key in rules.keys if key.primary for column in key.columns}
     single = {key.columns[0]: key.kind.upper() for key in rules.keys if len(key.columns) == 1}

@@ -17,23 +17,9 @@ from ..answers import Columns
 from ..errors import FileError
 from ..operators.cpu.functions.expressions import evaluate
 from ..operators.cpu.table import Table, to_logical, to_physical
+from ..plan import types as ty
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, new_column
-from ..plan.types import (
-    BIGINT,
-    BLOB,
-    BOOLEAN,
-    DOUBLE,
-    INTEGER,
-    UBIGINT,
-    VARCHAR,
-    DataType,
-    Kind,
-    list_of,
-    map_of,
-    struct_of,
-    to_arrow,
-)
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files
 from ..storage.tables.footer_check import PHYSICAL_TYPES
@@ -53,53 +39,58 @@ _UNITS = ("MILLIS", "MICROS", "NANOS")
 _UNIT_TYPES = ("MilliSeconds", "MicroSeconds", "NanoSeconds")
 _UNPACKED = {"BOOLEAN": "?", "INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
 
-_DOUBLES = tuple((name, DOUBLE) for name in ("xmin", "xmax", "ymin", "ymax", "zmin", "zmax", "mmin", "mmax"))  # fmt: skip
-_PAGE_STATISTICS = struct_of((("page_type", VARCHAR), ("encoding", VARCHAR), ("count", INTEGER)))
+_DOUBLES = tuple((name, ty.DOUBLE) for name in ("xmin", "xmax", "ymin", "ymax", "zmin", "zmax", "mmin", "mmax"))  # fmt: skip
+_PAGE_STATISTICS = ty.struct_of(
+    (("page_type", ty.VARCHAR), ("encoding", ty.VARCHAR), ("count", ty.INTEGER))
+)
 _CHUNKS: Columns = [
-    ("file_name", VARCHAR),
-    *((name, BIGINT) for name in ("row_group_id", "row_group_num_rows", "row_group_num_columns", "row_group_bytes", "column_id", "file_offset", "num_values")),
-    ("path_in_schema", VARCHAR),
-    ("type", VARCHAR),
-    ("stats_min", VARCHAR),
-    ("stats_max", VARCHAR),
-    ("stats_null_count", BIGINT),
-    ("stats_distinct_count", BIGINT),
-    ("stats_min_value", VARCHAR),
-    ("stats_max_value", VARCHAR),
-    ("compression", VARCHAR),
-    ("encodings", VARCHAR),
-    *((name, BIGINT) for name in ("index_page_offset", "dictionary_page_offset", "data_page_offset", "total_compressed_size", "total_uncompressed_size")),
-    ("key_value_metadata", map_of(BLOB, BLOB)),
-    ("bloom_filter_offset", BIGINT),
-    ("bloom_filter_length", BIGINT),
-    ("min_is_exact", BOOLEAN),
-    ("max_is_exact", BOOLEAN),
-    ("row_group_compressed_bytes", BIGINT),
-    ("geo_bbox", struct_of(_DOUBLES)),
-    ("geo_types", list_of(VARCHAR)),
-    ("encoding_stats", list_of(_PAGE_STATISTICS)),
-    *((name, BIGINT) for name in ("stats_nan_count", "column_index_offset", "column_index_length", "offset_index_offset", "offset_index_length")),
+    ("file_name", ty.VARCHAR),
+    *((name, ty.BIGINT) for name in ("row_group_id", "row_group_num_rows", "row_group_num_columns", "row_group_bytes", "column_id", "file_offset", "num_values")),
+    ("path_in_schema", ty.VARCHAR),
+    ("type", ty.VARCHAR),
+    ("stats_min", ty.VARCHAR),
+    ("stats_max", ty.VARCHAR),
+    ("stats_null_count", ty.BIGINT),
+    ("stats_distinct_count", ty.BIGINT),
+    ("stats_min_value", ty.VARCHAR),
+    ("stats_max_value", ty.VARCHAR),
+    ("compression", ty.VARCHAR),
+    ("encodings", ty.VARCHAR),
+    *((name, ty.BIGINT) for name in ("index_page_offset", "dictionary_page_offset", "data_page_offset", "total_compressed_size", "total_uncompressed_size")),
+    ("key_value_metadata", ty.map_of(ty.BLOB, ty.BLOB)),
+    ("bloom_filter_offset", ty.BIGINT),
+    ("bloom_filter_length", ty.BIGINT),
+    ("min_is_exact", ty.BOOLEAN),
+    ("max_is_exact", ty.BOOLEAN),
+    ("row_group_compressed_bytes", ty.BIGINT),
+    ("geo_bbox", ty.struct_of(_DOUBLES)),
+    ("geo_types", ty.list_of(ty.VARCHAR)),
+    ("encoding_stats", ty.list_of(_PAGE_STATISTICS)),
+    *((name, ty.BIGINT) for name in ("stats_nan_count", "column_index_offset", "column_index_length", "offset_index_offset", "offset_index_length")),
 ]  # fmt: skip
 _ELEMENTS: Columns = [
-    *((name, VARCHAR) for name in ("file_name", "name", "type", "type_length", "repetition_type")),
-    ("num_children", BIGINT),
-    ("converted_type", VARCHAR),
-    *((name, BIGINT) for name in ("scale", "precision", "field_id")),
-    ("logical_type", VARCHAR),
-    ("duckdb_type", VARCHAR),
-    ("column_id", BIGINT),
+    *(
+        (name, ty.VARCHAR)
+        for name in ("file_name", "name", "type", "type_length", "repetition_type")
+    ),
+    ("num_children", ty.BIGINT),
+    ("converted_type", ty.VARCHAR),
+    *((name, ty.BIGINT) for name in ("scale", "precision", "field_id")),
+    ("logical_type", ty.VARCHAR),
+    ("duckdb_type", ty.VARCHAR),
+    ("column_id", ty.BIGINT),
 ]
 _FILES: Columns = [
-    ("file_name", VARCHAR),
-    ("created_by", VARCHAR),
-    *((name, BIGINT) for name in ("num_rows", "num_row_groups", "format_version")),
-    ("encryption_algorithm", VARCHAR),
-    ("footer_signing_key_metadata", VARCHAR),
-    ("file_size_bytes", UBIGINT),
-    ("footer_size", UBIGINT),
-    ("column_orders", list_of(VARCHAR)),
+    ("file_name", ty.VARCHAR),
+    ("created_by", ty.VARCHAR),
+    *((name, ty.BIGINT) for name in ("num_rows", "num_row_groups", "format_version")),
+    ("encryption_algorithm", ty.VARCHAR),
+    ("footer_signing_key_metadata", ty.VARCHAR),
+    ("file_size_bytes", ty.UBIGINT),
+    ("footer_size", ty.UBIGINT),
+    ("column_orders", ty.list_of(ty.VARCHAR)),
 ]
-_PAIRS: Columns = [("file_name", VARCHAR), ("key", BLOB), ("value", BLOB)]
+_PAIRS: Columns = [("file_name", ty.VARCHAR), ("key", ty.BLOB), ("value", ty.BLOB)]
 
 
 @dataclass(frozen=True)
@@ -171,14 +162,14 @@ def element_rows(footer: _Footer) -> Iterator[Row]:
         )
 
 
-def _types_of_elements(footer: _Footer) -> Iterator[DataType]:
+def _types_of_elements(footer: _Footer) -> Iterator[ty.DataType]:
     """Yield the type of each element of the schema behind its root, of what lies between a list and its elements that of the list."""
     schema = footer.metadata.schema.to_arrow_schema()
     for found in schema:
         yield from _types_of(found.type)
 
 
-def _types_of(arrow: pa.DataType) -> Iterator[DataType]:
+def _types_of(arrow: pa.DataType) -> Iterator[ty.DataType]:
     kind = type_of(arrow)
     yield kind
     if pa.types.is_struct(arrow):
@@ -255,7 +246,7 @@ def _chunk(chunk: Fields, group: Fields, texts: Sequence[str | None]) -> Row:
     )
 
 
-def _extremes(chunks: Sequence[Fields], kind: DataType) -> list[tuple[str | None, ...]]:
+def _extremes(chunks: Sequence[Fields], kind: ty.DataType) -> list[tuple[str | None, ...]]:
     """Return least and greatest value of each chunk as text, as older and as newer writers have them."""
     raw = [chunk.get(12, {}).get(i) for chunk in chunks for i in (2, 1, 6, 5)]
     physical = _name(PHYSICAL_TYPES, chunks[0].get(1)) or ""
@@ -263,28 +254,28 @@ def _extremes(chunks: Sequence[Fields], kind: DataType) -> list[tuple[str | None
     return [tuple(texts[i : i + 4]) for i in range(0, len(texts), 4)]
 
 
-def _value(raw: bytes, physical: str, kind: DataType) -> object:
+def _value(raw: bytes, physical: str, kind: ty.DataType) -> object:
     """Return a value of a file's statistics, as Arrow takes it for the type; None where it is none."""
     if kind.is_decimal and physical in ("FIXED_LEN_BYTE_ARRAY", "BYTE_ARRAY"):
         return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-kind.scale)
     if physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
-        return raw if kind.kind is Kind.BLOB else raw.decode(errors="replace")
+        return raw if kind.kind is ty.Kind.BLOB else raw.decode(errors="replace")
     form = _UNPACKED.get(physical)
     if form is None or len(raw) != struct.calcsize(form):
         return None
     (number,) = struct.unpack(form, raw)
     if kind.is_decimal:
         return Decimal(number).scaleb(-kind.scale)
-    if kind.kind in (Kind.UTINYINT, Kind.USMALLINT, Kind.UINTEGER, Kind.UBIGINT):
+    if kind.kind in (ty.Kind.UTINYINT, ty.Kind.USMALLINT, ty.Kind.UINTEGER, ty.Kind.UBIGINT):
         return number % (1 << 8 * struct.calcsize(form))
     return number
 
 
-def _texts(values: Sequence[object], kind: DataType) -> list[str | None]:
+def _texts(values: Sequence[object], kind: ty.DataType) -> list[str | None]:
     try:
-        target = to_arrow(kind)
-        if kind.is_temporal or kind.kind is Kind.TIME:
-            days = pa.int32() if kind.kind is Kind.DATE else pa.int64()
+        target = ty.to_arrow(kind)
+        if kind.is_temporal or kind.kind is ty.Kind.TIME:
+            days = pa.int32() if kind.kind is ty.Kind.DATE else pa.int64()
             array = pa.array(values, days).cast(target)
         else:
             array = pa.array(values, target)
@@ -292,8 +283,8 @@ def _texts(values: Sequence[object], kind: DataType) -> list[str | None]:
         return [None] * len(values)
     column = new_column("value", kind)
     table = Table({column.id: to_physical(array, kind)}, len(array))
-    made = evaluate(cast(ColumnRef(column), VARCHAR), table, 1)
-    texts: list[str | None] = to_logical(made, VARCHAR).to_pylist()
+    made = evaluate(cast(ColumnRef(column), ty.VARCHAR), table, 1)
+    texts: list[str | None] = to_logical(made, ty.VARCHAR).to_pylist()
     return texts
 
 

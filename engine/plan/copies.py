@@ -11,35 +11,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 
+from . import logical as rel
 from .expr import Column, ColumnRef, Expr, Subquery, new_column, substitute
-from .logical import (
-    Aggregate,
-    Common,
-    CommonScan,
-    Join,
-    Logical,
-    Project,
-    Range,
-    Scan,
-    SetOperation,
-    Unnest,
-    Values,
-)
 from .node import transform_up, walk
 from .window.window_call import Window
 
 
-def substitute_free(plan: Logical, replacement: Callable[[Column], Expr | None]) -> Logical:
+def substitute_free(plan: rel.Logical, replacement: Callable[[Column], Expr | None]) -> rel.Logical:
     """Replace references to columns throughout a plan, its nested subqueries included; what nodes make stays."""
 
-    def visit(node: Logical) -> Logical:
+    def visit(node: rel.Logical) -> rel.Logical:
         node = node.with_children([visit(c) for c in node.children])
         return node.map_expressions(lambda e: substitute(e, replacement))
 
     return visit(plan)
 
 
-def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
+def fresh(plan: rel.Logical) -> tuple[rel.Logical, dict[Column, Column]]:
     """Copy a plan with new ids for every column that it makes, so that it can stand twice in one tree."""
     renamed: dict[Column, Column] = {}
 
@@ -60,7 +48,7 @@ def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
 
         return substitute(transform_up(expr, copy_subquery), replacement)
 
-    def visit(node: Logical) -> Logical:
+    def visit(node: rel.Logical) -> rel.Logical:
         node = node.with_children([visit(c) for c in node.children])
         node = node.map_expressions(rewrite)
         return _renewed(node, renew)
@@ -68,36 +56,36 @@ def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
     return visit(plan), renamed
 
 
-def _renewed(node: Logical, renew: Callable[[Column], Column]) -> Logical:
+def _renewed(node: rel.Logical, renew: Callable[[Column], Column]) -> rel.Logical:
     """Return a node that makes other columns."""
     changes: dict[str, object] = {}
     match node:
-        case Scan() | CommonScan() | Values() | SetOperation():
+        case rel.Scan() | rel.CommonScan() | rel.Values() | rel.SetOperation():
             changes["made"] = tuple(renew(c) for c in node.made)
-        case Range():
+        case rel.Range():
             changes["made"] = renew(node.made)
-        case Project():
+        case rel.Project():
             changes["items"] = tuple((renew(c), e) for c, e in node.items)
-        case Aggregate():
+        case rel.Aggregate():
             changes["keys"] = tuple((renew(c), e) for c, e in node.keys)
             changes["aggregates"] = tuple((renew(c), a) for c, a in node.aggregates)
             if node.grouping_id is not None:
                 changes["grouping_id"] = renew(node.grouping_id)
         case Window():
             changes["calls"] = tuple((renew(c), call) for c, call in node.calls)
-        case Unnest():
+        case rel.Unnest():
             changes["items"] = tuple((renew(c), e) for c, e in node.items)
             if node.ordinality is not None:
                 changes["ordinality"] = renew(node.ordinality)
-        case Join(mark=Column() as mark):
+        case rel.Join(mark=Column() as mark):
             changes["mark"] = renew(mark)
     return node.replaced(**changes) if changes else node
 
 
-Rewrite = Callable[[Logical], Logical]
+Rewrite = Callable[[rel.Logical], rel.Logical]
 
 
-def nodes_of(plan: Logical) -> Iterator[Logical]:
+def nodes_of(plan: rel.Logical) -> Iterator[rel.Logical]:
     """Yield the nodes of a plan and of its subqueries, but not those of common queries."""
     for node in walk(plan):
         yield node
@@ -105,7 +93,9 @@ def nodes_of(plan: Logical) -> Iterator[Logical]:
             yield from nodes_of(subquery.plan)
 
 
-def replace_nodes(plan: Logical, rule: Callable[[Logical], Logical | None]) -> Logical:
+def replace_nodes(
+    plan: rel.Logical, rule: Callable[[rel.Logical], rel.Logical | None]
+) -> rel.Logical:
     """Rebuild a plan and its subqueries from the leaves up; `rule` gives the replacement of a node, or None to keep it."""
 
     def in_expression(part: Expr) -> Expr | None:
@@ -114,7 +104,7 @@ def replace_nodes(plan: Logical, rule: Callable[[Logical], Logical | None]) -> L
         inner = replace_nodes(part.plan, rule)
         return None if inner is part.plan else dataclasses.replace(part, plan=inner)
 
-    def in_node(node: Logical) -> Logical | None:
+    def in_node(node: rel.Logical) -> rel.Logical | None:
         if node.subqueries:
             node = node.map_expressions(lambda e: transform_up(e, in_expression))
         return rule(node) or node
@@ -122,14 +112,14 @@ def replace_nodes(plan: Logical, rule: Callable[[Logical], Logical | None]) -> L
     return transform_up(plan, in_node)
 
 
-def scans_of(plan: Logical) -> list[CommonScan]:
+def scans_of(plan: rel.Logical) -> list[rel.CommonScan]:
     """Return the places of a plan and its subqueries that read common queries."""
-    return [node for node in nodes_of(plan) if isinstance(node, CommonScan)]
+    return [node for node in nodes_of(plan) if isinstance(node, rel.CommonScan)]
 
 
-def commons_of(plan: Logical) -> list[Common]:
+def commons_of(plan: rel.Logical) -> list[rel.Common]:
     """Return the common queries that a plan reads, directly or through others, each once and after those that it reads itself."""
-    order: list[Common] = []
+    order: list[rel.Common] = []
     met: set[int] = set()
     waiting = [(scan.common, False) for scan in scans_of(plan)]
     while waiting:
@@ -143,20 +133,20 @@ def commons_of(plan: Logical) -> list[Common]:
     return order
 
 
-def with_commons(plan: Logical, rewrite: Rewrite) -> Logical:
+def with_commons(plan: rel.Logical, rewrite: Rewrite) -> rel.Logical:
     """Rewrite the plan of each common query once, and then the plan that reads them."""
-    new: dict[int, Common] = {}
+    new: dict[int, rel.Common] = {}
     for common in commons_of(plan):
         inner = rewrite(reading(common.plan, new))
-        new[id(common)] = common if inner is common.plan else Common(common.name, inner)
+        new[id(common)] = common if inner is common.plan else rel.Common(common.name, inner)
     return rewrite(reading(plan, new))
 
 
-def reading(plan: Logical, new: dict[int, Common]) -> Logical:
+def reading(plan: rel.Logical, new: dict[int, rel.Common]) -> rel.Logical:
     """Return `plan` with other common queries in place of those that it reads, by the identity of these."""
 
-    def exchanged(node: Logical) -> Logical | None:
-        if not isinstance(node, CommonScan) or new[id(node.common)] is node.common:
+    def exchanged(node: rel.Logical) -> rel.Logical | None:
+        if not isinstance(node, rel.CommonScan) or new[id(node.common)] is node.common:
             return None
         return dataclasses.replace(node, common=new[id(node.common)])
 

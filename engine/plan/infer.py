@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from ..errors import Span, TypeMismatch, Unsupported
+from . import types as ty
 from .casts import (
     among_enum,
     as_enum,
@@ -46,21 +47,6 @@ from .functions.row import FunctionRow, Resolve, Resolved, compared
 from .functions.temporal_arithmetic import arithmetic, divided
 from .literals import fits, literal as literal
 from .shapes.guards import decided
-from .types import (
-    BIGINT,
-    BIT,
-    BOOLEAN,
-    DOUBLE,
-    HUGEINT,
-    INTEGER,
-    NULL,
-    SMALLINT,
-    TINYINT,
-    VARCHAR,
-    DataType,
-    Kind,
-    decimal,
-)
 
 
 def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
@@ -81,7 +67,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
         return compare(known, left, right, span)
     if known in CHOICES:
         return _with_common_type(known, args, span)
-    if known == "concat_ws" and args and args[0].type.kind not in (Kind.VARCHAR, Kind.NULL):
+    if known == "concat_ws" and args and args[0].type.kind not in (ty.Kind.VARCHAR, ty.Kind.NULL):
         raise TypeMismatch(f"The separator of concat_ws is text and not {args[0].type}.", span)
     if known in ("concat", "concat_ws"):
         args = [to_text(a) for a in args]
@@ -92,7 +78,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     if len(args) == 2:
         known, args = arithmetic(known, args[0], args[1])
     if known == "neg" and len(args) == 1:
-        if args[0].type.kind is Kind.INTERVAL:
+        if args[0].type.kind is ty.Kind.INTERVAL:
             known = "neg_interval"
         elif isinstance(args[0], Literal) and not args[0].is_null and args[0].type.is_numeric:
             return negated(args[0], span)
@@ -111,31 +97,33 @@ def _of_their_types(name: str, args: Sequence[Expr]) -> tuple[str, Sequence[Expr
     row = SCALAR[name]
     if row.of_lists and any(a.type.is_nested for a in args):
         return row.of_lists, args
-    if row.of_bits and any(a.type == BIT for a in args):
-        return row.of_bits, [cast(a, BIT) if is_text_literal(a) else a for a in args]
+    if row.of_bits and any(a.type == ty.BIT for a in args):
+        return row.of_bits, [cast(a, ty.BIT) if is_text_literal(a) else a for a in args]
     return name, args
 
 
 def _of_moments(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
     """Return what a function of moments with a zone, or of nanoseconds, is made of; None for others."""
     kinds = {arg.type.kind for arg in args}
-    if Kind.TIMESTAMPTZ in kinds:
+    if ty.Kind.TIMESTAMPTZ in kinds:
         return in_the_sessions_zone(MAKE, name, args, span)
-    return of_nanoseconds(MAKE, name, args, span) if Kind.TIMESTAMP_NS in kinds else None
+    return of_nanoseconds(MAKE, name, args, span) if ty.Kind.TIMESTAMP_NS in kinds else None
 
 
 def _signature(
     row: FunctionRow, args: Sequence[Expr], span: Span | None
-) -> tuple[tuple[DataType, ...], DataType]:
+) -> tuple[tuple[ty.DataType, ...], ty.DataType]:
     """Choose the types of a call; where no overload takes VARCHAR, string literals count as untyped."""
     types = literal_types(args) if row.kind == "operator" else [a.type for a in args]
     found = _types(row.resolve, tuple(types))
     if found is None and row.kind != "operator":
         # -2147483648 is BIGINT, and an INTEGER where one is wanted
-        types = [INTEGER if _is_least_integer(a) else t for a, t in zip(args, types, strict=True)]
+        types = [
+            ty.INTEGER if _is_least_integer(a) else t for a, t in zip(args, types, strict=True)
+        ]
         found = _types(row.resolve, tuple(types))
     if found is None and row.kind != "operator":
-        untyped = [NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
+        untyped = [ty.NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
         found = _types(row.resolve, tuple(untyped))
         if untyped != types and _is_guess(row.resolve, args, untyped):
             found = None
@@ -151,12 +139,12 @@ def _signature(
 def _is_least_integer(arg: Expr) -> bool:
     return (
         isinstance(arg, Literal)
-        and arg.type == BIGINT
-        and decided(operator.eq, arg, INTEGER.integer_range[0])
+        and arg.type == ty.BIGINT
+        and decided(operator.eq, arg, ty.INTEGER.integer_range[0])
     )
 
 
-def _wider_than_least(arg: Expr) -> DataType | None:
+def _wider_than_least(arg: Expr) -> ty.DataType | None:
     """Return the type next to that of a constant that is cast to the least integer of its type, and of which the negative so is."""
     if not (isinstance(arg, Cast) and arg.type in _SIGNED and isinstance(arg.operand, Literal)):
         return None
@@ -164,35 +152,42 @@ def _wider_than_least(arg: Expr) -> DataType | None:
     return _SIGNED[arg.type] if least else None
 
 
-_SIGNED = {TINYINT: SMALLINT, SMALLINT: INTEGER, INTEGER: BIGINT, BIGINT: HUGEINT}
+_SIGNED = {
+    ty.TINYINT: ty.SMALLINT,
+    ty.SMALLINT: ty.INTEGER,
+    ty.INTEGER: ty.BIGINT,
+    ty.BIGINT: ty.HUGEINT,
+}
 
 
-def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:
+def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[ty.DataType]) -> bool:
     """Whether a string literal would have no type here, or be a number of several."""
-    texts = [is_text_literal(a) and t == NULL for a, t in zip(args, types, strict=True)]
+    texts = [is_text_literal(a) and t == ty.NULL for a, t in zip(args, types, strict=True)]
     if (found := _types(resolve, tuple(types))) is None:
         return True
-    if any(text and t.holds(Kind.NULL) for text, t in zip(texts, found[0], strict=True)):
+    if any(text and t.holds(ty.Kind.NULL) for text, t in zip(texts, found[0], strict=True)):
         return True
-    guesses = (BIGINT, DOUBLE, decimal(18, 3))
+    guesses = (ty.BIGINT, ty.DOUBLE, ty.decimal(18, 3))
     tried = [[g if text else t for text, t in zip(texts, types, strict=True)] for g in guesses]
     return len({_types(resolve, tuple(row)) for row in tried} - {None}) > 1
 
 
 @lru_cache(maxsize=1024)
-def _types(resolve: Resolve, types: tuple[DataType, ...]) -> Resolved:
+def _types(resolve: Resolve, types: tuple[ty.DataType, ...]) -> Resolved:
     """Remembered, since queries call the same few functions with the same few types."""
     return resolve(types)
 
 
-def _coerced(args: Sequence[Expr], targets: Sequence[DataType]) -> tuple[Expr, ...]:
+def _coerced(args: Sequence[Expr], targets: Sequence[ty.DataType]) -> tuple[Expr, ...]:
     return tuple(coerce(a, t) for a, t in zip(args, targets, strict=True))
 
 
-def _read(args: Sequence[Expr], targets: Sequence[DataType], span: Span | None) -> tuple[Expr, ...]:
+def _read(
+    args: Sequence[Expr], targets: Sequence[ty.DataType], span: Span | None
+) -> tuple[Expr, ...]:
     """Return arguments in their types; a text that is no number is an error also where it is left out later."""
     found = [
-        cast(a, t, span=span) if isinstance(a, Literal) and a.type == VARCHAR else a
+        cast(a, t, span=span) if isinstance(a, Literal) and a.type == ty.VARCHAR else a
         for a, t in zip(args, targets, strict=True)
     ]
     return _coerced(found, targets)
@@ -204,7 +199,7 @@ def _logic(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     for arg in args:
         nested = isinstance(arg, Call) and arg.function == name
         parts.extend(arg.children if nested else (condition(arg),))
-    return parts[0] if len(parts) == 1 else Call(name, tuple(parts), BOOLEAN, span)
+    return parts[0] if len(parts) == 1 else Call(name, tuple(parts), ty.BOOLEAN, span)
 
 
 def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Call:
@@ -213,19 +208,19 @@ def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Cal
     if not SCALAR[name].orders:
         left, right = as_enum(left, right), as_enum(right, left)
     shared = _compared_type((left, right))
-    mixed = shared is not None and shared.kind is not Kind.VARCHAR
+    mixed = shared is not None and shared.kind is not ty.Kind.VARCHAR
     if shared is None or (SCALAR[name].orders and mixed and _has_text_column((left, right))):
         raise TypeMismatch(f"{left.type} and {right.type} cannot be compared: cast one side.", span)
-    return Call(name, (coerce(left, shared), coerce(right, shared)), BOOLEAN, span)
+    return Call(name, (coerce(left, shared), coerce(right, shared)), ty.BOOLEAN, span)
 
 
-def _compared_type(args: Sequence[Expr]) -> DataType | None:
+def _compared_type(args: Sequence[Expr]) -> ty.DataType | None:
     """Return the type for comparing `args`: without casting columns when the literals fit their type exactly."""
     types = {a.type for a in args}
     if len(types) == 1:
         return types.pop()
-    if any(t.is_enum for t in types) and VARCHAR in types:
-        return VARCHAR
+    if any(t.is_enum for t in types) and ty.VARCHAR in types:
+        return ty.VARCHAR
     rest = {a.type for a in args if not isinstance(a, Literal)}
     if len(rest) == 1:
         only = next(iter(rest))
@@ -242,7 +237,7 @@ def case(
     span: Span | None = None,
 ) -> Case:
     """Return CASE WHEN ... END over conditions; a missing ELSE is NULL."""
-    last = default if default is not None else Literal(None, NULL)
+    last = default if default is not None else Literal(None, ty.NULL)
     shared = shared_type([last, *results], span)
     return Case(
         tuple(condition(c) for c in conditions),
@@ -271,7 +266,7 @@ def in_list(operand: Expr, values: Sequence[Expr], span: Span | None = None) -> 
     span = span or span_over((operand, *values))
     if not values:  # NULL for NULL even so
         unknown = call("is_null", [operand], span)
-        return case([unknown], [Literal(None, BOOLEAN)], Literal(False, BOOLEAN), span)
+        return case([unknown], [Literal(None, ty.BOOLEAN)], Literal(False, ty.BOOLEAN), span)
     values = among_enum(operand, values)
     shared = _compared_type((operand, *values))
     if shared is None:
@@ -294,19 +289,19 @@ def between(operand: Expr, low: Expr, high: Expr, span: Span | None = None) -> E
     span = span or span_over((operand, low, high))
     shared = _compared_type((operand, low, high))
     if shared is None or (
-        shared.kind is not Kind.VARCHAR and _has_text_column((operand, low, high))
+        shared.kind is not ty.Kind.VARCHAR and _has_text_column((operand, low, high))
     ):
         raise TypeMismatch(
             f"{operand.type} cannot be BETWEEN {low.type} AND {high.type}: cast to one type.", span
         )
     operand, low, high = (coerce(e, shared) for e in (operand, low, high))
-    above = Call("ge", (operand, low), BOOLEAN, span)
-    below = Call("le", (operand, high), BOOLEAN, span)
-    return Call("and", (above, below), BOOLEAN, span)
+    above = Call("ge", (operand, low), ty.BOOLEAN, span)
+    below = Call("le", (operand, high), ty.BOOLEAN, span)
+    return Call("and", (above, below), ty.BOOLEAN, span)
 
 
 def _has_text_column(args: Sequence[Expr]) -> bool:
-    return any(a.type == VARCHAR and not isinstance(a, Literal) for a in args)
+    return any(a.type == ty.VARCHAR and not isinstance(a, Literal) for a in args)
 
 
 def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
@@ -315,8 +310,12 @@ def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     if name.startswith("round") and args and args[0].type.is_integer:
         args = [coerce(args[0], signed_of(args[0].type)), *args[1:]]
     targets, result = _signature(row, args, span)
-    if args[0].type.is_decimal and not args[0].type.is_whole and NULL in (a.type for a in args[1:]):
-        return Literal(None, NULL, span)
+    if (
+        args[0].type.is_decimal
+        and not args[0].type.is_whole
+        and ty.NULL in (a.type for a in args[1:])
+    ):
+        return Literal(None, ty.NULL, span)
     return rounded(name, _coerced(args, targets), result, span)
 
 
@@ -339,7 +338,7 @@ def aggregate(
     if known == "count" and not args:
         known = "count_star"
     if known == "string_agg":
-        args = [to_text(args[0]), *(args[1:] or [Literal(",", VARCHAR)])] if args else args
+        args = [to_text(args[0]), *(args[1:] or [Literal(",", ty.VARCHAR)])] if args else args
     row = AGGREGATE[known]
     again = partial(aggregate, distinct=distinct, filter=filter, order=order, span=span)
     clauses = AggregateClauses(distinct, filter, order, span)
@@ -379,7 +378,7 @@ def aggregate(
 
 def typed(
     row: FunctionRow, args: Sequence[Expr], span: Span | None
-) -> tuple[tuple[Expr, ...], DataType]:
+) -> tuple[tuple[Expr, ...], ty.DataType]:
     """Return arguments as a function takes them, and the type of its result."""
     targets, result = _signature(row, args, span)
     return _coerced(args, targets), result

@@ -14,6 +14,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
 from ..errors import ConversionError, Located, OutOfRange, Span, TypeMismatch, check_value
+from . import types as ty
 from .calendar import EPOCH
 from .coercion import castable
 from .expr import Interval, Literal, Value, physical
@@ -30,50 +31,21 @@ from .text.number_text import (
     parse_timestamp,
 )
 from .text.uuid_text import parse_uuid
-from .types import (
-    BIGINT,
-    BLOB,
-    BOOLEAN,
-    DATE,
-    DIGITS,
-    DOUBLE,
-    FLOAT,
-    HUGEINT,
-    INTEGER,
-    INTERVAL,
-    JSON,
-    MAX_DECIMAL_DIGITS,
-    NULL,
-    SMALLINT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    TINYINT,
-    UBIGINT,
-    UINTEGER,
-    USMALLINT,
-    UTINYINT,
-    UUID,
-    VARCHAR,
-    DataType,
-    Kind,
-    decimal,
-)
 
 Parsed = TypeVar("Parsed")
 _EXACT = Context(prec=200)
 MOST_BITS_SHOWN = 1000  # of an integer in a message
 _NUMPY_TYPES = {
-    "int8": TINYINT,
-    "int16": SMALLINT,
-    "int32": INTEGER,
-    "int64": BIGINT,
-    "uint8": UTINYINT,
-    "uint16": USMALLINT,
-    "uint32": UINTEGER,
-    "uint64": UBIGINT,
-    "float16": FLOAT,
-    "float32": FLOAT,
+    "int8": ty.TINYINT,
+    "int16": ty.SMALLINT,
+    "int32": ty.INTEGER,
+    "int64": ty.BIGINT,
+    "uint8": ty.UTINYINT,
+    "uint16": ty.USMALLINT,
+    "uint32": ty.UINTEGER,
+    "uint64": ty.UBIGINT,
+    "float16": ty.FLOAT,
+    "float32": ty.FLOAT,
 }
 
 
@@ -89,28 +61,28 @@ def literal(value: object, span: Span | None = None) -> Literal:
     check_value(value, span)
     match value:
         case None:
-            return Literal(None, NULL, span)
+            return Literal(None, ty.NULL, span)
         case bool():
-            return Literal(value, BOOLEAN, span)
+            return Literal(value, ty.BOOLEAN, span)
         case int():
             return Literal(value, known, span) if known else integer(value, span)
         case float():
-            return Literal(value, known or DOUBLE, span)
+            return Literal(value, known or ty.DOUBLE, span)
         case Decimal():
             return exact(value, span)
         case str():
-            return Literal(value, VARCHAR, span)
+            return Literal(value, ty.VARCHAR, span)
         case datetime() if value.tzinfo is None:
             if getattr(value, "nanosecond", 0):  # of pandas' Timestamp
                 raise _nanoseconds(value)
-            return Literal(value, TIMESTAMP, span)
+            return Literal(value, ty.TIMESTAMP, span)
         case date() if not isinstance(value, datetime):
-            return Literal(value, DATE, span)
+            return Literal(value, ty.DATE, span)
         case timedelta():
             if getattr(value, "nanoseconds", 0):  # of pandas' Timedelta
                 raise _nanoseconds(value)
             micros = value.seconds * 1_000_000 + value.microseconds
-            return Literal(Interval(0, value.days, micros), INTERVAL, span)
+            return Literal(Interval(0, value.days, micros), ty.INTERVAL, span)
         case datetime() | time():
             return _moment(value, span)
         case Interval() | bytes() | uuid.UUID():
@@ -125,8 +97,8 @@ def literal(value: object, span: Span | None = None) -> Literal:
 def _whole(value: Interval | bytes | uuid.UUID, span: Span | None) -> Literal:
     """Return a value whose parts no operator sees."""
     if isinstance(value, uuid.UUID):
-        return Literal(value.bytes, UUID, span)
-    return Literal(value, BLOB if isinstance(value, bytes) else INTERVAL, span)
+        return Literal(value.bytes, ty.UUID, span)
+    return Literal(value, ty.BLOB if isinstance(value, bytes) else ty.INTERVAL, span)
 
 
 def _moment(value: datetime | time, span: Span | None) -> Literal:
@@ -135,11 +107,11 @@ def _moment(value: datetime | time, span: Span | None) -> Literal:
         if getattr(value, "nanosecond", 0):
             raise _nanoseconds(value)
         in_utc = value.astimezone(UTC).replace(tzinfo=None)
-        return Literal(physical(in_utc, TIMESTAMP), TIMESTAMPTZ, span)
+        return Literal(physical(in_utc, ty.TIMESTAMP), ty.TIMESTAMPTZ, span)
     if value.tzinfo is not None:
         raise TypeMismatch("A time with a zone has no SQL type here: leave out the zone.", span)
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
-    return Literal(seconds * 1_000_000 + value.microsecond, TIME, span)
+    return Literal(seconds * 1_000_000 + value.microsecond, ty.TIME, span)
 
 
 def _from_numpy(value: object) -> object:
@@ -160,55 +132,57 @@ def _nanoseconds(value: object) -> TypeMismatch:
     )
 
 
-def fits(value: Value, target: DataType) -> bool:
+def fits(value: Value, target: ty.DataType) -> bool:
     """Whether an exact numeric constant is a value of an integer or decimal type."""
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         return False
-    unscaled = Decimal(value).scaleb(target.scale, DIGITS)
+    unscaled = Decimal(value).scaleb(target.scale, ty.DIGITS)
     low, high = target.integer_range
     return low <= unscaled <= high and unscaled == unscaled.to_integral_value()
 
 
 def integer(value: int, span: Span | None = None) -> Literal:
     """Return an integer constant: INTEGER, BIGINT or HUGEINT, the first that holds it."""
-    for data_type in (INTEGER, BIGINT):
+    for data_type in (ty.INTEGER, ty.BIGINT):
         low, high = data_type.integer_range
         if low <= value <= high:
             return Literal(value, data_type, span)
-    if abs(value) >= 10**MAX_DECIMAL_DIGITS:
+    if abs(value) >= 10**ty.MAX_DECIMAL_DIGITS:
         # Python turns no integer of thousands of digits into text
         shown = value if value.bit_length() < MOST_BITS_SHOWN else f"of {value.bit_length()} bits"
-        raise OutOfRange(f"The integer {shown} has more than {MAX_DECIMAL_DIGITS} digits.", span)
-    return Literal(Decimal(value), HUGEINT, span)
+        raise OutOfRange(f"The integer {shown} has more than {ty.MAX_DECIMAL_DIGITS} digits.", span)
+    return Literal(Decimal(value), ty.HUGEINT, span)
 
 
 def exact(value: Decimal, span: Span | None = None) -> Literal:
     """Return a DECIMAL constant of exactly the digits written, or a DOUBLE beyond 38 of them."""
     if not value.is_finite():
-        return Literal(float(value), DOUBLE, span)
+        return Literal(float(value), ty.DOUBLE, span)
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
     whole = max(1, len(digits) + exponent)
-    if whole + scale > MAX_DECIMAL_DIGITS:
-        return Literal(float(value), DOUBLE, span)
-    return Literal(value, decimal(whole + scale, scale), span)
+    if whole + scale > ty.MAX_DECIMAL_DIGITS:
+        return Literal(float(value), ty.DOUBLE, span)
+    return Literal(value, ty.decimal(whole + scale, scale), span)
 
 
 def number(text: str, leading_zero: bool = True, span: Span | None = None) -> Literal:
     """Return the constant that a number in SQL stands for; `.5` (no `leading_zero`) is a digit shorter than `0.5`."""
     text = text.replace("_", "")
     if "e" in text.lower():
-        return Literal(float(text), DOUBLE, span)
+        return Literal(float(text), ty.DOUBLE, span)
     if "." not in text:
         return integer(int(text), span)
     found = exact(Decimal(text), span)
     if not leading_zero and found.type.is_decimal and found.type.precision > found.type.scale:
-        return Literal(found.value, decimal(found.type.precision - 1, found.type.scale), span)
+        return Literal(found.value, ty.decimal(found.type.precision - 1, found.type.scale), span)
     return found
 
 
-def convert(value: Value, source: DataType, target: DataType, span: Span | None = None) -> Value:
+def convert(
+    value: Value, source: ty.DataType, target: ty.DataType, span: Span | None = None
+) -> Value:
     """Return a constant of `source` as a value of `target`; raises `ConversionError` as a cast does.
 
     Covers text to anything and numbers, booleans, dates among themselves.  A moment outside of the years of Python's dates
@@ -218,14 +192,14 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         return value
     if source.is_enum:
         assert isinstance(value, int)
-        return convert(source.names[value], VARCHAR, target, span)
-    if {source.kind, target.kind} & {Kind.BLOB, Kind.UUID} and not castable(source, target):
+        return convert(source.names[value], ty.VARCHAR, target, span)
+    if {source.kind, target.kind} & {ty.Kind.BLOB, ty.Kind.UUID} and not castable(source, target):
         raise ConversionError(f"A {source} cannot become a {target}: cast it to text before.", span)
     if {source.name, target.name} & {"JSON", "BIT"}:
         return _json(value, source, target, span)
-    if source.is_ranked or (target.is_ranked and target.kind is not Kind.UUID):
+    if source.is_ranked or (target.is_ranked and target.kind is not ty.Kind.UUID):
         raise BeyondPython
-    if target.kind is Kind.NULL:  # of an operator whose other side is NULL
+    if target.kind is ty.Kind.NULL:  # of an operator whose other side is NULL
         return None
     try:
         return _convert(value, source, target)
@@ -233,40 +207,40 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         raise
     except (NoSuchValue, ArithmeticError):
         shown = f"'{value}'" if isinstance(value, str) else str(value)
-        hint = _HINTS.get(target.kind, "") if target != HUGEINT else _DIGITS_OF_HUGEINT
+        hint = _HINTS.get(target.kind, "") if target != ty.HUGEINT else _DIGITS_OF_HUGEINT
         raise ConversionError(f"{shown} cannot be read as {target}{hint}.", span) from None
 
 
-def _json(value: Value, source: DataType, target: DataType, span: Span | None) -> Value:
-    if not isinstance(value, str) or {source, target} != {JSON, VARCHAR}:
+def _json(value: Value, source: ty.DataType, target: ty.DataType, span: Span | None) -> Value:
+    if not isinstance(value, str) or {source, target} != {ty.JSON, ty.VARCHAR}:
         raise BeyondPython
     with Located(span):
         documents.read(value)
     return value
 
 
-_DIGITS_OF_HUGEINT = f": it has {MAX_DECIMAL_DIGITS} digits here, and DOUBLE holds more, rounded"
+_DIGITS_OF_HUGEINT = f": it has {ty.MAX_DECIMAL_DIGITS} digits here, and DOUBLE holds more, rounded"
 _HINTS = {
-    Kind.DATE: ": a date is written 'YYYY-MM-DD'",
-    Kind.TIME: ": a time is written 'HH:MM:SS'",
+    ty.Kind.DATE: ": a date is written 'YYYY-MM-DD'",
+    ty.Kind.TIME: ": a time is written 'HH:MM:SS'",
     **dict.fromkeys(ticks.PLAIN, ": a timestamp is written 'YYYY-MM-DD HH:MM:SS'"),
-    Kind.INTERVAL: ": an interval is written '3 months 2 days'",
-    Kind.BOOLEAN: ": it is true or false",
-    Kind.UUID: ": a UUID has 32 hexadecimal digits",
+    ty.Kind.INTERVAL: ": an interval is written '3 months 2 days'",
+    ty.Kind.BOOLEAN: ": it is true or false",
+    ty.Kind.UUID: ": a UUID has 32 hexadecimal digits",
 }
 
 
-def _convert(value: Value, source: DataType, target: DataType) -> Value:
+def _convert(value: Value, source: ty.DataType, target: ty.DataType) -> Value:
     if target.is_temporal and not isinstance(value, str):
         return _counted(value, source, target)
-    if target.is_ticks and target.kind is not Kind.TIMESTAMP:
+    if target.is_ticks and target.kind is not ty.Kind.TIMESTAMP:
         assert isinstance(value, str)
         return _known(parse_ticks(value, target))
-    if target.kind is Kind.DATE:
+    if target.kind is ty.Kind.DATE:
         return _to_date(value)
-    if target.kind is Kind.TIMESTAMP:
+    if target.kind is ty.Kind.TIMESTAMP:
         return _to_timestamp(value)
-    if target.kind is Kind.INTERVAL:
+    if target.kind is ty.Kind.INTERVAL:
         if not isinstance(value, str):
             raise NoSuchValue
         return parse_interval(value)
@@ -274,9 +248,9 @@ def _convert(value: Value, source: DataType, target: DataType) -> Value:
         if value not in target.names:
             raise NoSuchValue
         return target.names.index(value)
-    if target.kind is Kind.BOOLEAN:
+    if target.kind is ty.Kind.BOOLEAN:
         return _to_boolean(value)
-    if target.kind is Kind.UUID:
+    if target.kind is ty.Kind.UUID:
         assert isinstance(value, str)
         return _known(parse_uuid(value))
     if target.is_float:
@@ -288,17 +262,17 @@ def _convert(value: Value, source: DataType, target: DataType) -> Value:
     raise NoSuchValue
 
 
-def parse_ticks(text: str, target: DataType) -> int | None:
+def parse_ticks(text: str, target: ty.DataType) -> int | None:
     """Return the count that a text stands for as a TIME or a timestamp without a zone, None for no value of it."""
-    if target.kind is Kind.TIME:
+    if target.kind is ty.Kind.TIME:
         return parse_time(text)
-    if target.kind is Kind.TIMESTAMP_NS:
+    if target.kind is ty.Kind.TIMESTAMP_NS:
         return parse_timestamp(text, digits=9)
     micros = parse_timestamp(text)
-    return None if micros is None else ticks.convert(micros, TIMESTAMP, target)
+    return None if micros is None else ticks.convert(micros, ty.TIMESTAMP, target)
 
 
-def _counted(value: Value, source: DataType, target: DataType) -> Value:
+def _counted(value: Value, source: ty.DataType, target: ty.DataType) -> Value:
     """Return a date, a time or a timestamp as one of another type; `NoSuchValue` where there is none."""
     if not source.is_temporal or not ticks.castable(source, target):
         raise NoSuchValue
@@ -306,9 +280,9 @@ def _counted(value: Value, source: DataType, target: DataType) -> Value:
     assert isinstance(count, int)
     found = ticks.convert(count, source, target)
     try:
-        if target.kind is Kind.DATE:
+        if target.kind is ty.Kind.DATE:
             return EPOCH.date() + timedelta(days=found)
-        if target.kind is Kind.TIMESTAMP:
+        if target.kind is ty.Kind.TIMESTAMP:
             return EPOCH + timedelta(microseconds=found)
     except OverflowError:
         raise BeyondPython from None
@@ -330,20 +304,20 @@ def _known(value: Parsed | None) -> Parsed:
     return value
 
 
-def _to_float(value: Value, target: DataType) -> float:
+def _to_float(value: Value, target: ty.DataType) -> float:
     if isinstance(value, str):
         return _known(parse_double(value, target))
     if not isinstance(value, int | float | Decimal):
         raise NoSuchValue
     result = float(value)
-    if target.kind is Kind.FLOAT:
+    if target.kind is ty.Kind.FLOAT:
         result = struct.unpack("f", struct.pack("f", result))[0]
         if isinstance(value, float) and math.isinf(result) and not math.isinf(value):
             raise NoSuchValue
     return result
 
 
-def _to_exact(value: Value, target: DataType) -> Value:
+def _to_exact(value: Value, target: ty.DataType) -> Value:
     """Round to the scale of an integer or decimal type; `NoSuchValue` when the digits do not fit."""
     if isinstance(value, str):
         unscaled = _known(parse_number(value, target))
@@ -363,7 +337,7 @@ def _to_exact(value: Value, target: DataType) -> Value:
     return int(rounded) if target.is_integer else rounded
 
 
-def _of_float(value: float, target: DataType) -> Decimal:
+def _of_float(value: float, target: ty.DataType) -> Decimal:
     """Round as backends do: to integers half to even, to decimals in the arithmetic of doubles."""
     if target.is_whole:
         if not math.isfinite(value):

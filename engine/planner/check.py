@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..plan import physical as p
+from ..plan import logical as rel, physical as p
 from ..plan.copies import commons_of
 from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
 from ..plan.functions import COMPARISONS
 from ..plan.join_kinds import JoinKind
-from ..plan.logical import (
-    Aggregate,
-    CommonScan,
-    Filter,
-    Join,
-    Logical,
-    Project,
-    Range,
-    Scan,
-    SetOperation,
-    Unnest,
-    Values,
-)
 from ..plan.node import walk, walk_once
 from ..plan.pipeline_steps import columns_read
 from ..plan.types import BOOLEAN
@@ -33,7 +20,7 @@ class InvalidPlanError(AssertionError):
 
 
 def check_logical(
-    plan: Logical,
+    plan: rel.Logical,
     step: str,
     *,
     subqueries: bool,
@@ -54,9 +41,9 @@ def check_logical(
 
 
 def _check(
-    node: Logical, step: str, subqueries: bool, outer: frozenset[Column], made: set[Column]
+    node: rel.Logical, step: str, subqueries: bool, outer: frozenset[Column], made: set[Column]
 ) -> None:
-    if isinstance(node, Join):
+    if isinstance(node, rel.Join):
         lateral = outer | frozenset(node.left.columns) if subqueries else outer
         _check(node.left, step, subqueries, outer, made)
         _check(node.right, step, subqueries, lateral, made)
@@ -110,29 +97,29 @@ def _check_types(e: Expr, step: str) -> None:
                 _fail(step, f"IN compares {operand.type} with another type")
 
 
-def _check_node(node: Logical, step: str) -> None:
+def _check_node(node: rel.Logical, step: str) -> None:
     match node:
-        case Filter(predicate=predicate) if predicate.type != BOOLEAN:
+        case rel.Filter(predicate=predicate) if predicate.type != BOOLEAN:
             _fail(step, f"a filter by a {predicate.type}")
-        case Project(items=items):
+        case rel.Project(items=items):
             _check_items(items, step)
-        case Aggregate(keys=keys, aggregates=aggregates):
+        case rel.Aggregate(keys=keys, aggregates=aggregates):
             _check_items((*keys, *aggregates), step)
         case Window(calls=calls):
             _check_items(calls, step)
-        case Values(made=made, rows=rows):
+        case rel.Values(made=made, rows=rows):
             for row in rows:
                 if [e.type for e in row] != [c.type for c in made]:
                     _fail(step, f"a row of VALUES does not fit {_names(made)}")
-        case CommonScan(common=common, made=made, sources=sources):
+        case rel.CommonScan(common=common, made=made, sources=sources):
             missing = [c for c in sources if c not in common.plan.columns]
             if missing or [c.type for c in made] != [c.type for c in sources]:
                 _fail(step, f"{_names(made)} of {common.name} are not {_names(sources)}")
-        case SetOperation(left=left, right=right, made=made):
+        case rel.SetOperation(left=left, right=right, made=made):
             types = [c.type for c in made]
             if [c.type for c in left.columns] != types or [c.type for c in right.columns] != types:
                 _fail(step, f"{node.kind} of {_names(left.columns)} and {_names(right.columns)}")
-        case Join(kind=kind, null_aware=True, condition=condition):
+        case rel.Join(kind=kind, null_aware=True, condition=condition):
             fits = isinstance(condition, Call) and condition.function == "eq"
             if kind not in (JoinKind.ANTI, JoinKind.MARK) or not fits:
                 _fail(step, f"a null-aware {kind} join whose condition is not one equality")
@@ -144,26 +131,31 @@ def _check_items(items: Iterable[tuple[Column, Expr]], step: str) -> None:
             _fail(step, f"{_name(column)} is {column.type}, its expression {expr.type}")
 
 
-def made_by(node: Logical) -> tuple[Column, ...]:
+def made_by(node: rel.Logical) -> tuple[Column, ...]:
     """Return the columns whose ids this node introduces."""
     match node:
-        case Scan(made=made) | CommonScan(made=made) | Values(made=made) | SetOperation(made=made):
+        case (
+            rel.Scan(made=made)
+            | rel.CommonScan(made=made)
+            | rel.Values(made=made)
+            | rel.SetOperation(made=made)
+        ):
             return made
-        case Range(made=column):
+        case rel.Range(made=column):
             return (column,)
-        case Project(items=items):
+        case rel.Project(items=items):
             below = node.input.columns
             return tuple(c for c, _ in items if c not in below)
-        case Aggregate(keys=keys, aggregates=aggregates):
+        case rel.Aggregate(keys=keys, aggregates=aggregates):
             below = node.input.columns
             made = (*(c for c, _ in keys), *(c for c, _ in aggregates))
             found = tuple(c for c in made if c not in below)
             return found if node.grouping_id is None else (*found, node.grouping_id)
         case Window(calls=calls):
             return tuple(c for c, _ in calls)
-        case Unnest(made=made):
+        case rel.Unnest(made=made):
             return made
-        case Join(mark=Column() as mark):
+        case rel.Join(mark=Column() as mark):
             return (mark,)
     return ()
 

@@ -12,15 +12,7 @@ from typing import Protocol, TypeVar, cast
 import pyarrow as pa
 from pyarrow import flight
 
-from ..errors import (
-    AccessDenied,
-    FuselineError,
-    InternalError,
-    Interrupted,
-    NotSupportedError,
-    OperationalError,
-    TransactionError,
-)
+from .. import errors as err
 from ..fence import translated
 from .logins import NotLoggedIn
 from .turns import ServerBusy
@@ -40,15 +32,15 @@ _TOLD = re.compile(f"{_SIGN}(\\w+):(\\d+){_SIGN}(.*?){_SIGN}", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., object])
 
 # The first that fits: what a client did wrong is INVALID_ARGUMENT, of which pyarrow has no error class of Flight
-STATUS: tuple[tuple[type[FuselineError], Callable[[str], Exception]], ...] = (
+STATUS: tuple[tuple[type[err.FuselineError], Callable[[str], Exception]], ...] = (
     (NotLoggedIn, flight.FlightUnauthenticatedError),
-    (AccessDenied, flight.FlightUnauthorizedError),
+    (err.AccessDenied, flight.FlightUnauthorizedError),
     (ServerBusy, flight.FlightUnavailableError),
-    (NotSupportedError, pa.ArrowNotImplementedError),
-    (TransactionError, pa.ArrowInvalid),
-    (OperationalError, flight.FlightServerError),
-    (InternalError, flight.FlightInternalError),
-    (FuselineError, pa.ArrowInvalid),
+    (err.NotSupportedError, pa.ArrowNotImplementedError),
+    (err.TransactionError, pa.ArrowInvalid),
+    (err.OperationalError, flight.FlightServerError),
+    (err.InternalError, flight.FlightInternalError),
+    (err.FuselineError, pa.ArrowInvalid),
 )
 
 
@@ -67,15 +59,15 @@ def on_wire(error: BaseException, tells_class: bool = False) -> Exception | None
     """
     if isinstance(error, flight.FlightError):
         return error
-    found = error if isinstance(error, FuselineError) else translated(error)
+    found = error if isinstance(error, err.FuselineError) else translated(error)
     if found is None:
         return None
-    if isinstance(found, Interrupted):
+    if isinstance(found, err.Interrupted):
         timed_out = "statement_timeout" in found.message
         return (flight.FlightTimedOutError if timed_out else flight.FlightCancelledError)(
             found.message if timed_out else "The query was cancelled."
         )
-    text = found.message if isinstance(found, InternalError) else str(found)
+    text = found.message if isinstance(found, err.InternalError) else str(found)
     if tells_class:
         text = f"{_SIGN}{type(found).__name__}:{len(found.message)}{_SIGN}{text}{_SIGN}"
     return next(status(text) for kind, status in STATUS if isinstance(found, kind))

@@ -18,15 +18,8 @@ from ..change_tables import TRIES, changed
 from ..database.stored_table import StoredTable
 from ..errors import CatalogError, TransactionError, UnknownName, nearest
 from ..observe.explain import analyzed
-from ..plan.changes.catalog_objects import (
-    Macro,
-    ObjectKey,
-    SchemaPlace,
-    TableIndex,
-    UserType,
-    is_left,
-    rules_of,
-)
+from ..plan import statements as st
+from ..plan.changes import catalog_objects as co
 from ..plan.changes.sequences import (
     DropSequence,
     Sequence as NamedSequence,
@@ -34,15 +27,6 @@ from ..plan.changes.sequences import (
     named_sequences,
 )
 from ..plan.changes.stand_in import StandIn
-from ..plan.statements import (
-    AlteredColumn,
-    AlterTable,
-    CommentOn,
-    CreateIndex,
-    DropIndex,
-    Merge,
-    TableStatement,
-)
 from ..storage.tables.memory_table import MemoryTable
 from .merge_tables import merge
 
@@ -52,29 +36,28 @@ if TYPE_CHECKING:
     from ..connection import Connection
     from ..observe.profile import Profile
     from ..plan.logical import CatalogTable, Logical
-    from ..plan.statements import Statement
     from ..reading import Reading
     from ..runtime.run import Result
 
 
-def run_table_statement(connection: Connection, statement: TableStatement) -> Answer:
+def run_table_statement(connection: Connection, statement: st.TableStatement) -> Answer:
     """Carry out one of these statements."""
     match statement:
-        case Merge():
+        case st.Merge():
             return merge(connection, statement)
-        case CommentOn():
+        case st.CommentOn():
             return comment_on(connection.catalog, statement)
-        case CreateIndex():
+        case st.CreateIndex():
             return create_index(connection, statement)
-        case DropIndex():
+        case st.DropIndex():
             return drop_index(connection, statement)
     return change_sequences(connection.catalog, statement)
 
 
-Found = tuple[SchemaPlace, "CatalogTable", TableIndex]
+Found = tuple[co.SchemaPlace, "CatalogTable", co.TableIndex]
 
 
-def create_index(connection: Connection, statement: CreateIndex) -> Answer:
+def create_index(connection: Connection, statement: st.CreateIndex) -> Answer:
     """Make an index; raises `CatalogError` for a name that is taken, and `ConstraintError` where rows are not unique."""
     catalog = connection.catalog
     own = next(
@@ -86,12 +69,12 @@ def create_index(connection: Connection, statement: CreateIndex) -> Answer:
         place == own and index.name.lower() == statement.name.lower()
         for place, _, index in _indexes(catalog)
     )
-    if taken and is_left("index", statement.name, statement.if_there):
+    if taken and co.is_left("index", statement.name, statement.if_there):
         return done()
     return changed(connection, statement.change)
 
 
-def drop_index(connection: Connection, statement: DropIndex) -> Answer:
+def drop_index(connection: Connection, statement: st.DropIndex) -> Answer:
     """Remove an index; raises `UnknownName`."""
     catalog, (*schema, name) = connection.catalog, statement.parts
     where = catalog.place_of(schema) if schema else None
@@ -109,20 +92,20 @@ def drop_index(connection: Connection, statement: DropIndex) -> Answer:
         hint = nearest(name, [index.name for _, _, index in known])
         raise UnknownName(f'There is no index "{name}".{hint}')
     _, table, index = here[0]
-    rules = rules_of(table)
+    rules = co.rules_of(table)
     rules = replace(rules, indexes=tuple(each for each in rules.indexes if each != index))
-    columns = tuple(AlteredColumn(column, kind, column) for column, kind in table.fields)
+    columns = tuple(st.AlteredColumn(column, kind, column) for column, kind in table.fields)
     rows = StandIn(table.name, table.fields)
-    return changed(connection, AlterTable(table.name, table.name, columns, rules, rows))
+    return changed(connection, st.AlterTable(table.name, table.name, columns, rules, rows))
 
 
 def _indexes(catalog: Catalog) -> Iterator[Found]:
     for key, entry in catalog.objects("relation"):
-        for index in (getattr(entry, "table_rules", None) and rules_of(entry).indexes) or ():
+        for index in (getattr(entry, "table_rules", None) and co.rules_of(entry).indexes) or ():
             yield key.place, entry, index
 
 
-def comment_on(catalog: Catalog, statement: CommentOn) -> Answer:
+def comment_on(catalog: Catalog, statement: st.CommentOn) -> Answer:
     """Say something about an object; raises `UnknownName`, and `CatalogError` for a table of files."""
     if statement.kind != "relation":
         _on_named(catalog, statement)
@@ -139,10 +122,10 @@ def comment_on(catalog: Catalog, statement: CommentOn) -> Answer:
     raise TransactionError(f'Other statements change "{name}" all the time: try again.')
 
 
-def _commented(entry: CatalogTable | View, statement: CommentOn) -> CatalogTable | View:
+def _commented(entry: CatalogTable | View, statement: st.CommentOn) -> CatalogTable | View:
     if isinstance(entry, View):
         return replace(entry, comments=entry.comments.with_text(statement.column, statement.text))
-    rules = rules_of(entry)
+    rules = co.rules_of(entry)
     column = _spelled(statement.column, [name for name, _ in entry.fields], entry.name)
     rules = replace(rules, comments=rules.comments.with_text(column, statement.text))
     if isinstance(entry, StoredTable):
@@ -165,14 +148,14 @@ def _spelled(column: str | None, names: Sequence[str], table: str) -> str | None
     raise UnknownName(f'The table "{table}" has no column "{column}".{nearest(column, names)}')
 
 
-def _on_named(catalog: Catalog, statement: CommentOn) -> None:
+def _on_named(catalog: Catalog, statement: st.CommentOn) -> None:
     name = ".".join(statement.parts)
     found = catalog.named_entry(statement.parts, statement.kind)
     if found is None:
         hint = nearest(name, [key.name for key, _ in catalog.objects(statement.kind)])
         raise UnknownName(f'There is no {statement.kind} "{name}".{hint}')
     key, entry = found
-    assert isinstance(entry, Macro | UserType), "of this kind"
+    assert isinstance(entry, co.Macro | co.UserType), "of this kind"
     catalog.change({key: replace(entry, comment=statement.text)})
 
 
@@ -184,7 +167,7 @@ def change_sequences(catalog: Catalog, statement: SequenceStatement) -> Answer:
     name = statement.name
     known = catalog.sequence([*name.place, name])
     if known is not None:
-        if is_left("sequence", name, statement.if_there):
+        if co.is_left("sequence", name, statement.if_there):
             return done()
         _check(known[1], _dependents(catalog, known[0]))
     catalog.put_named(NamedSequence.new(name, statement.values))
@@ -206,11 +189,11 @@ def _drop(catalog: Catalog, statement: DropSequence) -> None:
     catalog.change({key: None, **dict.fromkeys(tables)})
 
 
-def _dependents(catalog: Catalog, sequence: ObjectKey) -> dict[ObjectKey, str]:
+def _dependents(catalog: Catalog, sequence: co.ObjectKey) -> dict[co.ObjectKey, str]:
     """Return the tables that have a default of a sequence's values."""
     found = {}
     for key, entry in catalog.objects("relation"):
-        texts = [default.text for _, default in rules_of(entry).defaults]
+        texts = [default.text for _, default in co.rules_of(entry).defaults]
         asked = [
             catalog.sequence(parts, key.place) for text in texts for parts in named_sequences(text)
         ]
@@ -219,7 +202,7 @@ def _dependents(catalog: Catalog, sequence: ObjectKey) -> dict[ObjectKey, str]:
     return found
 
 
-def _check(sequence: NamedSequence, tables: dict[ObjectKey, str]) -> None:
+def _check(sequence: NamedSequence, tables: dict[co.ObjectKey, str]) -> None:
     if tables:
         first = next(iter(tables.values()))
         raise CatalogError(
@@ -256,8 +239,8 @@ class WatchedConnection:
 
 def analyzed_write(
     connection: Connection,
-    statement: Statement,
-    carry_out: Callable[[Connection, Statement], Answer],
+    statement: st.Statement,
+    carry_out: Callable[[Connection, st.Statement], Answer],
 ) -> str:
     """Carry out a statement; return how many rows it wrote, and what the query of its rows and those that look at keys and constraints did."""
     start, watched = time.perf_counter(), WatchedConnection(connection)

@@ -11,15 +11,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from fuseline.errors import (
-    InvalidQuery,
-    Span,
-    TypeMismatch,
-    UnknownName,
-    Unsupported,
-    balanced,
-    nearest,
-)
+from fuseline import errors as err
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
 from fuseline.plan.composed.sampling import with_order
@@ -72,12 +64,12 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         if name.lower() in OF_SESSION:
             return OF_SESSION[name.lower()]([scope.bind(n) for n in nodes], scope, span_of(node))
         if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
-            raise InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
+            raise err.InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
         known = derived.is_spelled if isinstance(node, exp.Anonymous) else derived.is_known
         if not known(name):  # before its arguments, of which * would be the first complaint
             raise infer.unknown_function(name, call_span(node, scope), derived.DERIVED)
         if any(isinstance(n, exp.Distinct | exp.Order) for n in nodes):
-            raise InvalidQuery(
+            raise err.InvalidQuery(
                 f"DISTINCT and ORDER BY belong into aggregates, and {name} is none.", span_of(node)
             )
         if name.lower() in OF_NAMED_VALUES:
@@ -90,8 +82,10 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     place = call_span(node, scope)
     if isinstance(node, exp.Func):
         name = _written_name(place, scope) or type(node).sql_names()[0].lower()
-        raise UnknownName(f'There is no function "{name}".{nearest(name, sql_names())}', place)
-    raise Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+        raise err.UnknownName(
+            f'There is no function "{name}".{err.nearest(name, sql_names())}', place
+        )
+    raise err.Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
 
 
 def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:
@@ -99,7 +93,7 @@ def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope
     place = call_span(node, scope)
     struct, *rest = nodes
     if not rest or not all(isinstance(each, exp.PropertyEQ | exp.Kwarg) for each in rest):
-        raise InvalidQuery(f"{name}() takes a struct and values with names: b := 2.", place)
+        raise err.InvalidQuery(f"{name}() takes a struct and values with names: b := 2.", place)
     use(*rest, *(each.this for each in rest))
     values = [scope.bind(each.expression) for each in rest]
     names = [each.this.name for each in rest]
@@ -112,14 +106,16 @@ def _variable(node: exp.Expr, scope: Scope) -> Expr:
     what = "The name of a variable"
     name = known_value(scope.bind(nodes[0]), what, scope) if len(nodes) == 1 else None
     if not isinstance(name, str):
-        raise InvalidQuery("getvariable takes the name of a variable as a string.", span_of(node))
+        raise err.InvalidQuery(
+            "getvariable takes the name of a variable as a string.", span_of(node)
+        )
     variables = scope.session.catalog.session.variables
     found = variables.get(name.lower(), Literal(None, NULL))
     assert isinstance(found, Literal | Call | Cast), "constants, and what they are put together by"
     return dataclasses.replace(found, span=span_of(node))
 
 
-def _query(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
+def _query(args: Sequence[Expr], scope: Scope, place: err.Span | None) -> Expr:
     _takes("current_query()", 0, args, place)
     text = scope.session.text
     at = 0 if place is None else place.start
@@ -127,11 +123,11 @@ def _query(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
     return Literal(own.strip(), VARCHAR, place)
 
 
-def _schemas(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
+def _schemas(args: Sequence[Expr], scope: Scope, place: err.Span | None) -> Expr:
     """The schemas in which names are looked up; those of each session where its argument is TRUE."""
     _takes("current_schemas(BOOLEAN)", 1, args, place)
     if not isinstance(args[0], Literal):
-        raise InvalidQuery("The argument of current_schemas is a constant.", place)
+        raise err.InvalidQuery("The argument of current_schemas is a constant.", place)
     if args[0].value is None:
         return Literal(None, NULL, place)
     schema = scope.session.catalog.here()[1]
@@ -145,7 +141,7 @@ def _schemas(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
     )
 
 
-def _in_search_path(args: Sequence[Expr], scope: Scope, place: Span | None) -> Expr:
+def _in_search_path(args: Sequence[Expr], scope: Scope, place: err.Span | None) -> Expr:
     """Whether names of a schema of a database need neither."""
     _takes("in_search_path(VARCHAR, VARCHAR)", 2, args, place)
     names = [derived.function("lower", [infer.to_text(a)]) for a in args]
@@ -165,13 +161,13 @@ def _in_search_path(args: Sequence[Expr], scope: Scope, place: Span | None) -> E
     return infer.call("or", pairs, place)
 
 
-def _takes(signature: str, count: int, args: Sequence[Expr], place: Span | None) -> None:
+def _takes(signature: str, count: int, args: Sequence[Expr], place: err.Span | None) -> None:
     if len(args) != count:
-        raise TypeMismatch(f"{signature} does not take {len(args)} arguments.", place)
+        raise err.TypeMismatch(f"{signature} does not take {len(args)} arguments.", place)
 
 
 # What the session knows
-OF_SESSION: dict[str, Callable[[Sequence[Expr], Scope, Span | None], Expr]] = {
+OF_SESSION: dict[str, Callable[[Sequence[Expr], Scope, err.Span | None], Expr]] = {
     "current_query": _query,
     "current_schemas": _schemas,
     "in_search_path": _in_search_path,
@@ -191,16 +187,16 @@ _KEPT_VALUES: dict[str, Callable[[exp.Expr, Scope], Expr]] = {
 }
 
 
-def _written_name(place: Span | None, scope: Scope) -> str:
+def _written_name(place: err.Span | None, scope: Scope) -> str:
     """Return the name of a function as the text has it; sqlglot's classes are called as in any of its dialects."""
     found = None if place is None else _CALL.match(scope.session.text, place.start)
     return "" if found is None else found.group(1).lower()
 
 
-def call_span(node: exp.Expr, scope: Scope) -> Span | None:
+def call_span(node: exp.Expr, scope: Scope) -> err.Span | None:
     """Return the place of a call up to its closing parenthesis."""
     place = span_of(node)
-    return None if place is None else balanced(scope.session.text, place)
+    return None if place is None else err.balanced(scope.session.text, place)
 
 
 @dataclass(frozen=True)
@@ -238,17 +234,19 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
     python = python_aggregate(clauses.call, scope)
     if function_names.aggregate(clauses.call) is None and python is None:
         if function_names.window(clauses.call) is not None:
-            raise InvalidQuery("A window function needs OVER (...).", place)
-        raise InvalidQuery("FILTER and WITHIN GROUP belong to aggregates.", place)
+            raise err.InvalidQuery("A window function needs OVER (...).", place)
+        raise err.InvalidQuery("FILTER and WITHIN GROUP belong to aggregates.", place)
     if clauses.nulls and not isinstance(clauses.call, exp.AnyValue):  # whose NULLs sqlglot ignores
-        raise InvalidQuery("IGNORE NULLS and RESPECT NULLS need a window: add OVER (...).", place)
+        raise err.InvalidQuery(
+            "IGNORE NULLS and RESPECT NULLS need a window: add OVER (...).", place
+        )
     if not scope.allow_aggregates:
         where = "inside of one another" if scope.in_aggregate else f"in {scope.clause}"
-        raise InvalidQuery(f"Aggregates are not allowed {where}.", place)
+        raise err.InvalidQuery(f"Aggregates are not allowed {where}.", place)
     return bound_aggregate(clauses, scope.inside_aggregate(), place)
 
 
-def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> Expr:
+def bound_aggregate(clauses: CallClauses, inner: Scope, place: err.Span | None) -> Expr:
     """Bind the call of an aggregate, its arguments in the scope `inner`."""
     python = python_aggregate(clauses.call, inner)
     found = function_names.aggregate(clauses.call)
@@ -260,7 +258,7 @@ def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> E
         args = [known(arg, inner) for arg in args]
     keys = tuple(bind_sort_key(item, inner) for item in (order.expressions if order else ()))
     if name in _QUANTILES and any(key.descending for key in keys):
-        raise Unsupported(
+        raise err.Unsupported(
             f"{name} with ORDER BY ... DESC is supported as WITHIN GROUP alone.", place
         )
     if distinct:
@@ -279,13 +277,13 @@ def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> E
 
 
 def _without_star(
-    name: str, nodes: Sequence[exp.Expr], distinct: bool, place: Span | None
+    name: str, nodes: Sequence[exp.Expr], distinct: bool, place: err.Span | None
 ) -> Sequence[exp.Expr]:
     """Return the arguments of an aggregate, none for count(*)."""
     if not any(isinstance(node, exp.Star) for node in nodes):
         return nodes
     if name not in ("count", "count_star") or distinct or len(nodes) > 1:
-        raise InvalidQuery("* can stand in count(*) alone.", place)
+        raise err.InvalidQuery("* can stand in count(*) alone.", place)
     use(nodes[0])
     return ()
 
@@ -308,7 +306,7 @@ def without_clauses(
             found.append(node)
     for node in found:
         if distinct and isinstance(node, exp.Star):
-            raise InvalidQuery("DISTINCT * is no argument: name the columns.", span_of(node))
+            raise err.InvalidQuery("DISTINCT * is no argument: name the columns.", span_of(node))
     return found, distinct, order
 
 
@@ -316,7 +314,7 @@ def _check_order_of_distinct(args: Sequence[Expr], keys: Sequence[SortKey]) -> N
     read = {column for arg in args for column in columns_of(arg)}
     for key in keys:
         if not columns_of(key.expr) <= read:
-            raise InvalidQuery(
+            raise err.InvalidQuery(
                 "With DISTINCT, the ORDER BY of an aggregate reads its arguments alone.", key.span
             )
 
@@ -330,24 +328,24 @@ def bind_sort_key(node: exp.Expr, scope: Scope) -> SortKey:
 
 
 def _within_group(
-    name: str, args: list[Expr], order: exp.Order, scope: Scope, place: Span | None
+    name: str, args: list[Expr], order: exp.Order, scope: Scope, place: err.Span | None
 ) -> tuple[str, list[Expr], tuple[SortKey, ...]]:
     """percentile_cont(f) WITHIN GROUP (ORDER BY x) -> quantile_cont(x, f); descending counts from the other end."""
     if len(order.expressions) != 1 or name not in (*_QUANTILES, "mode"):
-        raise Unsupported(
+        raise err.Unsupported(
             f"WITHIN GROUP is supported for quantiles and mode with one ORDER BY item, not for {name}.",
             place,
         )
     key = bind_sort_key(order.expressions[0], scope)
     if name == "mode" and args:
-        raise InvalidQuery("mode() WITHIN GROUP takes no arguments.", place)
+        raise err.InvalidQuery("mode() WITHIN GROUP takes no arguments.", place)
     if name == "mode":
         return name, [key.expr], (key,)
     fraction = args[0]
     if name == "quantile_disc":
         return name, [key.expr, fraction], (key,) if key.descending else ()
     if key.descending and fraction.type.kind is Kind.LIST:
-        raise Unsupported(
+        raise err.Unsupported(
             f"{name} of several fractions with ORDER BY ... DESC is not supported: take 1 minus each.",
             place,
         )
@@ -363,7 +361,7 @@ def _within_group(
 def bind_grouping(node: exp.Expr, scope: Scope) -> Expr:
     """GROUPING(a, b) stays a call of that name, which `bind_group` replaces."""
     if not scope.allow_aggregates:
-        raise InvalidQuery(
+        raise err.InvalidQuery(
             "GROUPING belongs to the SELECT list, HAVING, QUALIFY and ORDER BY of a query with GROUP BY.",
             call_span(node, scope),
         )

@@ -8,19 +8,9 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
-from fuseline.plan import derived, infer
+from fuseline.plan import derived, expr as ex, infer
 from fuseline.plan.coercion import compared_pair
 from fuseline.plan.composed.nested_values import list_value, row_value, values_of_row
-from fuseline.plan.expr import (
-    AggregateCall,
-    ColumnRef,
-    Exists,
-    Expr,
-    Literal,
-    Quantified,
-    ScalarSubquery,
-    new_column,
-)
 from fuseline.plan.functions import EQUALITIES, NEGATED, SCALAR, STRICT
 from fuseline.plan.logical import Aggregate, Logical, Project
 from fuseline.plan.types import BOOLEAN, DataType, Kind
@@ -39,28 +29,28 @@ _COLLATIONS = {
 }
 
 
-def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> Expr:
+def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> ex.Expr:
     """(SELECT ...) as a value."""
     plan = scope.bind_query(node)
     _check_width(plan, 1, node)
-    return ScalarSubquery(plan, plan.columns[0].type, span_of(node))
+    return ex.ScalarSubquery(plan, plan.columns[0].type, span_of(node))
 
 
-def bind_array(query: exp.Query | exp.Values, scope: Scope, place: Span | None) -> Expr:
+def bind_array(query: exp.Query | exp.Values, scope: Scope, place: Span | None) -> ex.Expr:
     """ARRAY(SELECT ...) -> (SELECT coalesce(list(x), []) FROM (SELECT ...) AS t(x))."""
     plan = scope.bind_query(query)
     _check_width(plan, 1, query)
-    listed = infer.aggregate("list", [ColumnRef(plan.columns[0])])
-    assert isinstance(listed, AggregateCall)
-    found = new_column("list", listed.type)
-    value = infer.call("coalesce", [ColumnRef(found), list_value((), None)], place)
-    column = new_column("array", value.type)
+    listed = infer.aggregate("list", [ex.ColumnRef(plan.columns[0])])
+    assert isinstance(listed, ex.AggregateCall)
+    found = ex.new_column("list", listed.type)
+    value = infer.call("coalesce", [ex.ColumnRef(found), list_value((), None)], place)
+    column = ex.new_column("array", value.type)
     grouped = Aggregate(plan, (), ((found, listed),))
-    return ScalarSubquery(Project(grouped, ((column, value),)), value.type, place)
+    return ex.ScalarSubquery(Project(grouped, ((column, value),)), value.type, place)
 
 
-def bind_exists(node: exp.Expr, scope: Scope) -> Expr:
-    return Exists(scope.bind_query(node.this), span=span_of(node))
+def bind_exists(node: exp.Expr, scope: Scope) -> ex.Expr:
+    return ex.Exists(scope.bind_query(node.this), span=span_of(node))
 
 
 def _check_width(plan: Logical, expected: int, node: exp.Expr) -> None:
@@ -72,7 +62,7 @@ def _check_width(plan: Logical, expected: int, node: exp.Expr) -> None:
         )
 
 
-def bind_in(node: exp.Expr, scope: Scope) -> Expr:
+def bind_in(node: exp.Expr, scope: Scope) -> ex.Expr:
     """X IN (list) or IN (subquery); x may be a row of values."""
     query = node.args.get("query")
     values = node.expressions
@@ -94,7 +84,7 @@ def bind_in(node: exp.Expr, scope: Scope) -> Expr:
     return infer.in_list(bound, listed, span_of(node))
 
 
-def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
+def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> ex.Expr:
     """A comparison: of values, of row values, or of a value with ANY or ALL of a subquery."""
     left, right = node.this, node.expression
     place = span_of(node)
@@ -111,7 +101,7 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
     return infer.compare(name, first, second, place)
 
 
-def bind_compared(nodes: Sequence[exp.Expr], scope: Scope) -> list[Expr]:
+def bind_compared(nodes: Sequence[exp.Expr], scope: Scope) -> list[ex.Expr]:
     """Bind what is compared with one another; the COLLATE of one of them is that of all."""
     collations = {_collation(node): node for node in nodes if isinstance(node, exp.Collate)}
     if len(collations) > 1:
@@ -133,12 +123,12 @@ def sort_direction(item: exp.Ordered, scope: Scope) -> tuple[bool, bool]:
     return descending, defaults.nulls_first(descending)
 
 
-def bind_sorted(node: exp.Expr, scope: Scope) -> Expr:
+def bind_sorted(node: exp.Expr, scope: Scope) -> ex.Expr:
     """Bind a key of ORDER BY, which may have a COLLATE."""
     return bind_compared([node], scope)[0]
 
 
-def _without_collation(node: exp.Expr, scope: Scope) -> Expr:
+def _without_collation(node: exp.Expr, scope: Scope) -> ex.Expr:
     if not isinstance(node, exp.Collate):
         return scope.bind(node)
     use(node)
@@ -163,7 +153,7 @@ def _collation(node: exp.Collate) -> tuple[str, ...]:
     return tuple(_COLLATIONS[name] for name in names if _COLLATIONS[name])
 
 
-def _folded(value: Expr, functions: Sequence[str]) -> Expr:
+def _folded(value: ex.Expr, functions: Sequence[str]) -> ex.Expr:
     for function in functions:
         value = infer.call(function, [value], value.span)
     return value
@@ -176,7 +166,7 @@ def _are_rows(left: exp.Expr, right: exp.Expr) -> bool:
 
 def _compare_rows(
     name: str, left: exp.Expr, right: exp.Expr, scope: Scope, place: Span | None
-) -> Expr:
+) -> ex.Expr:
     """Compare rows field by field, NULL being a value equal to itself as in DuckDB; the result is never NULL."""
     if len(left.expressions) != len(right.expressions):
         raise TypeMismatch(
@@ -199,11 +189,13 @@ def _compare_rows(
     return _order_rows(name, pairs, place)
 
 
-def _fields(name: str, pairs: Sequence[tuple[Expr, Expr]], place: Span | None) -> list[Expr]:
+def _fields(
+    name: str, pairs: Sequence[tuple[ex.Expr, ex.Expr]], place: Span | None
+) -> list[ex.Expr]:
     return [infer.compare(name, a, b, place) for a, b in pairs]
 
 
-def _order_rows(name: str, pairs: Sequence[tuple[Expr, Expr]], place: Span | None) -> Expr:
+def _order_rows(name: str, pairs: Sequence[tuple[ex.Expr, ex.Expr]], place: Span | None) -> ex.Expr:
     """(a, b) < (c, d) -> a < c OR (a IS NOT DISTINCT FROM c AND b < d), with NULL above every value."""
     (a, b), *rest = pairs
     low, high = (a, b) if name == "lt" else (b, a)
@@ -227,7 +219,7 @@ def _quantified(
     query: exp.Expr,
     scope: Scope,
     place: Span | None,
-) -> Expr:
+) -> ex.Expr:
     """Compare a value or row with the rows of a subquery, both sides cast to the types that they share."""
     if not isinstance(query, exp.Query | exp.Values | exp.Subquery):
         elements = exp.alias_(exp.Explode(this=query), "element", copy=False)
@@ -247,18 +239,18 @@ def _quantified(
         for operand, column in zip(operands, plan.columns, strict=True)
     ]
     typed = tuple(infer.coerce(o, t) for o, t in zip(operands, types, strict=True))
-    return Quantified(name, quantifier, typed, _cast_columns(plan, types), BOOLEAN, place)
+    return ex.Quantified(name, quantifier, typed, _cast_columns(plan, types), BOOLEAN, place)
 
 
 def _as_rows(plan: Logical) -> Logical:
     """Make one row value of the columns of a subquery."""
-    row = row_value([ColumnRef(column) for column in plan.columns], None)
-    return Project(plan, ((new_column("row", row.type), row),))
+    row = row_value([ex.ColumnRef(column) for column in plan.columns], None)
+    return Project(plan, ((ex.new_column("row", row.type), row),))
 
 
-def _shared(operand: Expr, inner: DataType) -> DataType:
+def _shared(operand: ex.Expr, inner: DataType) -> DataType:
     """Return the common type of an operand and a subquery's column; a constant string takes the column's type."""
-    text = isinstance(operand, Literal) and operand.type.kind is Kind.VARCHAR
+    text = isinstance(operand, ex.Literal) and operand.type.kind is Kind.VARCHAR
     shared = inner if text else compared_pair(operand.type, inner)
     if shared is None:
         raise TypeMismatch(
@@ -274,9 +266,9 @@ def _cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
     return Project(
         plan,
         tuple(
-            (c, ColumnRef(c))
+            (c, ex.ColumnRef(c))
             if c.type == t
-            else (new_column(c.name, t), infer.coerce(ColumnRef(c), t))
+            else (ex.new_column(c.name, t), infer.coerce(ex.ColumnRef(c), t))
             for c, t in zip(plan.columns, types, strict=True)
         ),
     )

@@ -10,19 +10,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, Unsupported
-from fuseline.plan import infer
+from fuseline.plan import expr as ex, infer
 from fuseline.plan.copies import substitute_free
-from fuseline.plan.expr import (
-    AggregateCall,
-    Call,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    Subquery,
-    columns_of,
-    new_column,
-)
 from fuseline.plan.logical import Aggregate, Item, Logical
 from fuseline.plan.node import walk
 from fuseline.plan.types import BIGINT
@@ -47,16 +36,16 @@ class GroupKeys:
     `is_all` is for GROUP BY ALL, which groups nothing where no output reads a column.
     """
 
-    keys: list[Expr] = field(default_factory=list)
+    keys: list[ex.Expr] = field(default_factory=list)
     sets: Sets | None = None
     is_all: bool = False
-    _places: dict[Expr, int] = field(default_factory=dict)
+    _places: dict[ex.Expr, int] = field(default_factory=dict)
 
     @property
     def is_nothing(self) -> bool:
         return self.is_all and not self.keys
 
-    def position(self, key: Expr) -> int:
+    def position(self, key: ex.Expr) -> int:
         """Return the place of a key, which is added when it is new."""
         place = self._places.setdefault(key, len(self.keys))
         if place == len(self.keys):
@@ -64,7 +53,7 @@ class GroupKeys:
         return place
 
 
-def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scope) -> GroupKeys:
+def bind_group(node: exp.Group, outputs: Sequence[tuple[str, ex.Expr]], scope: Scope) -> GroupKeys:
     """Bind GROUP BY; ordinals and, where no column has the name, aliases stand for the outputs of the SELECT list."""
     use(node)
     if node.args.get("all") is False:  # None where there is no such word
@@ -74,7 +63,7 @@ def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scop
     if keys.is_all:
         _refuse_drawn_keys(node, scope)
         for _, value in outputs:
-            if columns_of(value) and not is_aggregated([value]) and not has_window([value]):
+            if ex.columns_of(value) and not is_aggregated([value]) and not has_window([value]):
                 keys.position(value)
         return keys
     elements = node.expressions
@@ -100,7 +89,7 @@ def _refuse_drawn_keys(node: exp.Group, scope: Scope) -> None:
 
 
 def _element(
-    node: exp.Expr, outputs: Sequence[tuple[str, Expr]], scope: Scope, keys: GroupKeys
+    node: exp.Expr, outputs: Sequence[tuple[str, ex.Expr]], scope: Scope, keys: GroupKeys
 ) -> Sets:
     """Return the alternatives of one element of GROUP BY, which are combined with those of the others."""
     if isinstance(node, _GROUPINGS):
@@ -148,7 +137,7 @@ def _product(choices: Sequence[Sets], span: Span | None) -> Sets:
     return [tuple(sorted(_join(combination))) for combination in itertools.product(*choices)]
 
 
-def _without_aggregate(value: Expr, node: exp.Expr) -> Expr:
+def _without_aggregate(value: ex.Expr, node: exp.Expr) -> ex.Expr:
     if is_aggregated([value]):
         raise InvalidQuery(
             "Aggregates are not allowed in GROUP BY: this names an output that has one.",
@@ -162,14 +151,14 @@ def _without_aggregate(value: Expr, node: exp.Expr) -> Expr:
     return value
 
 
-def is_aggregated(exprs: Sequence[Expr]) -> bool:
+def is_aggregated(exprs: Sequence[ex.Expr]) -> bool:
     """Whether one of the expressions holds an aggregate or GROUPING, outside of subqueries."""
     return any(_reads_groups(e) for expr in exprs for e in walk(expr))
 
 
-def _reads_groups(expr: Expr) -> bool:
-    return isinstance(expr, AggregateCall) or (
-        isinstance(expr, Call) and expr.function == "grouping"
+def _reads_groups(expr: ex.Expr) -> bool:
+    return isinstance(expr, ex.AggregateCall) or (
+        isinstance(expr, ex.Call) and expr.function == "grouping"
     )
 
 
@@ -181,26 +170,26 @@ class GroupRewriter:
         self.rows = frozenset(plan.columns)
         self.sets = group.sets
         self.keys: list[Item] = [(self._key_column(key), key) for key in group.keys]
-        self.aggregates: list[tuple[Column, AggregateCall]] = []
-        self._places: dict[Expr, list[int]] = {}  # of equal keys
+        self.aggregates: list[tuple[ex.Column, ex.AggregateCall]] = []
+        self._places: dict[ex.Expr, list[int]] = {}  # of equal keys
         for i, key in enumerate(group.keys):
             self._places.setdefault(key, []).append(i)
-        self._known: dict[Expr, Column] = {}  # the columns of the aggregates
-        self.grouping_id: Column | None = None
+        self._known: dict[ex.Expr, ex.Column] = {}  # the columns of the aggregates
+        self.grouping_id: ex.Column | None = None
 
-    def _key_column(self, key: Expr) -> Column:
-        if isinstance(key, ColumnRef):
+    def _key_column(self, key: ex.Expr) -> ex.Column:
+        if isinstance(key, ex.ColumnRef):
             # Grouping sets make NULLs in the key, so that it is another column than the one it comes from.
             passed_on = self.sets is None and key.column in self.rows
-            return key.column if passed_on else new_column(key.column.name, key.type)
-        return new_column("key", key.type)
+            return key.column if passed_on else ex.new_column(key.column.name, key.type)
+        return ex.new_column("key", key.type)
 
-    def name_outputs(self, outputs: Sequence[tuple[str, Expr]]) -> None:
+    def name_outputs(self, outputs: Sequence[tuple[str, ex.Expr]]) -> None:
         """Give aggregates and computed keys that are outputs the names of those."""
         for name, value in outputs:
-            if isinstance(value, AggregateCall) and value not in self._known:
+            if isinstance(value, ex.AggregateCall) and value not in self._known:
                 self._add(name, value)
-            for i in () if isinstance(value, ColumnRef) else self._places.get(value, ()):
+            for i in () if isinstance(value, ex.ColumnRef) else self._places.get(value, ()):
                 column, key = self.keys[i]
                 self.keys[i] = (dataclasses.replace(column, name=name), key)
 
@@ -211,33 +200,33 @@ class GroupRewriter:
             self.input, tuple(self.keys), tuple(self.aggregates), sets, self.grouping_id
         )
 
-    def rewrite(self, expr: Expr) -> Expr:
+    def rewrite(self, expr: ex.Expr) -> ex.Expr:
         """Replace keys and aggregates by their columns; raises `InvalidQuery` for a column that is neither."""
         if expr in self._places:
-            return ColumnRef(self.keys[self._places[expr][0]][0], expr.span)
+            return ex.ColumnRef(self.keys[self._places[expr][0]][0], expr.span)
         match expr:
-            case AggregateCall():
-                return ColumnRef(self._aggregate(expr), expr.span)
-            case Call(function="grouping"):
+            case ex.AggregateCall():
+                return ex.ColumnRef(self._aggregate(expr), expr.span)
+            case ex.Call(function="grouping"):
                 return self._grouping(expr)
-            case ColumnRef(column=column) if column in self.rows:
+            case ex.ColumnRef(column=column) if column in self.rows:
                 raise _ungrouped(column, expr.span)
         children = [self.rewrite(child) for child in expr.children]
         expr = expr.with_children(children) if children else expr
-        if isinstance(expr, Subquery):
+        if isinstance(expr, ex.Subquery):
             plan = substitute_free(expr.plan, lambda c: self._inside_subquery(c, expr.span))
             return dataclasses.replace(expr, plan=plan)
         return expr
 
-    def _inside_subquery(self, column: Column, span: Span | None) -> Expr | None:
+    def _inside_subquery(self, column: ex.Column, span: Span | None) -> ex.Expr | None:
         if column not in self.rows:
             return None
-        for i in self._places.get(ColumnRef(column), ()):
-            return ColumnRef(self.keys[i][0])
+        for i in self._places.get(ex.ColumnRef(column), ()):
+            return ex.ColumnRef(self.keys[i][0])
         raise _ungrouped(column, span)
 
-    def _aggregate(self, call: AggregateCall) -> Column:
-        read = columns_of(call)
+    def _aggregate(self, call: ex.AggregateCall) -> ex.Column:
+        read = ex.columns_of(call)
         if read and not read & self.rows:
             raise Unsupported(
                 "An aggregate over columns of an outer query alone is not supported: compute it in the outer query.",
@@ -245,12 +234,12 @@ class GroupRewriter:
             )
         return self._known.get(call) or self._add(call.function, call)
 
-    def _add(self, name: str, call: AggregateCall) -> Column:
-        column = self._known[call] = new_column(name, call.type)
+    def _add(self, name: str, call: ex.AggregateCall) -> ex.Column:
+        column = self._known[call] = ex.new_column(name, call.type)
         self.aggregates.append((column, call))
         return column
 
-    def _grouping(self, call: Call) -> Expr:
+    def _grouping(self, call: ex.Call) -> ex.Expr:
         """Return the bits of GROUPING(a, b ...): 1 where the key is aggregated away, the last argument lowest."""
         places = []
         for arg in call.args:
@@ -258,13 +247,13 @@ class GroupRewriter:
                 raise InvalidQuery("GROUPING takes columns of GROUP BY.", arg.span or call.span)
             places.append(self._places[arg][0])
         if self.sets is None:
-            return Literal(0, BIGINT, call.span)
+            return ex.Literal(0, BIGINT, call.span)
         if self.grouping_id is None:
-            self.grouping_id = new_column("grouping_id", BIGINT)
-        id_ = ColumnRef(self.grouping_id, call.span)
+            self.grouping_id = ex.new_column("grouping_id", BIGINT)
+        id_ = ex.ColumnRef(self.grouping_id, call.span)
         if places == list(range(len(self.keys))):
             return id_
-        total: Expr | None = None
+        total: ex.Expr | None = None
         for weight, place in enumerate(reversed(places)):
             bit = _bit(id_, len(self.keys) - 1 - place, weight, call.span)
             total = bit if total is None else infer.call("add", [total, bit], call.span)
@@ -272,18 +261,18 @@ class GroupRewriter:
         return total
 
 
-def _bit(id_: Expr, place: int, weight: int, span: Span | None) -> Expr:
+def _bit(id_: ex.Expr, place: int, weight: int, span: Span | None) -> ex.Expr:
     """Return bit `place` of `id_`, moved to `weight`."""
 
-    def number(value: int) -> Literal:
-        return Literal(value, BIGINT, span)
+    def number(value: int) -> ex.Literal:
+        return ex.Literal(value, BIGINT, span)
 
     shifted = infer.call("int_div", [id_, number(1 << place)], span) if place else id_
     bit = infer.call("mod", [shifted, number(2)], span)
     return infer.call("mul", [bit, number(1 << weight)], span) if weight else bit
 
 
-def _ungrouped(column: Column, span: Span | None) -> InvalidQuery:
+def _ungrouped(column: ex.Column, span: Span | None) -> InvalidQuery:
     return InvalidQuery(
         f'The column "{column.name}" is neither in GROUP BY nor inside an aggregate function: '
         f"add it to GROUP BY, or use any_value({column.name}).",

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from fuseline.errors import (
-    ConversionError,
-    ParseError,
-    Span,
-    UnknownName,
-    nearest,
-)
+from fuseline import errors as err
 from fuseline.plan import infer
 from fuseline.plan.expr import Expr, Interval, Literal, Value
 from fuseline.plan.functions.dates import PARTS, UNITS
@@ -56,7 +50,7 @@ def bind_digits(node: exp.HexString) -> Literal:
     try:
         return Literal(bytes.fromhex(node.name), BLOB, place)
     except ValueError:
-        raise ParseError(
+        raise err.ParseError(
             f"'{node.name}' is no BLOB: it is written X'AB12', with two hexadecimal digits for each byte.",
             place,
         ) from None
@@ -120,27 +114,27 @@ def _interval(value: Value, unit: str | None, is_spread: bool) -> Interval:
     return (spread if is_spread else interval)(Decimal(str(value)), unit)
 
 
-def _unit(node: exp.Expr, place: Span | None) -> str:
+def _unit(node: exp.Expr, place: err.Span | None) -> str:
     """Return the unit's canonical name; a span of two units is refused as in DuckDB."""
     written = node.name.lower()
     known = PARTS.get(written)
     if known not in UNITS:
-        raise UnknownName(
-            f'There is no interval unit "{written or node.sql()}".{nearest(written, UNITS)}',
+        raise err.UnknownName(
+            f'There is no interval unit "{written or node.sql()}".{err.nearest(written, UNITS)}',
             span_of(node) or place,
         )
     return known
 
 
-def _constant(read: Callable[[], Interval], text: str, place: Span | None) -> Literal:
+def _constant(read: Callable[[], Interval], text: str, place: err.Span | None) -> Literal:
     try:
         return Literal(read(), INTERVAL, place)
     except (NoSuchValue, ArithmeticError):
         raise _no_interval(text, place) from None
 
 
-def _no_interval(text: str, place: Span | None) -> ConversionError:
-    return ConversionError(
+def _no_interval(text: str, place: err.Span | None) -> err.ConversionError:
+    return err.ConversionError(
         f"'{text}' cannot be read as INTERVAL: it is written INTERVAL '3' month or '3 months 2 days'.",
         place,
     )

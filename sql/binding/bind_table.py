@@ -8,16 +8,8 @@ from functools import partial
 
 from sqlglot import exp
 
+from fuseline import errors as err
 from fuseline.catalog import TableFunction, View
-from fuseline.errors import (
-    FuselineError,
-    InvalidQuery,
-    UnknownName,
-    Unsupported,
-    ViewText,
-    nearest,
-    suggestion,
-)
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.composed.json_calls import ENTRY_TABLES
 from fuseline.plan.composed.sampling import ROW_ID, with_row_ids
@@ -52,7 +44,7 @@ _MAX_VIEW_DEPTH = 100
 def bind_table(node: exp.Expr, around: Scope) -> Source:
     """Bind an item of FROM; `around` has the tables before it, for LATERAL."""
     if node.args.get("when"):
-        raise Unsupported("AT is not supported.", span_of(node))
+        raise err.Unsupported("AT is not supported.", span_of(node))
     source = _bind_rows(node, around)
     sample = node.args.get("sample")
     if sample is None:
@@ -80,7 +72,7 @@ def _bind_rows(node: exp.Expr, around: Scope) -> Source:
         case exp.Table(this=exp.Expr() as function):
             return _bind_function(node, function, around)
         case _:
-            raise Unsupported(f"{node.key.upper()} in FROM is not supported.", span_of(node))
+            raise err.Unsupported(f"{node.key.upper()} in FROM is not supported.", span_of(node))
     return named(plan, _unique_names(plan.columns), node, None)
 
 
@@ -91,9 +83,9 @@ def _bind_pivots(node: exp.Expr, around: Scope) -> Source:
             table = copied(node)
         case [_, exp.Expr() as second, *_]:
             message = "A second PIVOT needs a subquery around the first."
-            raise Unsupported(message, span_of(second))
+            raise err.Unsupported(message, span_of(second))
         case _:
-            raise Unsupported("PIVOT is not supported here.", span_of(node))
+            raise err.Unsupported("PIVOT is not supported here.", span_of(node))
     table.set("pivots", None)
     use(node)
     for part in node.iter_expressions():
@@ -119,7 +111,7 @@ def named(
     if alias is not None:
         use(alias, *renamed, *([alias.this] if alias.this is not None else []))
     if len(renamed) > len(columns):
-        raise InvalidQuery(
+        raise err.InvalidQuery(
             f'The table "{name}" has {len(columns)} columns and is given {len(renamed)} names.',
             span_of(alias),
         )
@@ -257,7 +249,7 @@ def _bind_cte(cte: Cte, node: exp.Table) -> Source:
     plan = named_plan(cte.name, cte.bound, bind, again=again)
     columns = _unique_names(plan.columns)
     if len(cte.columns) > len(columns):
-        raise InvalidQuery(
+        raise err.InvalidQuery(
             f'The table "{cte.name}" has {len(columns)} columns and is given {len(cte.columns)} names.',
             span_of(cte.query),
         )
@@ -272,7 +264,7 @@ def _bind_view(view: View, node: exp.Table, around: Scope, located: ObjectName) 
         return named(plan, _unique_names(plan.columns), node, node.name, place=located.place)
     key = ".".join((*located.place, name.lower()))
     if key in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
-        raise InvalidQuery(f'The view "{name}" reads itself.', span_of(node))
+        raise err.InvalidQuery(f'The view "{name}" reads itself.', span_of(node))
     session = dataclasses.replace(
         outer,
         parameters=Parameters(()),
@@ -287,7 +279,7 @@ def _bind_view(view: View, node: exp.Table, around: Scope, located: ObjectName) 
     bound = outer.named.views.setdefault(key, BoundQuery())
     try:
         plan = named_plan(name, bound, bind, again=outer.named.again(node))
-    except FuselineError as error:
+    except err.FuselineError as error:
         if error.span is None or error.span.view is None:
             error.message += f' (in the view "{name}")'
         error.with_text(text)
@@ -298,7 +290,7 @@ def _bind_view(view: View, node: exp.Table, around: Scope, located: ObjectName) 
 
 def _parse_view(name: str, session: Session, text: str) -> exp.Expr:
     tree = session.parse(next(split(text)))
-    mark(tree, ViewText(name, text))
+    mark(tree, err.ViewText(name, text))
     return tree
 
 
@@ -324,18 +316,18 @@ def _variable(name: str, node: exp.Table, around: Scope) -> CatalogTable | Logic
         return None
     try:
         return objects.find(name)
-    except FuselineError as error:
+    except err.FuselineError as error:
         error.at(span_of(node.this))
         raise
 
 
-def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
+def _unknown_table(name: str, node: exp.Table, around: Scope) -> err.UnknownName:
     objects = around.session.objects
     known = [*around.session.catalog.names(), *(cte.name for cte in around.ctes.values())]
     known += [] if objects is None else objects.names()
-    near = nearest(name, known) if "." in name else suggestion(name, known)
+    near = err.nearest(name, known) if "." in name else err.suggestion(name, known)
     hint = near or f" {FILES_BY_NAME}" if "." in name else near
-    return UnknownName(f'There is no table "{name}".{hint}', span_of(node.this))
+    return err.UnknownName(f'There is no table "{name}".{hint}', span_of(node.this))
 
 
 def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source:
@@ -368,13 +360,13 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
             *MADE_ROWS,
             *catalog.table_functions(),
         ]
-        raise Unsupported(
-            f'There is no table function "{name}".{suggestion(name, known)}', span_of(function)
+        raise err.Unsupported(
+            f'There is no table function "{name}".{err.suggestion(name, known)}', span_of(function)
         )
     given = _argument(made, name, function, around)
     try:
         table = made.make(*given)
-    except FuselineError as error:
+    except err.FuselineError as error:
         error.span = error.span or span_of(function)
         raise
     return _of_table(table, node, name, around)
@@ -386,9 +378,11 @@ def _argument(made: TableFunction, name: str, function: exp.Expr, around: Scope)
     given = [known_value(scope.bind(a), made.argument, scope) for a in function.expressions]
     if not made.argument:
         if given:
-            raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
+            raise err.InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
         return []
     texts = [value for value in given if isinstance(value, str)]
     if len(texts) != 1 or len(given) != 1:
-        raise InvalidQuery(f"{name.lower()}() takes {made.argument}, as text.", span_of(function))
+        raise err.InvalidQuery(
+            f"{name.lower()}() takes {made.argument}, as text.", span_of(function)
+        )
     return texts

@@ -13,25 +13,10 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from fuseline.errors import Located, ParseError, Unsupported
-from fuseline.plan import derived
+from fuseline.plan import derived, types as ty
 from fuseline.plan.changes.catalog_objects import UserType
 from fuseline.plan.coercion import decimal_type, enum_of, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
-from fuseline.plan.types import (
-    DOUBLE,
-    FLOAT,
-    TIMESTAMP,
-    TIMESTAMP_MS,
-    TIMESTAMP_NS,
-    TIMESTAMP_S,
-    VARCHAR,
-    DataType,
-    array_of,
-    list_of,
-    map_of,
-    struct_of,
-    tuple_of,
-)
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.tokens import TUPLE
 from fuseline.sql.parsing.unread import use
@@ -242,46 +227,46 @@ _MISSING = {
 }
 
 
-def _list_type(node: exp.DataType, types: UserTypes) -> DataType:
+def _list_type(node: exp.DataType, types: UserTypes) -> ty.DataType:
     child = data_type(node.expressions[0], types)
     length = node.args.get("values")
     if not length:
-        return list_of(child)
+        return ty.list_of(child)
     use(*length)
     if len(length) != 1 or not length[0].name.isdigit():
         raise ParseError("The length of an ARRAY is a number: INTEGER[3].", span_of(node))
     with Located(span_of(node)):
-        return array_of(child, int(length[0].name))
+        return ty.array_of(child, int(length[0].name))
 
 
-def _enum_type(node: exp.DataType, _: UserTypes) -> DataType:
+def _enum_type(node: exp.DataType, _: UserTypes) -> ty.DataType:
     use(*node.expressions)
     if not all(isinstance(v, exp.Literal) and v.is_string for v in node.expressions):
         raise ParseError("The values of an ENUM are texts: ENUM('a', 'b').", span_of(node))
     return enum_of(v.name for v in node.expressions)
 
 
-def _map_type(node: exp.DataType, types: UserTypes) -> DataType:
+def _map_type(node: exp.DataType, types: UserTypes) -> ty.DataType:
     if len(node.expressions) != 2:
         raise ParseError(
             "A MAP has a type of keys and one of values: MAP(VARCHAR, INTEGER).", span_of(node)
         )
-    return map_of(*(data_type(part, types) for part in node.expressions))
+    return ty.map_of(*(data_type(part, types) for part in node.expressions))
 
 
-def _struct_type(node: exp.DataType, types: UserTypes) -> DataType:
+def _struct_type(node: exp.DataType, types: UserTypes) -> ty.DataType:
     for field in node.expressions:
         if not isinstance(field, exp.ColumnDef):
             raise ParseError("A field of a STRUCT is a name and a type.", span_of(node))
         use(field, field.this)
-    return struct_of((f.name, data_type(f.args["kind"], types)) for f in node.expressions)
+    return ty.struct_of((f.name, data_type(f.args["kind"], types)) for f in node.expressions)
 
 
-def _tuple_type(node: exp.DataType, types: UserTypes) -> DataType:
-    return tuple_of(data_type(part, types) for part in node.expressions)
+def _tuple_type(node: exp.DataType, types: UserTypes) -> ty.DataType:
+    return ty.tuple_of(data_type(part, types) for part in node.expressions)
 
 
-def _decimal_type(node: exp.DataType, _: UserTypes) -> DataType:
+def _decimal_type(node: exp.DataType, _: UserTypes) -> ty.DataType:
     place = span_of(node)
     for parameter in node.expressions:
         use(parameter, parameter.this)
@@ -292,19 +277,19 @@ def _decimal_type(node: exp.DataType, _: UserTypes) -> DataType:
     return decimal_type(precision, scale, place)
 
 
-def _text_type(node: exp.DataType, _: UserTypes) -> DataType:
+def _text_type(node: exp.DataType, _: UserTypes) -> ty.DataType:
     """CHARACTER(n) and its like are VARCHAR, whose values have any length, as in DuckDB."""
     if len(_numbers(node)) > 1:
         raise ParseError("A type of text takes one length: VARCHAR(20).", span_of(node))
-    return VARCHAR
+    return ty.VARCHAR
 
 
-def _float_type(node: exp.DataType, _: UserTypes) -> DataType:
+def _float_type(node: exp.DataType, _: UserTypes) -> ty.DataType:
     """FLOAT(p) has at least p binary digits: up to 24 of them FLOAT has, up to 53 DOUBLE."""
     digits = _numbers(node)
     if len(digits) > 1 or not all(1 <= n <= 53 for n in digits):
         raise ParseError("FLOAT takes a number of binary digits from 1 to 53.", span_of(node))
-    return DOUBLE if digits and digits[0] > 24 else FLOAT
+    return ty.DOUBLE if digits and digits[0] > 24 else ty.FLOAT
 
 
 def _numbers(node: exp.DataType) -> list[int]:
@@ -316,16 +301,16 @@ def _numbers(node: exp.DataType) -> list[int]:
     return [int(name) for name in names]
 
 
-def _timestamp_type(node: exp.DataType, _: UserTypes) -> DataType:
+def _timestamp_type(node: exp.DataType, _: UserTypes) -> ty.DataType:
     """TIMESTAMP(p) is the type that keeps p digits of a second, of those that keep none, three, six and nine."""
     digits = _numbers(node)
     if len(digits) > 1 or max(digits, default=6) > 9:
         raise ParseError("TIMESTAMP takes a number of digits from 0 to 9.", span_of(node))
-    by_digits = (TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP, TIMESTAMP_NS)
-    return by_digits[(digits[0] + 2) // 3] if digits else TIMESTAMP
+    by_digits = (ty.TIMESTAMP_S, ty.TIMESTAMP_MS, ty.TIMESTAMP, ty.TIMESTAMP_NS)
+    return by_digits[(digits[0] + 2) // 3] if digits else ty.TIMESTAMP
 
 
-def _named_type(node: exp.DataType, types: UserTypes) -> DataType:
+def _named_type(node: exp.DataType, types: UserTypes) -> ty.DataType:
     """Return a type that CREATE TYPE gave a name, or that sqlglot does not know."""
     name = str(node.args.get("kind") or "")
     own = types.get(name.lower().removeprefix("main."))
@@ -333,7 +318,7 @@ def _named_type(node: exp.DataType, types: UserTypes) -> DataType:
 
 
 # What has parts
-_TYPES: dict[str, Callable[[exp.DataType, UserTypes], DataType]] = {
+_TYPES: dict[str, Callable[[exp.DataType, UserTypes], ty.DataType]] = {
     **dict.fromkeys(("ARRAY", "LIST"), _list_type),
     "ENUM": _enum_type,
     "MAP": _map_type,
@@ -347,7 +332,7 @@ _TYPES: dict[str, Callable[[exp.DataType, UserTypes], DataType]] = {
 }
 
 
-def data_type(node: exp.Expr, types: UserTypes) -> DataType:
+def data_type(node: exp.Expr, types: UserTypes) -> ty.DataType:
     """Return the type that CAST or a column definition names; raises `UnknownName` and `Unsupported`.
 
     `types` are those that CREATE TYPE gave a name.

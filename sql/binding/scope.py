@@ -15,17 +15,8 @@ from functools import cached_property, reduce
 
 from sqlglot import exp
 
+from fuseline import errors as err
 from fuseline.catalog import Catalog
-from fuseline.errors import (
-    AmbiguousName,
-    FuselineError,
-    InvalidQuery,
-    Span,
-    UnknownName,
-    Unsupported,
-    ViewText,
-    suggestion,
-)
 from fuseline.plan.changes.catalog_objects import SchemaPlace
 from fuseline.plan.composed.nested_values import field as field_of, struct_pack
 from fuseline.plan.expr import Column, ColumnRef, Expr
@@ -103,7 +94,7 @@ class Session:
     # Reasons why the plan is not kept for the next run of its text
     passing: list[str] = field(default_factory=list)
 
-    stored: ViewText | None = None  # whose text the pieces are of
+    stored: err.ViewText | None = None  # whose text the pieces are of
 
     slots: TextSlots | None = None  # of a text whose plan is to serve others of its shape
 
@@ -230,7 +221,7 @@ class Scope:
         use(*parts)
         return found
 
-    def _field(self, names: list[str], span: Span | None) -> Expr | None:
+    def _field(self, names: list[str], span: err.Span | None) -> Expr | None:
         """Return s.a.b where s is a column, and not a table."""
         for count in range(len(names) - 1, 0, -1):
             found = self._find(names[:count], span)
@@ -240,7 +231,7 @@ class Scope:
                 return reduce(lambda s, name: field_of(s, name, span), names[count:], found)
         return None
 
-    def find(self, names: list[str], span: Span | None = None) -> Expr | None:
+    def find(self, names: list[str], span: err.Span | None = None) -> Expr | None:
         """Return what a name stands for, or a field of a struct; None where there is neither."""
         known = self.lambdas.get(names[0].lower())
         if known is not None and len(names) == 1:
@@ -264,7 +255,7 @@ class Scope:
             and self._column(names, _span_of_parts(parts)) is None
         )
 
-    def _find(self, names: list[str], span: Span | None) -> Expr | None:
+    def _find(self, names: list[str], span: err.Span | None) -> Expr | None:
         alias = self.aliases.get(names[0].lower()) if len(names) == 1 else None
         if alias is not None and self.aliases_first:
             return self._bind_alias(names[0], alias)
@@ -275,7 +266,7 @@ class Scope:
             return self._bind_alias(names[0], alias)
         return self.outer._find(names, span) if self.outer else None
 
-    def _row(self, names: list[str], span: Span | None) -> Expr | None:
+    def _row(self, names: list[str], span: err.Span | None) -> Expr | None:
         """Return a row of the table that a name is, as a struct of its columns; None where it is none."""
         found = self.relations_named(names, span) if len(names) == 1 else ()
         if not found or found[0].refused or not found[0].columns:
@@ -287,7 +278,7 @@ class Scope:
         draw = find_draw(node, self.session.catalog, exp.Rand)
         if draw is not None:
             what = draw.name or "random"
-            raise InvalidQuery(
+            raise err.InvalidQuery(
                 f'"{name}" stands for {what}(), which each use would draw anew: name it in a subquery.',
                 span_of(draw),
             )
@@ -296,7 +287,7 @@ class Scope:
         inner = self.changed(aliases=rest, aliases_first=False, lambdas={})
         return self.session.bind_expression(node, inner)
 
-    def _column(self, names: list[str], span: Span | None) -> Column | None:
+    def _column(self, names: list[str], span: err.Span | None) -> Column | None:
         name = names[-1].lower()
         if len(names) == 1 and name in self.merged:
             return self.merged[name]
@@ -305,25 +296,25 @@ class Scope:
         if len(candidates) > 1:
             shown = dict.fromkeys(f'"{_qualified(r, names[-1])}"' for r, _ in candidates)
             if len(shown) == 1:
-                raise AmbiguousName(
+                raise err.AmbiguousName(
                     f'Two tables of this query are called "{candidates[0][0].name}": give each an alias of its own.',
                     span,
                 )
             choices = ", ".join(shown)
-            raise AmbiguousName(
+            raise err.AmbiguousName(
                 f'The column "{names[-1]}" is ambiguous: name one of {choices}.', span
             )
         return candidates[0][1] if candidates else None
 
     def relations_named(
-        self, prefix: Sequence[str], span: Span | None = None
+        self, prefix: Sequence[str], span: err.Span | None = None
     ) -> tuple[Relation, ...]:
         """Return the relations of this query that a prefix (`t`, `main.t`, nothing for all) selects."""
         if not prefix:
             return self.relations
         found = self._named(prefix)
         if len(found) > 1:
-            raise AmbiguousName(
+            raise err.AmbiguousName(
                 f'Two tables of this query are called "{prefix[-1]}": give each an alias of its own.',
                 span,
             )
@@ -348,33 +339,35 @@ class Scope:
         return None
 
     def _unknown(
-        self, names: list[str], parts: Sequence[exp.Expr], span: Span | None
-    ) -> FuselineError:
+        self, names: list[str], parts: Sequence[exp.Expr], span: err.Span | None
+    ) -> err.FuselineError:
         scopes = list(self.enclosing())
         for relation in (r for s in scopes for r in s.relations_named(names[:-1])):
             if names[-1].lower() in relation.refused:
                 text = refusal(*relation.refused[names[-1].lower()])
-                return Unsupported(f"{text}: cast it where it is written.", span)
+                return err.Unsupported(f"{text}: cast it where it is written.", span)
         if len(names) > 1:
             tables = [r for s in scopes for r in s.relations_named(names[:-1])]
             if not tables:
                 known = [r.name for s in scopes for r in s.relations if r.name]
                 shown = ".".join(names[:-1])
-                return UnknownName(
-                    f'There is no table "{shown}" in this query.{suggestion(names[-2], known)}',
+                return err.UnknownName(
+                    f'There is no table "{shown}" in this query.{err.suggestion(names[-2], known)}',
                     span_of(parts[-2]) or span,
                 )
             known = [name for r in tables for name, _ in r.columns]
-            hint = suggestion(names[-1], known)
-            return UnknownName(f'The table "{names[-2]}" has no column "{names[-1]}".{hint}', span)
+            hint = err.suggestion(names[-1], known)
+            return err.UnknownName(
+                f'The table "{names[-2]}" has no column "{names[-1]}".{hint}', span
+            )
         known = [name for s in scopes for r in s.relations for name, _ in r.columns]
         known += [name for s in scopes for name in s.aliases]
         if any(s.relations_named(names) for s in scopes):
-            return UnknownName(
+            return err.UnknownName(
                 f'"{names[-1]}" is a table here: name its columns, as in {names[-1]}.*.', span
             )
-        return UnknownName(
-            f'There is no column "{names[-1]}" here.{suggestion(names[-1], known)}', span
+        return err.UnknownName(
+            f'There is no column "{names[-1]}" here.{err.suggestion(names[-1], known)}', span
         )
 
     def enclosing(self) -> Iterator[Scope]:
@@ -389,8 +382,8 @@ def _qualified(relation: Relation, name: str) -> str:
     return f"{relation.name}.{name}" if relation.name else name
 
 
-def _span_of_parts(parts: Sequence[exp.Expr]) -> Span | None:
+def _span_of_parts(parts: Sequence[exp.Expr]) -> err.Span | None:
     if len(parts) == 1:
         return span_of(parts[0])
     spans = [span for span in map(span_of, parts) if span is not None]
-    return Span(spans[0].start, spans[-1].end, spans[0].view) if spans else None
+    return err.Span(spans[0].start, spans[-1].end, spans[0].view) if spans else None

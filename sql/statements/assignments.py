@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from fuseline.errors import (
-    CatalogError,
-    FuselineError,
-    InvalidQuery,
-    ParseError,
-    Span,
-    UnknownName,
-    Unsupported,
-    nearest,
-)
+from fuseline import errors as err
 from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import IfThere, ObjectName, rules_of
 from fuseline.plan.changes.stand_in import StandIn
@@ -39,7 +30,7 @@ def table_name(node: exp.Expr, scope: Scope) -> str:
     found = scope.session.catalog.qualified([part.name for part in node.parts])
     if found is None:
         shown = ".".join(part.name for part in node.parts[:-1])
-        raise UnknownName(f'There is no schema "{shown}".', span_of(node))
+        raise err.UnknownName(f'There is no schema "{shown}".', span_of(node))
     use(node, *node.parts)
     return found
 
@@ -50,15 +41,15 @@ def new_name(node: exp.Expr, scope: Scope, temporary: bool = False) -> ObjectNam
     use(node, *node.parts)
     try:
         return scope.session.catalog.new_name([part.name for part in node.parts], temporary)
-    except FuselineError as error:
+    except err.FuselineError as error:
         error.at(span_of(node))
         raise
 
 
-def what_if_there(replaces: object, unless: object, place: Span | None) -> IfThere:
+def what_if_there(replaces: object, unless: object, place: err.Span | None) -> IfThere:
     """Return what OR REPLACE and IF NOT EXISTS say, of which a statement has one at most."""
     if replaces and unless:
-        raise ParseError("OR REPLACE and IF NOT EXISTS exclude each other.", place)
+        raise err.ParseError("OR REPLACE and IF NOT EXISTS exclude each other.", place)
     return "replace" if replaces else "leave" if unless else "fail"
 
 
@@ -66,7 +57,7 @@ def identifiers(elements: Sequence[exp.Expr]) -> list[str]:
     """Return a list of column names, in which nothing else may stand."""
     for element in elements:
         if not isinstance(element, exp.Identifier):
-            raise InvalidQuery("Names of columns alone can stand here.", span_of(element))
+            raise err.InvalidQuery("Names of columns alone can stand here.", span_of(element))
         use(element)
     return [element.name for element in elements]
 
@@ -76,10 +67,10 @@ def target_table(node: exp.Expr, scope: Scope) -> CatalogTable:
     name = table_name(node, scope)
     table = scope.session.catalog.table(name)
     if table is None and scope.session.catalog.view(name) is not None:
-        raise CatalogError(f'"{name}" is a view: change the rows of its tables.', span_of(node))
+        raise err.CatalogError(f'"{name}" is a view: change the rows of its tables.', span_of(node))
     if table is None:
-        hint = nearest(name, scope.session.catalog.names())
-        raise UnknownName(f'There is no table "{name}".{hint}', span_of(node))
+        hint = err.nearest(name, scope.session.catalog.names())
+        raise err.UnknownName(f'There is no table "{name}".{hint}', span_of(node))
     return table
 
 
@@ -136,11 +127,11 @@ def assignments(nodes: Sequence[exp.Expr], table: CatalogTable, scope: Scope) ->
     found: dict[str, Expr] = {}
     for name_node, value_node in _pairs(nodes):
         if not isinstance(name_node, exp.Column) or len(name_node.parts) > 1:
-            raise Unsupported("SET takes names of columns alone.", span_of(name_node))
+            raise err.Unsupported("SET takes names of columns alone.", span_of(name_node))
         use(name_node, *name_node.parts)
         name, target = _field(fields, name_node, table)
         if name in found:
-            raise InvalidQuery(f'SET gives "{name}" two values.', span_of(name_node))
+            raise err.InvalidQuery(f'SET gives "{name}" two values.', span_of(name_node))
         if is_default(value_node):
             use_all(value_node)
             rules, alone = rules_of(table), Scope(scope.session)
@@ -154,7 +145,7 @@ def _pairs(nodes: Sequence[exp.Expr]) -> list[tuple[exp.Expr, exp.Expr]]:
     pairs = []
     for node in nodes:
         if not isinstance(node, exp.EQ):
-            raise Unsupported("SET takes column = value.", span_of(node))
+            raise err.Unsupported("SET takes column = value.", span_of(node))
         use(node)
         if not isinstance(node.this, exp.Tuple):
             pairs.append((node.this, node.expression))
@@ -163,7 +154,9 @@ def _pairs(nodes: Sequence[exp.Expr]) -> list[tuple[exp.Expr, exp.Expr]]:
         if not isinstance(values, exp.Tuple) or len(values.expressions) != len(
             node.this.expressions
         ):
-            raise Unsupported("SET (a, b) = takes as many values in parentheses.", span_of(node))
+            raise err.Unsupported(
+                "SET (a, b) = takes as many values in parentheses.", span_of(node)
+            )
         use(node.this, values)
         pairs += zip(node.this.expressions, values.expressions, strict=True)
     return pairs
@@ -173,12 +166,12 @@ def _field(
     fields: Mapping[str, tuple[str, DataType]], node: exp.Expr, table: CatalogTable
 ) -> tuple[str, DataType]:
     if node.name.lower() not in fields:
-        hint = nearest(node.name, [name for name, _ in table.fields])
-        raise UnknownName(
+        hint = err.nearest(node.name, [name for name, _ in table.fields])
+        raise err.UnknownName(
             f'The table "{table.name}" has no column "{node.name}".{hint}', span_of(node)
         )
     if rules_of(table).is_generated(fields[node.name.lower()][0]):
-        raise InvalidQuery(
+        raise err.InvalidQuery(
             f'"{node.name}" is a generated column: change the columns that it is made of.',
             span_of(node),
         )

@@ -12,18 +12,9 @@ from functools import partial
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
-from fuseline.plan import infer
+from fuseline.plan import expr as ex, infer
 from fuseline.plan.changes.catalog_objects import UniqueKey, rules_of
 from fuseline.plan.changes.stand_in import StandIn
-from fuseline.plan.expr import (
-    TRUE,
-    AggregateCall,
-    Column,
-    ColumnRef,
-    Expr,
-    conjunction,
-    new_column,
-)
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Aggregate, CatalogTable, Filter, Join, Logical, Project, Values
 from fuseline.plan.statements import Delete, Insert, OnConflict, Query, Update, WrittenRows
@@ -69,14 +60,14 @@ def bind_returning(clause: exp.Select, source: Source, scope: Scope) -> Logical:
     inside = scope.over(source).inside("RETURNING")
     rows = WindowRewriter(source.plan)
     items = tuple(
-        (new_column(item.name, value.type), rows.rewrite(value))
+        (ex.new_column(item.name, value.type), rows.rewrite(value))
         for item in select_list(clause, inside)
         for value in (item.bind(inside),)
     )
     return Project(rows.plan(), items)
 
 
-def _where(node: exp.Expr, scope: Scope) -> Expr | None:
+def _where(node: exp.Expr, scope: Scope) -> ex.Expr | None:
     clause = node.args.get("where")
     if clause is None:
         return None
@@ -244,19 +235,19 @@ def as_rows(
 
 
 def rows_of_table(
-    plan: Logical, given: Mapping[str, Column], table: CatalogTable, scope: Scope
+    plan: Logical, given: Mapping[str, ex.Column], table: CatalogTable, scope: Scope
 ) -> Logical:
     """Return rows of the table, with columns of a plan in the columns that are given some."""
     rules, rows = rules_of(table), WindowRewriter(plan)
-    items: list[tuple[Column, Expr]] = []
+    items: list[tuple[ex.Column, ex.Expr]] = []
     for name, target in table.fields:
         column = given.get(name)
         value = (
             default_value(rules, name, target, scope, home=home_of(table))
             if column is None
-            else ColumnRef(column)
+            else ex.ColumnRef(column)
         )
-        items.append((new_column(name, target), infer.cast(rows.rewrite(value), target)))
+        items.append((ex.new_column(name, target), infer.cast(rows.rewrite(value), target)))
     return Project(rows.plan(), tuple(items))
 
 
@@ -287,13 +278,13 @@ def bind_conflict(
     if clause is not None:
         values = assignments(clause.expressions, table, inside)
     else:
-        values = {name: ColumnRef(columns[name]) for name in given if name not in keys[0]}
-    condition: Expr = TRUE
+        values = {name: ex.ColumnRef(columns[name]) for name in given if name not in keys[0]}
+    condition: ex.Expr = ex.TRUE
     where = clause.args.get("where") if clause is not None else None
     if where is not None:
         use(where)
         condition = infer.condition(inside.bind(where.this))
-    items = [ColumnRef(old.plan.columns[-1]), condition, *values.values()]
+    items = [ex.ColumnRef(old.plan.columns[-1]), condition, *values.values()]
     matches = (_matches(old, new, keys[0], items),)
     return OnConflict(keys, excluded, existing, firsts, matches, tuple(values))
 
@@ -333,23 +324,25 @@ def _keys(
 def _firsts(scan: Logical, key: Sequence[str]) -> Logical:
     """Return the number of the first row for each value of a key without NULLs."""
     columns = {c.name: c for c in scan.columns}
-    known = conjunction([infer.call("is_not_null", [ColumnRef(columns[n])]) for n in key])
-    number = ColumnRef(scan.columns[-1])
-    first = new_column("first", BIGINT)
-    keys = tuple((new_column(n, columns[n].type), ColumnRef(columns[n])) for n in key)
+    known = ex.conjunction([infer.call("is_not_null", [ex.ColumnRef(columns[n])]) for n in key])
+    number = ex.ColumnRef(scan.columns[-1])
+    first = ex.new_column("first", BIGINT)
+    keys = tuple((ex.new_column(n, columns[n].type), ex.ColumnRef(columns[n])) for n in key)
     groups = Aggregate(
-        Filter(scan, known), keys, ((first, AggregateCall("min", (number,), BIGINT)),)
+        Filter(scan, known), keys, ((first, ex.AggregateCall("min", (number,), BIGINT)),)
     )
-    return Project(groups, ((first, ColumnRef(first)),))
+    return Project(groups, ((first, ex.ColumnRef(first)),))
 
 
-def _matches(old: Source, new: Source, key: Sequence[str], values: Sequence[Expr]) -> Logical:
+def _matches(old: Source, new: Source, key: Sequence[str], values: Sequence[ex.Expr]) -> Logical:
     """Return the numbers of new rows whose key the table has, and the values for what becomes of them."""
     theirs = {c.name: c for c in old.plan.columns}
     mine = {c.name: c for c in new.plan.columns}
-    equal = conjunction([infer.call("eq", [ColumnRef(mine[n]), ColumnRef(theirs[n])]) for n in key])
+    equal = ex.conjunction(
+        [infer.call("eq", [ex.ColumnRef(mine[n]), ex.ColumnRef(theirs[n])]) for n in key]
+    )
     kind = JoinKind.INNER if values else JoinKind.SEMI
     join = Join(new.plan, old.plan, kind, equal)
     number = new.plan.columns[-1]
     named = {f"value{i}": value for i, value in enumerate(values)}
-    return with_values(join, ((number, ColumnRef(number)),), named)
+    return with_values(join, ((number, ex.ColumnRef(number)),), named)

@@ -8,24 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import (
-    InvalidQuery,
-    ParseError,
-    Span,
-    UnknownName,
-    Unsupported,
-    ViewText,
-    nearest,
-)
+from fuseline import errors as err
+from fuseline.plan import statements as st
 from fuseline.plan.changes.catalog_objects import StoredText
 from fuseline.plan.expr import Expr
-from fuseline.plan.statements import (
-    Deallocate,
-    Prepare,
-    Query,
-    SetVariable,
-    Statement,
-)
 
 from ..binding.constants.known_values import known
 from ..binding.constants.parameters import Parameters
@@ -46,7 +32,7 @@ _SET = re.compile(rf"\s*set\s+variable\s+{WRITTEN_NAME}\s*(?:=|to\b)\s*(?=\S)", 
 _RESET = re.compile(rf"\s*reset\s+variable\s+{WRITTEN_NAME}\s*", re.IGNORECASE)
 _MOST_EXECUTED = 100  # prepared statements that execute one another
 
-Binder = Callable[[Piece, Scope], Statement]
+Binder = Callable[[Piece, Scope], st.Statement]
 
 
 def unquoted(found: re.Match[str]) -> str:
@@ -58,39 +44,41 @@ def unquoted(found: re.Match[str]) -> str:
 def _whole(pattern: re.Pattern[str], piece: Piece, form: str) -> re.Match[str]:
     found = pattern.fullmatch(piece.sql)
     if found is None:
-        raise ParseError(
-            f"Syntax error: the statement is written {form}.", Span(piece.start, piece.end)
+        raise err.ParseError(
+            f"Syntax error: the statement is written {form}.", err.Span(piece.start, piece.end)
         )
     return found
 
 
-def prepare(piece: Piece, _: Scope) -> Statement:
+def prepare(piece: Piece, _: Scope) -> st.Statement:
     """Keep the text of a statement; names in it are looked up when it is executed, by then with the types of its parameters."""
     found = _PREPARE.match(piece.sql)
     if found is None or found["types"]:
-        raise ParseError(
+        raise err.ParseError(
             "Syntax error: the statement is written PREPARE name AS statement.",
-            Span(piece.start, piece.end),
+            err.Span(piece.start, piece.end),
         )
     rest = Piece(piece.text, piece.start + found.end(), piece.end)
     tree = parse(rest)
     if tree.misread is not None:
         raise tree.misread.error
-    return Prepare(StoredText(unquoted(found), rest.sql.rstrip()))
+    return st.Prepare(StoredText(unquoted(found), rest.sql.rstrip()))
 
 
 def execute(bind_statement: Binder) -> Binder:
-    def bind(piece: Piece, scope: Scope) -> Statement:
+    def bind(piece: Piece, scope: Scope) -> st.Statement:
         found = _whole(_EXECUTE, piece, "EXECUTE name(value, ...)")
         session = scope.session
         stored = session.catalog.session.prepared.get(unquoted(found).lower())
         if stored is None:
-            hint = nearest(unquoted(found), session.catalog.session.prepared)
-            place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
-            raise UnknownName(f'There is no prepared statement "{unquoted(found)}".{hint}', place)
+            hint = err.nearest(unquoted(found), session.catalog.session.prepared)
+            place = err.Span(piece.start + found.start("name"), piece.start + found.end("name"))
+            raise err.UnknownName(
+                f'There is no prepared statement "{unquoted(found)}".{hint}', place
+            )
         if len(session.views) > _MOST_EXECUTED:
-            raise InvalidQuery(
-                "A prepared statement executes itself.", Span(piece.start, piece.end)
+            raise err.InvalidQuery(
+                "A prepared statement executes itself.", err.Span(piece.start, piece.end)
             )
         parameters = Parameters(_values(piece, found, scope))
         inner = dataclasses.replace(
@@ -98,7 +86,7 @@ def execute(bind_statement: Binder) -> Binder:
             parameters=parameters,
             text=stored.text,
             views=(*session.views, f"execute {stored.name}"),
-            stored=ViewText(stored.name, stored.text),
+            stored=err.ViewText(stored.name, stored.text),
         )
         statement = bind_statement(Piece(stored.text, 0, len(stored.text)), Scope(inner))
         parameters.check_all_used()
@@ -127,19 +115,19 @@ def _values(
         else:
             by_place.append(_constant(item, inside))
     if by_place and by_name:
-        raise InvalidQuery("EXECUTE takes values by place or by name.", span_of(node))
+        raise err.InvalidQuery("EXECUTE takes values by place or by name.", span_of(node))
     return by_name or by_place
 
 
 def _constant(node: exp.Expr, scope: Scope) -> Expr:
     found = known(scope.bind(node), scope)
     if found.reads or found.subqueries:
-        raise Unsupported("A value of EXECUTE must be a constant.", span_of(node))
+        raise err.Unsupported("A value of EXECUTE must be a constant.", span_of(node))
     return found
 
 
-def deallocate(piece: Piece, _: Scope) -> Statement:
-    return Deallocate(unquoted(_whole(_DEALLOCATE, piece, "DEALLOCATE name")))
+def deallocate(piece: Piece, _: Scope) -> st.Statement:
+    return st.Deallocate(unquoted(_whole(_DEALLOCATE, piece, "DEALLOCATE name")))
 
 
 def is_variable(piece: Piece) -> bool:
@@ -147,19 +135,19 @@ def is_variable(piece: Piece) -> bool:
     return re.match(r"\s*(?:re)?set\s+variable\b", piece.sql, re.IGNORECASE) is not None
 
 
-def set_variable(piece: Piece, scope: Scope) -> Statement:
+def set_variable(piece: Piece, scope: Scope) -> st.Statement:
     found = _SET.match(piece.sql)
     if found is None:
-        raise ParseError(
+        raise err.ParseError(
             "Syntax error: the statement is written SET VARIABLE name = value.",
-            Span(piece.start, piece.end),
+            err.Span(piece.start, piece.end),
         )
     # Read as a SELECT of the value, at the same places
     behind = piece.start + found.end()
     text = piece.text[: piece.start] + "SELECT".ljust(found.end()) + piece.text[behind:]
     select = scope.session.parse(Piece(text, piece.start, piece.end))
-    return SetVariable(unquoted(found), Query(scope.bind_query(select)))
+    return st.SetVariable(unquoted(found), st.Query(scope.bind_query(select)))
 
 
-def reset_variable(piece: Piece, _: Scope) -> Statement:
-    return SetVariable(unquoted(_whole(_RESET, piece, "RESET VARIABLE name")), None)
+def reset_variable(piece: Piece, _: Scope) -> st.Statement:
+    return st.SetVariable(unquoted(_whole(_RESET, piece, "RESET VARIABLE name")), None)

@@ -10,17 +10,9 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.plan import statements as st
 from fuseline.plan.changes.catalog_objects import rules_of
 from fuseline.plan.changes.database_changes import Checkpoint
-from fuseline.plan.statements import (
-    Describe,
-    NoOperation,
-    Query,
-    SetOption,
-    ShowTables,
-    Statement,
-    Transaction,
-)
 from fuseline.sql.binding.constants.known_values import known_value
 
 from ..binding.relations.about_tables import SHOWN, bind_text, setting_shown, summarized
@@ -103,7 +95,7 @@ def starts_query(piece: Piece) -> bool:
     return first_word(piece) in (*_QUERY_WORDS, *_OTHER_QUERIES)
 
 
-def bind_statement(piece: Piece, scope: Scope) -> Statement:
+def bind_statement(piece: Piece, scope: Scope) -> st.Statement:
     """Return what one statement asks for; `scope` is empty."""
     word = first_word(piece)
     if word == "EXPLAIN":
@@ -114,7 +106,7 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
         return explained(bind_statement(rest, scope), analyze, place)
     if word in _TRANSACTIONS:
         pattern, action = _TRANSACTIONS[word]
-        return Transaction(action, bool(_behind(piece, word, pattern).groupdict().get("only")))
+        return st.Transaction(action, bool(_behind(piece, word, pattern).groupdict().get("only")))
     if word in _NO_OPERATION:
         return _no_operation(piece, word, scope)
     if word in _REFUSED:
@@ -135,12 +127,12 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
     return binder(piece, scope)
 
 
-def _write(piece: Piece, scope: Scope) -> Statement:
+def _write(piece: Piece, scope: Scope) -> st.Statement:
     node = scope.session.parse(piece)
     return _WRITES[type(node)](node, scope)
 
 
-def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
+def _no_operation(piece: Piece, word: str, scope: Scope) -> st.Statement:
     """Return a statement that does nothing, once all of it was read."""
     found = _behind(piece, word, _NO_OPERATION[word])
     table = found.groupdict().get("table")
@@ -148,7 +140,7 @@ def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
     if table is not None and catalog.table(table.strip('"')) is None:
         rest = Span(_word_span(piece, word).end, piece.end)
         raise UnknownName(f"There is no table {table}.{nearest(table, catalog.names())}", rest)
-    return NoOperation()
+    return st.NoOperation()
 
 
 def _behind(piece: Piece, word: str, pattern: str) -> re.Match[str]:
@@ -165,55 +157,55 @@ def _word_span(piece: Piece, word: str) -> Span:
     return Span(start, start + len(word))
 
 
-def bind_result(node: exp.Expr, scope: Scope) -> Query:
+def bind_result(node: exp.Expr, scope: Scope) -> st.Query:
     """Bind a query whose rows are the result."""
-    return Query(scope.bind_query(node))
+    return st.Query(scope.bind_query(node))
 
 
-def _describe(piece: Piece, scope: Scope) -> Statement:
+def _describe(piece: Piece, scope: Scope) -> st.Statement:
     if len(piece.sql.split()) == 1:
-        return Query(bind_text("describe", SHOWN["all tables"], scope))
+        return st.Query(bind_text("describe", SHOWN["all tables"], scope))
     scope = _describing(scope)
     node = scope.session.parse(piece)
     use(node)
     target = node.this
     if isinstance(target, exp.Table):
         return _describe_table(target, scope)
-    return Describe(bind_result(target, scope))
+    return st.Describe(bind_result(target, scope))
 
 
-def _describe_table(node: exp.Table, scope: Scope) -> Describe:
+def _describe_table(node: exp.Table, scope: Scope) -> st.Describe:
     whole = _whole_table(node, scope)
     located = scope.session.catalog.located([part.name for part in node.parts])
-    return Describe(whole, rules_of(scope.session.catalog.table(located) if located else None))
+    return st.Describe(whole, rules_of(scope.session.catalog.table(located) if located else None))
 
 
-def _summarize(piece: Piece, scope: Scope) -> Statement:
+def _summarize(piece: Piece, scope: Scope) -> st.Statement:
     node = scope.session.parse(piece)
     assert isinstance(node, exp.Summarize)
-    return Query(summarized(node, scope))
+    return st.Query(summarized(node, scope))
 
 
 def _describing(scope: Scope) -> Scope:
     return Scope(replace(scope.session, describes=True))
 
 
-def _whole_table(node: exp.Table, scope: Scope) -> Query:
+def _whole_table(node: exp.Table, scope: Scope) -> st.Query:
     return bind_result(exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), scope)
 
 
-def _show(piece: Piece, scope: Scope) -> Statement:
+def _show(piece: Piece, scope: Scope) -> st.Statement:
     rest = piece.sql.split(maxsplit=1)[1:]
     what = " ".join(rest[0].split()) if rest else ""
     if what.lower() == "tables":
-        return ShowTables()
+        return st.ShowTables()
     if what.lower() in ("", "all"):
-        return Query(bind_text("show", SHOWN["all tables"], scope))
+        return st.Query(bind_text("show", SHOWN["all tables"], scope))
     within = re.fullmatch(r"tables\s+(?:from|in)\s+(\S+)", what, re.IGNORECASE)
     if within is not None:
         return _tables_in(within[1], piece, scope)
     if what.lower() in SHOWN:
-        return Query(bind_text(what.lower(), SHOWN[what.lower()], scope))
+        return st.Query(bind_text(what.lower(), SHOWN[what.lower()], scope))
     if re.fullmatch(r"[A-Za-z_]\w*|\"[^\"]+\"", what):
         start = piece.start + piece.sql.index(what)
         name = exp.to_identifier(what.strip('"'), quoted=True)
@@ -221,7 +213,7 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         if scope.session.catalog.located([name.name]) is None:
             setting = setting_shown(name.name, scope)
             if setting is not None:
-                return Query(setting)
+                return st.Query(setting)
         table = exp.Table(this=name)
         table.meta.update(name.meta)
         return _describe_table(table, _describing(scope))
@@ -231,7 +223,7 @@ def _show(piece: Piece, scope: Scope) -> Statement:
     )
 
 
-def _tables_in(name: str, piece: Piece, scope: Scope) -> Statement:
+def _tables_in(name: str, piece: Piece, scope: Scope) -> st.Statement:
     """Return the names of tables and views in a schema or database."""
     parts = [part.strip('"') for part in name.split(".")]
     place = scope.session.catalog.place_of(parts)
@@ -243,10 +235,10 @@ def _tables_in(name: str, piece: Piece, scope: Scope) -> Statement:
         "select table_name as name from information_schema.tables "
         f"where lower(table_catalog) = '{database}' and lower(table_schema) = '{schema}' order by name"
     )
-    return Query(bind_text("show", text, scope))
+    return st.Query(bind_text("show", text, scope))
 
 
-def _call(piece: Piece, scope: Scope) -> Statement:
+def _call(piece: Piece, scope: Scope) -> st.Statement:
     """Bind CALL f(...): the rows of a table function."""
     if re.fullmatch(r"\s*call\s+[\w.]+\s*\(.*\)\s*", piece.sql, re.IGNORECASE | re.DOTALL) is None:
         message = "Syntax error: the statement is written CALL function(arguments)."
@@ -272,14 +264,14 @@ _SETTING = re.compile(
 )
 
 
-def _set(piece: Piece, scope: Scope) -> Statement:
+def _set(piece: Piece, scope: Scope) -> st.Statement:
     if is_variable(piece):
         return set_variable(piece, scope)
     if (zone := _ZONE.match(piece.sql)) is not None:
         if zone.group(1).lower() in ("local", "default"):
-            return SetOption("timezone", None, reset=True)
+            return st.SetOption("timezone", None, reset=True)
         start, end = (piece.start + zone.start(1), piece.start + zone.end(1))
-        return SetOption("timezone", _setting_value(Piece(piece.text, start, end), scope))
+        return st.SetOption("timezone", _setting_value(Piece(piece.text, start, end), scope))
     found = _SETTING.match(piece.sql)
     if found is None or not found.group(2):
         raise ParseError(
@@ -289,10 +281,10 @@ def _set(piece: Piece, scope: Scope) -> Statement:
     written = Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2))
     value = _setting_value(written, scope)
     if name in _OF_DUCKDB and value is not None:
-        return NoOperation()
+        return st.NoOperation()
     if name in ("schema", "search_path") and isinstance(value, str):
         return schema_named(value, Span(written.start, written.end), scope)
-    return SetOption(name, value)
+    return st.SetOption(name, value)
 
 
 def _setting_value(piece: Piece, scope: Scope) -> object:
@@ -303,13 +295,13 @@ def _setting_value(piece: Piece, scope: Scope) -> object:
     return known_value(scope.inside("SET").bind(node), "The value of a setting", scope)
 
 
-def _reset(piece: Piece, scope: Scope) -> Statement:
+def _reset(piece: Piece, scope: Scope) -> st.Statement:
     if is_variable(piece):
         return reset_variable(piece, scope)
     found = re.match(r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*$", piece.sql, re.IGNORECASE)
     if found is None:
         raise ParseError("RESET takes the name of a setting.", Span(piece.start, piece.end))
-    return SetOption(found.group(1).lower(), None, reset=True)
+    return st.SetOption(found.group(1).lower(), None, reset=True)
 
 
 # What CREATE and DROP are about; of tables, views and indexes sqlglot's parser reads them
@@ -327,19 +319,19 @@ _KINDS: dict[str, tuple[Binder, Binder]] = {
 }
 
 
-def _create_or_drop(piece: Piece, scope: Scope) -> Statement:
+def _create_or_drop(piece: Piece, scope: Scope) -> st.Statement:
     found = _CREATE_OR_DROP.match(piece.sql)
     kinds = _KINDS.get(found[1].upper() if found else "", (create, drop))
     return kinds[first_word(piece) == "DROP"](piece, scope)
 
 
-def _pragma(piece: Piece, scope: Scope) -> Statement:
+def _pragma(piece: Piece, scope: Scope) -> st.Statement:
     called = re.fullmatch(
         r"\s*pragma\s+(table_info|show)\s*\(\s*(.*?)\s*\)\s*", piece.sql, re.IGNORECASE | re.DOTALL
     )
     if called is not None:
         function, table = called.group(1).lower(), called.group(2).strip("'\"").replace("'", "''")
-        return Query(bind_text("pragma", f"from pragma_{function}('{table}')", scope))
+        return st.Query(bind_text("pragma", f"from pragma_{function}('{table}')", scope))
     found = re.match(r"\s*pragma\s+(\w+)\s*(=|$)", piece.sql, re.IGNORECASE)
     name = found.group(1).lower() if found else ""
     if found and found.group(2) == "=":
@@ -347,15 +339,15 @@ def _pragma(piece: Piece, scope: Scope) -> Statement:
     if name == "force_checkpoint":
         return Checkpoint()
     if name in _HARMLESS_PRAGMAS:
-        return NoOperation()
+        return st.NoOperation()
     if name == "show_tables":
-        return ShowTables()
+        return st.ShowTables()
     if name in _PRAGMAS:
-        return Query(bind_text("pragma", _PRAGMAS[name], scope))
+        return st.Query(bind_text("pragma", _PRAGMAS[name], scope))
     raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
 
 
-_WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Statement]] = {
+_WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], st.Statement]] = {
     exp.Insert: insert_rows,
     exp.Update: update_rows,
     exp.Delete: delete_rows,

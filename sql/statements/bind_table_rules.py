@@ -7,23 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from fuseline.errors import (
-    FuselineError,
-    InvalidQuery,
-    ParseError,
-    UnknownName,
-    Unsupported,
-    ViewText,
-    nearest,
-)
+from fuseline import errors as err
 from fuseline.plan import infer
-from fuseline.plan.changes.catalog_objects import (
-    MEMORY,
-    SchemaPlace,
-    StoredExpression,
-    TableRules,
-    UniqueKey,
-)
+from fuseline.plan.changes import catalog_objects as co
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.expr import ColumnRef, Expr, Literal, columns_of, new_column
 from fuseline.plan.logical import CatalogTable, Filter, Limit, Logical, Project, Scan
@@ -47,8 +33,8 @@ class RulesReader:
     table: str
     scope: Scope
     not_null: set[str] = field(default_factory=set)
-    defaults: list[tuple[str, StoredExpression]] = field(default_factory=list)
-    checks: list[tuple[StoredExpression, exp.Expr]] = field(default_factory=list)
+    defaults: list[tuple[str, co.StoredExpression]] = field(default_factory=list)
+    checks: list[tuple[co.StoredExpression, exp.Expr]] = field(default_factory=list)
     keys: list[tuple[list[exp.Expr], bool, exp.Expr]] = field(default_factory=list)
     generated: dict[str, exp.Expr] = field(default_factory=dict)
 
@@ -59,10 +45,10 @@ class RulesReader:
             self._generated(node)
             return node.name, NULL  # its type is that of its expression
         if node.kind is None:
-            raise ParseError(f'The column "{node.name}" needs a type.', span_of(node))
+            raise err.ParseError(f'The column "{node.name}" needs a type.', span_of(node))
         try:
             target = data_type(node.kind, self.scope.session.catalog.user_types)
-        except FuselineError as error:
+        except err.FuselineError as error:
             error.span = error.span or span_of(node)
             raise
         if has_generation(node):
@@ -70,7 +56,7 @@ class RulesReader:
             return node.name, target
         for constraint in node.args.get("constraints") or ():
             if not isinstance(constraint, exp.ColumnConstraint):
-                raise Unsupported("This is no constraint.", span_of(constraint))
+                raise err.Unsupported("This is no constraint.", span_of(constraint))
             self._of_column(node, constraint.kind, target)
             use(constraint, constraint.kind)
         return node.name, target
@@ -78,7 +64,7 @@ class RulesReader:
     def _generated(self, node: exp.ColumnDef) -> None:
         constraint, *others = node.args["constraints"]
         if others or not is_generation(constraint):
-            raise Unsupported(
+            raise err.Unsupported(
                 f'The generated column "{node.name}" takes no constraint and no DEFAULT.',
                 span_of(node),
             )
@@ -99,18 +85,18 @@ class RulesReader:
             case exp.CheckColumnConstraint():
                 self.checks.append((stored(kind.this), kind.this))
             case exp.CollateColumnConstraint():
-                raise Unsupported(
+                raise err.Unsupported(
                     "A column has no collation here: write COLLATE where it is compared or sorted, as in ORDER BY name COLLATE NOCASE.",
                     span_of(kind.this),
                 )
             case _:
-                raise Unsupported(
+                raise err.Unsupported(
                     f'This constraint on the column "{node.name}" is not supported: there are NOT NULL, DEFAULT, CHECK, '
                     "PRIMARY KEY and UNIQUE.",
                     span_of(node),
                 )
 
-    def default(self, node: exp.Expr, target: DataType) -> StoredExpression:
+    def default(self, node: exp.Expr, target: DataType) -> co.StoredExpression:
         """Check the expression of a default and return what is kept of it."""
         self.check_default(node, target)
         return stored(node)
@@ -119,7 +105,7 @@ class RulesReader:
         """Raise what is wrong with the expression of a default."""
         value = infer.cast(self.scope.inside(DEFAULT_OF_ROWS).bind(node), target)
         if value.subqueries:
-            raise InvalidQuery("A default can hold no subquery.", span_of(node))
+            raise err.InvalidQuery("A default can hold no subquery.", span_of(node))
 
     def of_table(self, node: exp.Expr) -> None:
         """Read a rule that stands beside the columns."""
@@ -138,17 +124,23 @@ class RulesReader:
             case exp.CheckColumnConstraint():
                 self.checks.append((stored(node.this), node.this))
             case exp.ForeignKey():
-                raise Unsupported("Foreign keys are not supported: leave them out.", span_of(node))
+                raise err.Unsupported(
+                    "Foreign keys are not supported: leave them out.", span_of(node)
+                )
             case _:
-                raise Unsupported("This table constraint is not supported.", span_of(node))
+                raise err.Unsupported("This table constraint is not supported.", span_of(node))
 
-    def rules(self, fields: Fields) -> TableRules:
+    def rules(self, fields: Fields) -> co.TableRules:
         """Return the rules for a table of these columns, once each was bound."""
         if sum(primary for _, primary, _ in self.keys) > 1:
             place = [node for _, primary, node in self.keys if primary][1]
-            raise InvalidQuery(f'The table "{self.table}" has two primary keys.', span_of(place))
+            raise err.InvalidQuery(
+                f'The table "{self.table}" has two primary keys.', span_of(place)
+            )
         spelled = {name.lower(): name for name, _ in fields}
-        keys = [UniqueKey(_key_columns(names, spelled), primary) for names, primary, _ in self.keys]
+        keys = [
+            co.UniqueKey(_key_columns(names, spelled), primary) for names, primary, _ in self.keys
+        ]
         keys.sort(key=lambda key: not key.primary)
         primary = {name for key in keys if key.primary for name in key.columns}
         for key in keys:
@@ -157,7 +149,7 @@ class RulesReader:
         for _, node in self.checks:
             self._refuse_generated([c.name for c in node.find_all(exp.Column)], node)
             _check(node, self.scope, rows)
-        return TableRules(
+        return co.TableRules(
             frozenset(self.not_null | primary),
             tuple(self.defaults),
             tuple(shown for shown, _ in self.checks),
@@ -168,7 +160,7 @@ class RulesReader:
         known = {name.lower() for name in self.generated}
         for name in names:
             if name.lower() in known:
-                raise Unsupported(
+                raise err.Unsupported(
                     f'The generated column "{name}" cannot be part of a key or a CHECK.',
                     span_of(node),
                 )
@@ -182,30 +174,30 @@ def _key_columns(names: Sequence[exp.Expr], spelled: dict[str, str]) -> tuple[st
             use(node)
         use(name, *(name.parts if isinstance(name, exp.Column) else ()))
         if name.name.lower() not in spelled:
-            hint = nearest(name.name, spelled.values())
-            raise UnknownName(f'There is no column "{name.name}" here.{hint}', span_of(node))
+            hint = err.nearest(name.name, spelled.values())
+            raise err.UnknownName(f'There is no column "{name.name}" here.{hint}', span_of(node))
         found.append(spelled[name.name.lower()])
     if len(set(found)) < len(found):
-        raise InvalidQuery("A key names a column twice.", span_of(names[0]))
+        raise err.InvalidQuery("A key names a column twice.", span_of(names[0]))
     return tuple(found)
 
 
-def stored(node: exp.Expr) -> StoredExpression:
+def stored(node: exp.Expr) -> co.StoredExpression:
     """Return what is kept of an expression, of which the parser has noted the text."""
     text = written(node)
     if text is None:
-        raise Unsupported("This expression cannot be kept with a table.", span_of(node))
+        raise err.Unsupported("This expression cannot be kept with a table.", span_of(node))
     return stored_text(text.text)
 
 
-def stored_text(text: str) -> StoredExpression:
-    return StoredExpression(f"SELECT {text}", result_name(text, 1))
+def stored_text(text: str) -> co.StoredExpression:
+    return co.StoredExpression(f"SELECT {text}", result_name(text, 1))
 
 
-def tree_of_stored(expression: StoredExpression, scope: Scope, what: str) -> exp.Expr:
+def tree_of_stored(expression: co.StoredExpression, scope: Scope, what: str) -> exp.Expr:
     """Parse a stored expression, whose errors show its own text."""
     tree = scope.session.parse(Piece(expression.text, 0, len(expression.text)))
-    mark(tree, ViewText(what, expression.text))
+    mark(tree, err.ViewText(what, expression.text))
     use(tree)
     found: exp.Expr = tree.expressions[0]
     return found
@@ -217,12 +209,14 @@ def source_of(rows: StandIn, alias: str | None = None) -> Source:
     names = tuple(name for name, _ in rows.fields)
     shown = [c for c in made if c.name != rows.number]
     star = tuple((c.name, c) for c in shown)
-    place = getattr(rows.name, "place", SchemaPlace(MEMORY)) if alias is None else None
+    place = getattr(rows.name, "place", co.SchemaPlace(co.MEMORY)) if alias is None else None
     relation = Relation(alias or rows.name, star, place=place)
     return Source(Scan(rows, made, names), (relation,), {}, star)
 
 
-def check_plans(rules: TableRules, rows: StandIn, scope: Scope) -> tuple[tuple[str, Logical], ...]:
+def check_plans(
+    rules: co.TableRules, rows: StandIn, scope: Scope
+) -> tuple[tuple[str, Logical], ...]:
     """Return for each check a plan of a row that breaks it."""
     what = f"rules of {rows.name}"
     return tuple(
@@ -234,7 +228,7 @@ def check_plans(rules: TableRules, rows: StandIn, scope: Scope) -> tuple[tuple[s
     )
 
 
-def home_of(table: CatalogTable) -> SchemaPlace | None:
+def home_of(table: CatalogTable) -> co.SchemaPlace | None:
     """Return the schema of a table, in which names in its defaults are looked up first."""
     return getattr(table.name, "place", None)
 
@@ -253,19 +247,19 @@ def _check(node: exp.Expr, scope: Scope, rows: StandIn) -> Logical:
     source = source_of(rows)
     bound = infer.condition(scope.over(source).inside("CHECK").bind(node))
     if bound.subqueries:
-        raise InvalidQuery("A CHECK can hold no subquery.", span_of(node))
+        raise err.InvalidQuery("A CHECK can hold no subquery.", span_of(node))
     broken = Filter(source.plan, infer.call("not", [bound]))
     reads = sorted(columns_of(bound), key=lambda c: c.id)
     return Limit(Project(broken, tuple((c, ColumnRef(c)) for c in reads or source.plan.columns)), 1)
 
 
 def default_value(
-    rules: TableRules,
+    rules: co.TableRules,
     column: str,
     target: DataType,
     scope: Scope,
     clause: str = DEFAULT_OF_ROWS,
-    home: SchemaPlace | None = None,
+    home: co.SchemaPlace | None = None,
 ) -> Expr:
     """Return what a column of a table in the schema `home` gets that is given no value; it may draw for each row anew."""
     default = rules.default(column)

@@ -12,31 +12,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from fuseline.errors import (
-    CatalogError,
-    InvalidQuery,
-    ParseError,
-    UnknownName,
-    Unsupported,
-    nearest,
-)
+from fuseline import errors as err
+from fuseline.plan import statements as st
 from fuseline.plan.changes.catalog_objects import ObjectName, TableIndex, rules_of
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import CatalogTable, Limit, Logical, Project
-from fuseline.plan.statements import (
-    AlteredColumn,
-    AlterTable,
-    Commented,
-    CommentOn,
-    CreateIndex,
-    CreateTable,
-    CreateView,
-    Drop,
-    DropIndex,
-    Query,
-    Statement,
-)
 from fuseline.plan.text.quoted_name import distinct_names
 
 from ..binding.scope import Scope
@@ -49,10 +30,10 @@ from .bind_table_rules import RulesReader, source_of, stored_text
 from .generated_columns import generated_columns
 
 
-def create(piece: Piece, scope: Scope) -> Statement:
+def create(piece: Piece, scope: Scope) -> st.Statement:
     node = scope.session.parse(piece)
     if not isinstance(node, exp.Create):
-        raise Unsupported("This form of CREATE is not supported.", span_of(node))
+        raise err.Unsupported("This form of CREATE is not supported.", span_of(node))
     use(node)
     match (node.kind or "").upper():
         case "TABLE":
@@ -62,13 +43,13 @@ def create(piece: Piece, scope: Scope) -> Statement:
         case "INDEX":
             return create_index(node, piece, scope)
         case kind:
-            raise Unsupported(
+            raise err.Unsupported(
                 f"CREATE {kind} is not supported; there are TABLE, VIEW and INDEX.",
                 span_of(node.this),
             )
 
 
-def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
+def _create_table(node: exp.Create, scope: Scope) -> st.CreateTable:
     if_there = what_if_there(node.args.get("replace"), node.args.get("exists"), span_of(node))
     empty, temporary = _properties(node)
     name, elements = _target_name(node.this, scope, temporary)
@@ -78,27 +59,27 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
         if empty:
             plan = Limit(plan, 0, 0)
         columns = tuple((c.name, c.type) for c in plan.columns)
-        return CreateTable(name, columns, Query(plan), if_there)
+        return st.CreateTable(name, columns, st.Query(plan), if_there)
     reader = RulesReader(name, scope)
     columns = tuple(reader.column(e) for e in elements if isinstance(e, exp.ColumnDef))
     for element in elements:
         if not isinstance(element, exp.ColumnDef):
             reader.of_table(element)
     if not columns:
-        raise ParseError(
+        raise err.ParseError(
             f'The table "{name}" needs columns in parentheses or a query behind AS.',
             span_of(node.this),
         )
     seen: set[str] = set()
     for column_name, _ in columns:
         if column_name.lower() in seen:
-            raise InvalidQuery(
+            raise err.InvalidQuery(
                 f'The table "{name}" has two columns "{column_name}".', span_of(node.this)
             )
         seen.add(column_name.lower())
     columns, generated = generated_columns(reader.generated, columns, name, scope)
     rules = dataclasses.replace(reader.rules(columns), generated=generated)
-    return CreateTable(name, columns, None, if_there, rules)
+    return st.CreateTable(name, columns, None, if_there, rules)
 
 
 def _target_name(
@@ -129,7 +110,7 @@ def _properties(node: exp.Create) -> tuple[bool, bool]:
 def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
     """Return `plan` with `names` for its first columns, and no name twice."""
     if len(names) > len(plan.columns):
-        raise InvalidQuery(
+        raise err.InvalidQuery(
             f"The query has {len(plan.columns)} columns and {len(names)} names are given.",
             span_of(node.this),
         )
@@ -143,18 +124,18 @@ def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
     return Project(plan, items)
 
 
-def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> CreateView:
+def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> st.CreateView:
     """Keep the text behind AS; it is bound here as well, so that its errors show at once."""
     empty, temporary = _properties(node)
     name, elements = _target_name(node.this, scope, temporary)
     columns = tuple(identifiers(elements))
     if empty:
-        raise ParseError("WITH NO DATA belongs to CREATE TABLE.", span_of(node.this))
+        raise err.ParseError("WITH NO DATA belongs to CREATE TABLE.", span_of(node.this))
     query = node.args.get("expression")
     if query is None:
-        raise ParseError("CREATE VIEW needs a query behind AS.", span_of(node.this))
+        raise err.ParseError("CREATE VIEW needs a query behind AS.", span_of(node.this))
     if query.find(exp.Placeholder) is not None:
-        raise Unsupported("A view cannot have parameters.", span_of(query))
+        raise err.Unsupported("A view cannot have parameters.", span_of(query))
     _renamed(scope.bind_query(query), list(columns), node)
     target = span_of(node.this)
     assert target is not None
@@ -162,10 +143,10 @@ def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> CreateView:
     assert behind is not None
     text = piece.text[behind.end() : piece.end].strip()
     if_there = what_if_there(node.args.get("replace"), node.args.get("exists"), target)
-    return CreateView(name, text, columns, if_there)
+    return st.CreateView(name, text, columns, if_there)
 
 
-def drop(piece: Piece, scope: Scope) -> Statement:
+def drop(piece: Piece, scope: Scope) -> st.Statement:
     node = scope.session.parse(piece)
     assert isinstance(node, exp.Drop)
     use(node)
@@ -173,21 +154,21 @@ def drop(piece: Piece, scope: Scope) -> Statement:
     if kind == "INDEX":
         return drop_index(node)
     if kind not in ("TABLE", "VIEW"):
-        raise Unsupported(f"DROP {kind} is not supported; there are TABLE and VIEW.", None)
+        raise err.Unsupported(f"DROP {kind} is not supported; there are TABLE and VIEW.", None)
     tables = node.args.get("tables") or [node.this]
     if len(tables) > 1:
-        raise Unsupported("DROP takes one name.", span_of(tables[1]))
+        raise err.Unsupported("DROP takes one name.", span_of(tables[1]))
     name = table_name(tables[0], scope)
     exists = bool(node.args.get("exists"))
-    return Drop("table" if kind == "TABLE" else "view", name, exists)
+    return st.Drop("table" if kind == "TABLE" else "view", name, exists)
 
 
-def create_index(node: exp.Create, piece: Piece, scope: Scope) -> CreateIndex:
+def create_index(node: exp.Create, piece: Piece, scope: Scope) -> st.CreateIndex:
     """Bind CREATE [UNIQUE] INDEX name ON table (column, ...); expressions are checked, and take no part in UNIQUE."""
     index = node.this
     table = index.args.get("table")
     if table is None or index.this is None:
-        raise ParseError(
+        raise err.ParseError(
             "CREATE INDEX takes a name and a table: CREATE INDEX name ON table (column).",
             span_of(index),
         )
@@ -196,7 +177,7 @@ def create_index(node: exp.Create, piece: Piece, scope: Scope) -> CreateIndex:
     params = index.args.get("params")
     items = () if params is None else params.args.get("columns") or ()
     if not items:
-        raise ParseError("CREATE INDEX takes columns: ON table (column).", span_of(index))
+        raise err.ParseError("CREATE INDEX takes columns: ON table (column).", span_of(index))
     use(params)
     if (method := params.args.get("using")) is not None:
         _check_method(method)
@@ -205,17 +186,17 @@ def create_index(node: exp.Create, piece: Piece, scope: Scope) -> CreateIndex:
     made = TableIndex(index.name, tuple(columns), is_unique, tuple(shown))
     rules = rules_of(target)
     rules = replace(rules, indexes=(*rules.indexes, made))
-    kept = tuple(AlteredColumn(name, kind, name) for name, kind in target.fields)
+    kept = tuple(st.AlteredColumn(name, kind, name) for name, kind in target.fields)
     rows = StandIn(target.name, target.fields)
-    change = AlterTable(target.name, target.name, kept, rules, rows)
-    return CreateIndex(
+    change = st.AlterTable(target.name, target.name, kept, rules, rows)
+    return st.CreateIndex(
         change, index.name, what_if_there(None, node.args.get("exists"), span_of(node))
     )
 
 
 def _check_method(method: exp.Expr) -> None:
     if method.name.lower() != "art":
-        raise Unsupported(
+        raise err.Unsupported(
             f"There are no indexes of the method {method.name.upper()}: leave USING out.",
             span_of(method),
         )
@@ -251,8 +232,8 @@ def _columns(
         inner = item.this if isinstance(item, exp.Ordered) else item
         for column in inner.find_all(exp.Column):
             if column.name.lower() not in spelled:
-                hint = nearest(column.name, list(spelled.values()))
-                raise UnknownName(
+                hint = err.nearest(column.name, list(spelled.values()))
+                raise err.UnknownName(
                     f'The table "{table.name}" has no column "{column.name}".{hint}',
                     span_of(column),
                 )
@@ -260,7 +241,7 @@ def _columns(
             columns.append(spelled[inner.name.lower()])
             shown.append(columns[-1])
         elif is_unique:
-            raise Unsupported(
+            raise err.Unsupported(
                 "A UNIQUE INDEX is over columns: add a generated column with the expression.",
                 span_of(inner),
             )
@@ -269,20 +250,20 @@ def _columns(
             shown.append(stored_text(text).shown)
         use_all(item)
     if len(set(columns)) < len(columns):
-        raise InvalidQuery("An index has each column once.", span_of(items[0]))
+        raise err.InvalidQuery("An index has each column once.", span_of(items[0]))
     if is_unique and any(rules_of(table).is_generated(name) for name in columns):
-        raise CatalogError("A generated column takes no key.", span_of(items[0]))
+        raise err.CatalogError("A generated column takes no key.", span_of(items[0]))
     return columns, shown
 
 
-def drop_index(node: exp.Drop) -> DropIndex:
+def drop_index(node: exp.Drop) -> st.DropIndex:
     """Bind DROP INDEX [IF EXISTS] [schema.]name."""
     named = (node.args.get("tables") or [node.this])[0]
     use_all(node)
-    return DropIndex(tuple(part.name for part in named.parts), bool(node.args.get("exists")))
+    return st.DropIndex(tuple(part.name for part in named.parts), bool(node.args.get("exists")))
 
 
-_KINDS: dict[str, Commented] = {
+_KINDS: dict[str, st.Commented] = {
     "TABLE": "relation",
     "VIEW": "relation",
     "COLUMN": "relation",
@@ -293,13 +274,13 @@ _KINDS: dict[str, Commented] = {
 _FORM = "COMMENT ON TABLE, VIEW, COLUMN, MACRO or TYPE name IS 'text' or NULL"
 
 
-def comment(piece: Piece, scope: Scope) -> CommentOn:
+def comment(piece: Piece, scope: Scope) -> st.CommentOn:
     """Bind COMMENT ON kind name IS text; the last part of the name of a COLUMN is the column's."""
     words = StatementWords(piece, _FORM)
     words.expect("COMMENT", "ON")
     word = words.name().upper()
     if word not in _KINDS:
-        raise Unsupported(
+        raise err.Unsupported(
             f"COMMENT ON {word} is not supported: there are {', '.join(_KINDS)}.", words.place()
         )
     kind = _KINDS[word]
@@ -314,20 +295,20 @@ def comment(piece: Piece, scope: Scope) -> CommentOn:
     if word == "COLUMN":
         *around, column = parts
         if not around:
-            raise ParseError(
+            raise err.ParseError(
                 "COMMENT ON COLUMN takes the name of a table before that of the column: t.a.", place
             )
         parts = tuple(around)
     catalog = scope.session.catalog
     if kind == "relation" and catalog.located(parts) is None:
         name = ".".join(parts)
-        raise UnknownName(
-            f'There is no table or view "{name}".{nearest(name, catalog.names())}', place
+        raise err.UnknownName(
+            f'There is no table or view "{name}".{err.nearest(name, catalog.names())}', place
         )
     located = catalog.located(parts) if kind == "relation" else None
     if column is not None and located is not None and catalog.view(located) is not None:
         column = _of_view(parts, column, scope)
-    return CommentOn(kind, parts, column, text)
+    return st.CommentOn(kind, parts, column, text)
 
 
 def _of_view(parts: tuple[str, ...], column: str, scope: Scope) -> str:
@@ -342,6 +323,6 @@ def _of_view(parts: tuple[str, ...], column: str, scope: Scope) -> str:
     names = [column.name for column in scope.bind_query(query).columns]
     found = next((name for name in names if name.lower() == column.lower()), None)
     if found is None:
-        hint = nearest(column, names)
-        raise UnknownName(f'The view "{parts[-1]}" has no column "{column}".{hint}')
+        hint = err.nearest(column, names)
+        raise err.UnknownName(f'The view "{parts[-1]}" has no column "{column}".{hint}')
     return found

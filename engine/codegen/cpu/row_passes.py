@@ -10,20 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import loop as ir
 from ..indexes.layers import Bitmap, BloomFilter
 from ..layers_alone import Choosing, layers_alone
-from ..loop import (
-    Each,
-    Guard,
-    Let,
-    Probe,
-    Search,
-    Statement,
-    Term,
-    names_in,
-    subterms,
-    terms_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +27,7 @@ NARROWS = True  # False: one pass chooses rows
 class Pass:
     """Statements, and the columns that they read."""
 
-    body: tuple[Statement, ...]
+    body: tuple[ir.Statement, ...]
     inputs: tuple[Input, ...]
 
 
@@ -46,7 +35,7 @@ class Pass:
 class ChoosingPass(Pass):
     """`condition` holds after the statements for rows that are in."""
 
-    condition: Term
+    condition: ir.Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,83 +49,85 @@ class Passes:
 def passes(program: Program) -> Passes | None:
     """Cut a program after filters; None where that gains nothing: without one, or where folds are all that follows."""
     made: list[ChoosingPass] = []
-    known: list[Let] = []
+    known: list[ir.Let] = []
     rest = program.body
     while (cut := _first_filter(rest)) and (not made or (NARROWS and _tests_bits(rest))):
         before, guard, rest = cut
         choosing, behind, guards = _small_layers(before, guard)
         *body, last = choosing
-        assert isinstance(last, Guard)
+        assert isinstance(last, ir.Guard)
         made.append(_choosing(program, known, tuple(body), last.condition))
         rest = (*guards, *rest)
-        known += [behind.get(s.name.text, s) for s in before if isinstance(s, Let)]
+        known += [behind.get(s.name.text, s) for s in before if isinstance(s, ir.Let)]
     if not made:
         if program.keep is None or program.grouping is None:
             return None
         last_kept = max(
-            place for place, s in enumerate(rest) if isinstance(s, Let) and s.name == program.keep
+            place
+            for place, s in enumerate(rest)
+            if isinstance(s, ir.Let) and s.name == program.keep
         )
         before, rest = rest[: last_kept + 1], rest[last_kept + 1 :]
         made.append(_choosing(program, known, before, program.keep))
-        known += [s for s in before if isinstance(s, Let)]
+        known += [s for s in before if isinstance(s, ir.Let)]
     wanted = _names(program, rest)
     again = _again(known, wanted)
     return Passes(tuple(made), Pass((*again, *rest), _loaded(program, wanted)))
 
 
 def _first_filter(
-    body: Sequence[Statement],
-) -> tuple[tuple[Statement, ...], Guard, tuple[Statement, ...]] | None:
+    body: Sequence[ir.Statement],
+) -> tuple[tuple[ir.Statement, ...], ir.Guard, tuple[ir.Statement, ...]] | None:
     """What comes before the first filter, that, and what comes after it."""
     for place, statement in enumerate(body):
         match statement:
-            case Each() | Search():
+            case ir.Each() | ir.Search():
                 return None
-            case Guard():
+            case ir.Guard():
                 return tuple(body[:place]), statement, tuple(body[place + 1 :])
     return None
 
 
-def _tests_bits(body: Sequence[Statement]) -> bool:
+def _tests_bits(body: Sequence[ir.Statement]) -> bool:
     """Whether bits or a Bloom filter are tested before rows become several."""
     for statement in body:
-        if isinstance(statement, Each | Search):
+        if isinstance(statement, ir.Each | ir.Search):
             return False
-        for term in terms_of(statement):
-            for part in subterms(term):
-                if isinstance(part, Probe) and isinstance(part.layers[0], Bitmap | BloomFilter):
+        for term in ir.terms_of(statement):
+            for part in ir.subterms(term):
+                if isinstance(part, ir.Probe) and isinstance(part.layers[0], Bitmap | BloomFilter):
                     return True
     return False
 
 
 def _small_layers(
-    before: Sequence[Statement], guard: Guard
-) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
+    before: Sequence[ir.Statement], guard: ir.Guard
+) -> tuple[tuple[Choosing, ...], dict[str, ir.Let], tuple[ir.Guard, ...]]:
     """Have a pass ask the small layers of an index alone; return what reads behind them, by name, and what is tested after it.
 
     Where a bit is set there is a row, which need not be tested.
     """
-    plain = [s for s in before if not isinstance(s, Each | Search)]
+    plain = [s for s in before if not isinstance(s, ir.Each | ir.Search)]
     choosing, behind, guards = layers_alone((*plain, guard), BloomFilter, True)
     choosing, behind_bits, _ = layers_alone(choosing, Bitmap, True)
     return choosing, behind | behind_bits, guards
 
 
 def _choosing(
-    program: Program, known: Sequence[Let], body: Sequence[Statement], condition: Term
+    program: Program, known: Sequence[ir.Let], body: Sequence[ir.Statement], condition: ir.Term
 ) -> ChoosingPass:
-    wanted = names_in(condition, *(term for s in body for term in terms_of(s)))
+    wanted = ir.names_in(condition, *(term for s in body for term in ir.terms_of(s)))
     again = _again(known, wanted)
     return ChoosingPass((*again, *body), _loaded(program, wanted), condition)
 
 
-def _again(known: Sequence[Let], wanted: set[str]) -> list[Statement]:
+def _again(known: Sequence[ir.Let], wanted: set[str]) -> list[ir.Statement]:
     """What passes before have computed of what is wanted, to which comes what that reads."""
-    again: list[Statement] = []
+    again: list[ir.Statement] = []
     for statement in reversed(known):
         if statement.name.text in wanted:
-            wanted |= names_in(statement.value)
-            again.insert(0, Let(statement.name, statement.value))
+            wanted |= ir.names_in(statement.value)
+            again.insert(0, ir.Let(statement.name, statement.value))
     return again
 
 
@@ -146,12 +137,12 @@ def _loaded(program: Program, wanted: set[str]) -> tuple[Input, ...]:
     return tuple(i for i, n in named if {f"{n}_code", f"{n}_valid"} & wanted)
 
 
-def _names(program: Program, body: Sequence[Statement]) -> set[str]:
+def _names(program: Program, body: Sequence[ir.Statement]) -> set[str]:
     """What statements and the sink of a program read."""
-    terms: list[Term] = [] if program.grouping is None else [program.grouping.slot]
+    terms: list[ir.Term] = [] if program.grouping is None else [program.grouping.slot]
     for accumulator in program.accumulators:
         terms.append(accumulator.term)
         if accumulator.condition is not None:
             terms.append(accumulator.condition)
-    terms += [term for statement in body for term in terms_of(statement)]
-    return names_in(*terms) | {relation.row for relation in program.relations}
+    terms += [term for statement in body for term in ir.terms_of(statement)]
+    return ir.names_in(*terms) | {relation.row for relation in program.relations}

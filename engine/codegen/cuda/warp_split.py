@@ -12,29 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
+from .. import loop as ir
 from ..indexes.layers import NEAR, Bitmap, BloomFilter, Buffer, Identity, Layer
 from ..layers_alone import Choosing, layers_alone
-from ..loop import (
-    Apply,
-    Doubt,
-    Each,
-    Function,
-    Guard,
-    Let,
-    Lookup,
-    Machine,
-    Name,
-    Number,
-    Probe,
-    Search,
-    Select,
-    Statement,
-    Term,
-    names_in,
-    subterms,
-    terms_of,
-    with_probes,
-)
 from ..program import Program, SharedMemory
 from ..program_builder import ROW, ROW_LIMIT
 from ..typed_values import Input
@@ -55,17 +35,17 @@ class Cut:
     """
 
     choosing: tuple[Choosing, ...]
-    handling: tuple[Statement, ...]
+    handling: tuple[ir.Statement, ...]
     words: tuple[Input, ...]
-    carried: tuple[Name, ...]
-    row: Machine
+    carried: tuple[ir.Name, ...]
+    row: ir.Machine
 
     @property
-    def fields(self) -> tuple[Name, ...]:
+    def fields(self) -> tuple[ir.Name, ...]:
         """What is kept of each row that waits, in the types of memory, those of 8 bytes first."""
-        held = [Name(ROW.text, self.row), *self.carried]
-        kept = [replace(n, type=Machine.I32) if n.type is Machine.BOOL else n for n in held]
-        return tuple(sorted(kept, key=lambda n: n.type not in (Machine.I64, Machine.F64)))
+        held = [ir.Name(ROW.text, self.row), *self.carried]
+        kept = [replace(n, type=ir.Machine.I32) if n.type is ir.Machine.BOOL else n for n in held]
+        return tuple(sorted(kept, key=lambda n: n.type not in (ir.Machine.I64, ir.Machine.F64)))
 
 
 def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | None:
@@ -78,8 +58,8 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
     if count is None:
         return None
     before, after = program.body[:count], program.body[count:]
-    choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
-    read = names_in(*(term for s in choosing for term in terms_of(s)))
+    choosing = tuple(s for s in before if isinstance(s, ir.Let | ir.Guard | ir.Doubt))
+    read = ir.names_in(*(term for s in choosing for term in ir.terms_of(s)))
     words = tuple(i for i in program.inputs if read & set(_names(program, i)))
     choosing, behind, guards = layers_alone(choosing, BloomFilter, sieve_alone)
     after = (*guards, *after)
@@ -94,7 +74,7 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
     late = [i for i in program.inputs if i not in words]
     handling = _with_loads(program, (*again, *after), late, wanted)
     narrow = program.relations[0].rows < ROW_LIMIT
-    return Cut(choosing, handling, words, carried, Machine.I32 if narrow else Machine.I64)
+    return Cut(choosing, handling, words, carried, ir.Machine.I32 if narrow else ir.Machine.I64)
 
 
 def _place(program: Program, known: set[str]) -> int | None:
@@ -103,7 +83,7 @@ def _place(program: Program, known: set[str]) -> int | None:
     plain = takewhile(lambda s: not _reads_rows(s, known), program.body)
     for count, statement in enumerate(plain, 1):
         probed = probed or _probes(statement)
-        if isinstance(statement, Guard):
+        if isinstance(statement, ir.Guard):
             share *= UNKNOWN if statement.share is None else statement.share
             if not probed:
                 filters = count, share
@@ -115,7 +95,7 @@ def _place(program: Program, known: set[str]) -> int | None:
 
 
 def _is_long(
-    after: tuple[Statement, ...], program: Program, known: set[str], in_memory: bool
+    after: tuple[ir.Statement, ...], program: Program, known: set[str], in_memory: bool
 ) -> bool:
     """Whether what is done for a chosen row takes long, and there is a probe before it or in it."""
     if not any(_probes(s) or _reads_rows(s, known) for s in program.body):
@@ -132,39 +112,39 @@ def _is_long(
 def _known(
     program: Program,
     choosing: tuple[Choosing, ...],
-    behind: dict[str, Let],
+    behind: dict[str, ir.Let],
     wanted: set[str],
     words: tuple[Input, ...],
-) -> tuple[list[Statement], tuple[Name, ...] | None]:
+) -> tuple[list[ir.Statement], tuple[ir.Name, ...] | None]:
     """What is computed again for a chosen row, and what is carried: what probes found, and codes; None if that is too much.
 
     To `wanted`, the names that are read for it, come those that are read to compute something again.
     """
-    lets = [s for s in choosing if isinstance(s, Let)]
+    lets = [s for s in choosing if isinstance(s, ir.Let)]
     found = {s.name.text for s in lets if _probes(s)}
-    again: list[Statement] = []
-    carried: dict[str, Name] = {}
+    again: list[ir.Statement] = []
+    carried: dict[str, ir.Name] = {}
     for statement in reversed(lets):
         name = statement.name
         if name.text in wanted and name.text in behind:
-            wanted |= names_in(behind[name.text].value)
+            wanted |= ir.names_in(behind[name.text].value)
             again.insert(0, behind[name.text])
         elif name.text in wanted and name.text in found:
             carried[name.text] = name
         elif name.text in wanted:
-            wanted |= names_in(statement.value)
-            again.insert(0, Let(name, statement.value))
+            wanted |= ir.names_in(statement.value)
+            again.insert(0, ir.Let(name, statement.value))
     for source in words:
         code, valid = _names(program, source)
-        carried |= {code: Name(code, source.register)} if code in wanted else {}
-        carried |= {valid: Name(valid, Machine.BOOL)} if valid in wanted else {}
+        carried |= {code: ir.Name(code, source.register)} if code in wanted else {}
+        carried |= {valid: ir.Name(valid, ir.Machine.BOOL)} if valid in wanted else {}
     changed = any([s.name.text for s in lets].count(name) > 1 for name in found)
     return again, None if changed or len(carried) > MOST_CARRIED else tuple(carried.values())
 
 
-def _wanted(program: Program, after: tuple[Statement, ...]) -> set[str]:
+def _wanted(program: Program, after: tuple[ir.Statement, ...]) -> set[str]:
     """The names that statements and the sink read."""
-    terms = [term for s in after for term in terms_of(s)]
+    terms = [term for s in after for term in ir.terms_of(s)]
     if program.grouping is not None:
         terms.append(program.grouping.slot)
     for accumulator in program.accumulators:
@@ -172,30 +152,30 @@ def _wanted(program: Program, after: tuple[Statement, ...]) -> set[str]:
         terms += [] if accumulator.condition is None else [accumulator.condition]
     rows = {program.relations[number].row for number in program.rows_out}
     kept = set() if program.keep is None else {program.keep.text}
-    return names_in(*terms) | rows | kept
+    return ir.names_in(*terms) | rows | kept
 
 
 def _with_loads(
-    program: Program, body: tuple[Statement, ...], late: list[Input], wanted: set[str]
-) -> tuple[Statement, ...]:
+    program: Program, body: tuple[ir.Statement, ...], late: list[Input], wanted: set[str]
+) -> tuple[ir.Statement, ...]:
     """Load columns at the row, each before its first use: few rows get as far as the last of them."""
-    read = [names_in(*terms_of(s)) for s in body]
-    before: list[list[Statement]] = [[] for _ in range(len(body) + 1)]
+    read = [ir.names_in(*ir.terms_of(s)) for s in body]
+    before: list[list[ir.Statement]] = [[] for _ in range(len(body) + 1)]
     for source in late:
         name, (code, valid) = program.names[source.column], _names(program, source)
         loads = before[_first_use({code, valid}, body, read)]
         if code in wanted:
-            loads.append(Let(Name(code, source.register), source.code_at(name, ROW)))
+            loads.append(ir.Let(ir.Name(code, source.register), source.code_at(name, ROW)))
         if valid in wanted:
-            loads.append(Let(Name(valid, Machine.BOOL), source.valid_at(name, ROW)))
+            loads.append(ir.Let(ir.Name(valid, ir.Machine.BOOL), source.valid_at(name, ROW)))
     *others, last = before
     return (*(s for loads, own in zip(others, body, strict=True) for s in (*loads, own)), *last)
 
 
-def _first_use(names: set[str], body: tuple[Statement, ...], read: list[set[str]]) -> int:
+def _first_use(names: set[str], body: tuple[ir.Statement, ...], read: list[set[str]]) -> int:
     """The place of the first statement that reads any of some names, or that repeats what follows."""
     for place, statement in enumerate(body):
-        if isinstance(statement, Each) or names & read[place]:
+        if isinstance(statement, ir.Each) or names & read[place]:
             return place
     return len(body)
 
@@ -206,45 +186,45 @@ def _names(program: Program, source: Input) -> tuple[str, str]:
     return f"{name}_code", f"{name}_valid"
 
 
-def _parts(statement: Statement) -> Iterator[Term]:
-    return chain.from_iterable(map(subterms, terms_of(statement)))
+def _parts(statement: ir.Statement) -> Iterator[ir.Term]:
+    return chain.from_iterable(map(ir.subterms, ir.terms_of(statement)))
 
 
-def _probes(statement: Statement) -> bool:
+def _probes(statement: ir.Statement) -> bool:
     return any(map(_is_probe, _parts(statement)))
 
 
-def _is_probe(term: Term) -> bool:
+def _is_probe(term: ir.Term) -> bool:
     """Whether a term looks into an index: a Bloom filter alone is small, and has a word for any number; identity looks nowhere."""
     idle = BloomFilter | Identity
-    return isinstance(term, Probe) and not all(isinstance(layer, idle) for layer in term.layers)
+    return isinstance(term, ir.Probe) and not all(isinstance(layer, idle) for layer in term.layers)
 
 
-def _reads_rows(statement: Statement, known: set[str]) -> bool:
+def _reads_rows(statement: ir.Statement, known: set[str]) -> bool:
     """Whether a statement reads rows that a probe has found; elements of `known` arrays are none."""
-    if isinstance(statement, Each | Search):
+    if isinstance(statement, ir.Each | ir.Search):
         return True
     return any(
-        (isinstance(part, Lookup) and part.table not in known)
-        or (isinstance(part, Function) and part.name == "bit_at")
+        (isinstance(part, ir.Lookup) and part.table not in known)
+        or (isinstance(part, ir.Function) and part.name == "bit_at")
         for part in _parts(statement)
     )
 
 
-def only_alive(term: Term, alive: Name) -> Term:
+def only_alive(term: ir.Term, alive: ir.Name) -> ir.Term:
     """Return a term whose probes look for nothing where the row is not alive."""
 
-    def limited(probe: Probe) -> Probe:
+    def limited(probe: ir.Probe) -> ir.Probe:
         if not _is_probe(probe):
             return probe
         *before, last = probe.args
-        if last.type is Machine.BOOL:  # whether there is a number
-            last = Apply("&", (alive, last), Machine.BOOL)
+        if last.type is ir.Machine.BOOL:  # whether there is a number
+            last = ir.Apply("&", (alive, last), ir.Machine.BOOL)
         else:
-            last = Select(alive, last, Number(-1, last.type), last.type)
+            last = ir.Select(alive, last, ir.Number(-1, last.type), last.type)
         return replace(probe, args=(*before, last))
 
-    return with_probes(term, limited)
+    return ir.with_probes(term, limited)
 
 
 RESERVED_BYTES = 1024  # of each block, by the driver
@@ -308,8 +288,8 @@ def _size(buffer: Buffer) -> int:
 def _asked(cut: Cut) -> Buffer | None:
     """The bits of the first probe among what chooses rows: a Bloom filter's, or a bitmap's if these are few."""
     for statement in cut.choosing:
-        parts = [part for term in terms_of(statement) for part in subterms(term)]
-        layers = [layer for part in parts if isinstance(part, Probe) for layer in part.layers]
+        parts = [part for term in ir.terms_of(statement) for part in ir.subterms(term)]
+        layers = [layer for part in parts if isinstance(part, ir.Probe) for layer in part.layers]
         filters = [layer for layer in layers if isinstance(layer, BloomFilter | Bitmap)]
         for layer in sorted(filters, key=lambda f: not isinstance(f, BloomFilter)):
             (bits,) = layer.buffers
@@ -347,15 +327,15 @@ def asking_near(choosing: tuple[Choosing, ...], held: Near) -> tuple[Choosing, .
     def near_layer(layer: Layer) -> Layer:
         return replace(layer, near=layer.buffers == (held.buffer,))
 
-    def asking(probe: Probe) -> Probe:
+    def asking(probe: ir.Probe) -> ir.Probe:
         return replace(probe, layers=tuple(map(near_layer, probe.layers)))
 
     def one(statement: Choosing) -> Choosing:
         match statement:
-            case Let(_, term):
-                return replace(statement, value=with_probes(term, asking))
-            case Guard(term):
-                return replace(statement, condition=with_probes(term, asking))
+            case ir.Let(_, term):
+                return replace(statement, value=ir.with_probes(term, asking))
+            case ir.Guard(term):
+                return replace(statement, condition=ir.with_probes(term, asking))
         return statement
 
     return tuple(map(one, choosing))

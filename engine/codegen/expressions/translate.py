@@ -16,17 +16,7 @@ from ...plan.temporal.ticks import steps
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ...plan.udf.python_function import runs_in_python
-from ..loop import (
-    Apply,
-    Convert,
-    Machine,
-    Number,
-    Select,
-    Term,
-    all_together,
-    negated,
-    true_and,
-)
+from .. import loop as ir
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value, machine_of, machine_of_float, truth
@@ -143,50 +133,50 @@ def load(source: Input, kernel: ProgramBuilder) -> Value:
         return Value(raw, valid, source.raw)
     if source.column.type.kind is Kind.BOOLEAN:
         if source.base:  # TRUE alone, as code 0
-            return truth(Number(True, Machine.BOOL), valid)
-        return truth(Apply("!=", (raw, Number(0, raw.type)), Machine.BOOL), valid)
+            return truth(ir.Number(True, ir.Machine.BOOL), valid)
+        return truth(ir.Apply("!=", (raw, ir.Number(0, raw.type)), ir.Machine.BOOL), valid)
     if source.values is not None:
         return Value(raw, valid, source.interval, source.values)
     interval = source.interval
     machine = machine_of(interval, source.column.type)
     if source.step > I32_MAX:  # as between -2**31 and 0
-        machine = Machine.I64
-    term: Term = raw if raw.type is machine else Convert(raw, machine)
+        machine = ir.Machine.I64
+    term: ir.Term = raw if raw.type is machine else ir.Convert(raw, machine)
     if source.step != 1:
         meaning = f"step of {concealed_name(source.column.name)}"
         step = kernel.parameter(source.step, machine, meaning)
-        term = Apply("*", (term, step), machine)
+        term = ir.Apply("*", (term, step), machine)
     if source.base != 0:
         meaning = f"base of {concealed_name(source.column.name)}"
         base = kernel.parameter(source.base, machine, meaning)
-        term = Apply("+", (term, base), machine)
+        term = ir.Apply("+", (term, base), machine)
     return Value(term, valid, interval, step=source.step, code=raw)
 
 
 # Logic
 
 
-def is_false(value: Value) -> Term:
+def is_false(value: Value) -> ir.Term:
     """Where a BOOLEAN is FALSE, neither TRUE nor NULL."""
-    false = negated(value.term)
-    return false if value.valid is None else Apply("&", (false, value.valid), Machine.BOOL)
+    false = ir.negated(value.term)
+    return false if value.valid is None else ir.Apply("&", (false, value.valid), ir.Machine.BOOL)
 
 
 def _and(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
-    term = true_and([a.term for a in args])
+    term = ir.true_and([a.term for a in args])
     assert term is not None
     if all(a.valid is None for a in args):
         return Value(term)
-    return Value(term, all_together("|", [term, *(is_false(a) for a in args)]))
+    return Value(term, ir.all_together("|", [term, *(is_false(a) for a in args)]))
 
 
 def _or(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
-    term = all_together("|", [a.term for a in args])
+    term = ir.all_together("|", [a.term for a in args])
     if all(a.valid is None for a in args):
         return Value(term)
-    all_false = true_and([is_false(a) for a in args])
+    all_false = ir.true_and([is_false(a) for a in args])
     assert all_false is not None
-    return Value(term, all_together("|", [term, all_false]))
+    return Value(term, ir.all_together("|", [term, all_false]))
 
 
 def _not(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
@@ -195,12 +185,12 @@ def _not(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
 
 def _is_null(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     valid = args[0].valid
-    return Value(Number(False, Machine.BOOL) if valid is None else negated(valid))
+    return Value(ir.Number(False, ir.Machine.BOOL) if valid is None else ir.negated(valid))
 
 
 def _is_not_null(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     valid = args[0].valid
-    return Value(Number(True, Machine.BOOL) if valid is None else valid)
+    return Value(ir.Number(True, ir.Machine.BOOL) if valid is None else valid)
 
 
 def _comparison(name: str, args: tuple[Expr, ...], kernel: ProgramBuilder) -> Value | None:
@@ -254,26 +244,26 @@ def _neg(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
 
 def _abs(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     value = args[0]
-    zero = Number(0, value.term.type)
+    zero = ir.Number(0, value.term.type)
     minus = negate(value)
     if value.interval is None:
-        below: Term = Apply("<", (value.term, zero), Machine.BOOL)
-        return Value(Select(below, minus.term, value.term, value.term.type), value.valid)
+        below: ir.Term = ir.Apply("<", (value.term, zero), ir.Machine.BOOL)
+        return Value(ir.Select(below, minus.term, value.term, value.term.type), value.valid)
     interval = value.interval.absolute()
     machine = (
         machine_of(minus.interval.union(value.interval), expr.type)
         if minus.interval
-        else Machine.I64
+        else ir.Machine.I64
     )
-    below = Apply("<", (value.term, zero), Machine.BOOL)
-    term = Select(below, convert(minus.term, machine), convert(value.term, machine), machine)
+    below = ir.Apply("<", (value.term, zero), ir.Machine.BOOL)
+    term = ir.Select(below, convert(minus.term, machine), convert(value.term, machine), machine)
     return checked(Value(term, value.valid, interval), expr.type, kernel)
 
 
 def _div(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     machine = machine_of_float(expr.type)
-    term = Apply("/", (convert(args[0].term, machine), convert(args[1].term, machine)), machine)
-    return Value(term, true_and([a.valid for a in args if a.valid is not None]))
+    term = ir.Apply("/", (convert(args[0].term, machine), convert(args[1].term, machine)), machine)
+    return Value(term, ir.true_and([a.valid for a in args if a.valid is not None]))
 
 
 def _coalesce(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
@@ -282,7 +272,9 @@ def _coalesce(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
         if value.valid is None:
             result = value
         else:
-            known = None if result.valid is None else all_together("|", [value.valid, result.valid])
+            known = (
+                None if result.valid is None else ir.all_together("|", [value.valid, result.valid])
+            )
             chosen = _choose(value.valid, replace(value, valid=None), replace(result, valid=None))
             result = replace(chosen, valid=known)
     return result
@@ -291,19 +283,19 @@ def _coalesce(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
 # Conditions
 
 
-def _choose(condition: Term, yes: Value, no: Value) -> Value:
+def _choose(condition: ir.Term, yes: Value, no: Value) -> Value:
     """CASE WHEN condition THEN yes ELSE no, in registers of the wider type."""
-    valid: Term | None = None
+    valid: ir.Term | None = None
     if yes.valid is not None or no.valid is not None:
-        always: Term = Number(True, Machine.BOOL)
-        valid = Select(condition, yes.valid or always, no.valid or always, Machine.BOOL)
+        always: ir.Term = ir.Number(True, ir.Machine.BOOL)
+        valid = ir.Select(condition, yes.valid or always, no.valid or always, ir.Machine.BOOL)
     if yes.values is not no.values:
         raise NotFusable("a CASE over strings of different dictionaries")
     interval, machine = None, yes.term.type
     if yes.interval is not None and no.interval is not None:
         interval = yes.interval.union(no.interval)
-        machine = Machine.I32 if interval.fits_i32 else Machine.I64
-    term = Select(condition, convert(yes.term, machine), convert(no.term, machine), machine)
+        machine = ir.Machine.I32 if interval.fits_i32 else ir.Machine.I64
+    term = ir.Select(condition, convert(yes.term, machine), convert(no.term, machine), machine)
     return Value(term, valid, interval, yes.values)
 
 
@@ -331,7 +323,7 @@ def _cast(expr: Cast, kernel: ProgramBuilder) -> Value | None:
         return _to_float(translate(expr.operand, kernel), source, target)
     if source.kind is Kind.FLOAT and target.kind is Kind.DOUBLE:
         value = translate(expr.operand, kernel)
-        return Value(convert(value.term, Machine.F64), value.valid)
+        return Value(convert(value.term, ir.Machine.F64), value.valid)
     if source.is_temporal and target.is_temporal and not _counts_fewer(source, target):
         return counted_anew(expr, translate(expr.operand, kernel), kernel)
     if source.kind is Kind.DOUBLE and target.is_integer and not expr.safe:
@@ -357,22 +349,24 @@ def _has_fewer_digits(source: DataType, target: DataType) -> bool:
 
 def _to_float(value: Value, source: DataType, target: DataType) -> Value:
     machine = machine_of_float(target)
-    term = convert(value.term, Machine.F64)
+    term = convert(value.term, ir.Machine.F64)
     if source.scale:
         # 10**scale is exact in a double up to 22 digits, so one rounding remains, as in DuckDB
-        term = Apply("/", (term, Number(float(10**source.scale), Machine.F64)), Machine.F64)
+        term = ir.Apply(
+            "/", (term, ir.Number(float(10**source.scale), ir.Machine.F64)), ir.Machine.F64
+        )
     exact = value if value.interval is not None else None
     return Value(convert(term, machine), value.valid, exact=exact, scale=source.scale)
 
 
 def _scaled(value: Value, factor: int, expr: Cast, kernel: ProgramBuilder) -> Value:
     if value.interval is None:  # a BOOLEAN
-        number: Term = Convert(value.term, Machine.I32)
+        number: ir.Term = ir.Convert(value.term, ir.Machine.I32)
         value = Value(number, value.valid, IntegerRange(0, 1))
     assert value.interval is not None
     if factor == 1:
         return checked(value, expr.type, kernel)
-    scale = Value(Number(factor, Machine.I64), None, IntegerRange(factor, factor))
+    scale = Value(ir.Number(factor, ir.Machine.I64), None, IntegerRange(factor, factor))
     return checked(multiply(value, scale, kernel), expr.type, kernel)
 
 

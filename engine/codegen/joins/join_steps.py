@@ -11,23 +11,9 @@ from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.pipeline_steps import HashProbe
 from ...plan.text.concealed_text import concealed
+from .. import loop as ir
 from ..expressions.translate import translate
 from ..indexes.layers import KeptKey
-from ..loop import (
-    Apply,
-    Doubt,
-    Each,
-    Guard,
-    Let,
-    Machine,
-    Name,
-    Number,
-    Search,
-    Select,
-    Term,
-    negated,
-    true_and,
-)
 from ..program_builder import RelationReading, Scope, over
 from ..typed_values import Multiplied, NotFusable, Value
 from .builds import Side
@@ -53,7 +39,7 @@ class Joining:
         self.step = f"{self.node.kind} join {index.name}"
         self.keys = tuple(self.below[k] for k in self.node.probe_keys)
         self.number_name = self.chain.variable(f"{index.name}_number", number_machine(index))
-        self.row = self.chain.variable(f"{index.name}_row", Machine.I32)
+        self.row = self.chain.variable(f"{index.name}_row", ir.Machine.I32)
         self.untested: list[Expr] | None = None  # filters that rows found need not have passed
 
     @property
@@ -118,7 +104,7 @@ class Joining:
             reading, made = self.reading(optional=False, unique=False)
             key = self.number()
             first, following = self._rows(key)
-            kernel.state(Each(self.row, first, following, step=self.step))
+            kernel.state(ir.Each(self.row, first, following, step=self.step))
             kernel.mark_found(reading)
             kernel.repeats = True
         elif self.payload:
@@ -126,9 +112,11 @@ class Joining:
             reading.find = self._find
             if not self.silent:
                 kernel.found(reading)
-                kernel.state(Guard(_present(self.row), share=self.probe.share))
+                kernel.state(ir.Guard(_present(self.row), share=self.probe.share))
         elif not self.silent:
-            kernel.state(Guard(member(index, self.number(), kernel), self.step, self.probe.share))
+            kernel.state(
+                ir.Guard(member(index, self.number(), kernel), self.step, self.probe.share)
+            )
         made = made | equal
         # Which the estimate of the join knows
         chain.filter(self.node.residual, self.below | made, 1.0)
@@ -162,21 +150,21 @@ class Joining:
         if chain.once is not None:
             raise Multiplied(chain.once)
         chain.guard()
-        none = Number(-1, Machine.I32)
+        none = ir.Number(-1, ir.Machine.I32)
         found, key = self._found() if self.conditional else (None, self.number())
         first, following = self._rows(key)
         if found is not None:
-            first = Select(found, first, none, Machine.I32)
+            first = ir.Select(found, first, none, ir.Machine.I32)
         reading, made = self.reading(optional=True, unique=False)
-        kernel.state(Each(self.row, first, following, once=True, step=self.step))
+        kernel.state(ir.Each(self.row, first, following, once=True, step=self.step))
         kernel.mark_found(reading)
         kernel.repeats = True
         if found is not None:
             condition, shown = self.condition(made)
             held = translate(condition, kernel).term
             kernel.settle()
-            absent = negated(kernel.present(reading))
-            kernel.state(Guard(Apply("|", (absent, held), Machine.BOOL), f"where {shown}"))
+            absent = ir.negated(kernel.present(reading))
+            kernel.state(ir.Guard(ir.Apply("|", (absent, held), ir.Machine.BOOL), f"where {shown}"))
         return chain.present(made, reading)
 
     def membership(self) -> Scope:
@@ -196,12 +184,12 @@ class Joining:
             self.keep_matches()
         elif node.null_aware:
             empty, nulls = self._emptiness()
-            known = [negated(found), nulls, *([] if key.valid is None else [key.valid])]
-            all_known = true_and(known)
+            known = [ir.negated(found), nulls, *([] if key.valid is None else [key.valid])]
+            all_known = ir.true_and(known)
             assert all_known is not None
-            kept = Apply("|", (empty, all_known), Machine.BOOL)
+            kept = ir.Apply("|", (empty, all_known), ir.Machine.BOOL)
         else:
-            kept = negated(found)
+            kept = ir.negated(found)
         chain.require(kept, self.step, self.probe.share)
         return {}
 
@@ -219,26 +207,26 @@ class Joining:
         if not self.node.null_aware:
             return Value(found)
         empty, nulls = self._emptiness()
-        known = true_and([nulls, *([] if key.valid is None else [key.valid])])
+        known = ir.true_and([nulls, *([] if key.valid is None else [key.valid])])
         assert known is not None
-        sure = Apply("|", (empty, known), Machine.BOOL)
-        return Value(found, Apply("|", (found, sure), Machine.BOOL))
+        sure = ir.Apply("|", (empty, known), ir.Machine.BOOL)
+        return Value(found, ir.Apply("|", (found, sure), ir.Machine.BOOL))
 
-    def _emptiness(self) -> tuple[Term, Term]:
+    def _emptiness(self) -> tuple[ir.Term, ir.Term]:
         """Whether the build side has no rows, and whether none of them has a NULL key."""
-        kernel, index, zero = self.chain.kernel, self.side.index, Number(0, Machine.I64)
-        no_nulls = Apply("==", (built_nulls(index, kernel), zero), Machine.BOOL)
-        no_rows = Apply("==", (built_rows(index, kernel), zero), Machine.BOOL)
-        return Apply("&", (no_rows, no_nulls), Machine.BOOL), no_nulls
+        kernel, index, zero = self.chain.kernel, self.side.index, ir.Number(0, ir.Machine.I64)
+        no_nulls = ir.Apply("==", (built_nulls(index, kernel), zero), ir.Machine.BOOL)
+        no_rows = ir.Apply("==", (built_rows(index, kernel), zero), ir.Machine.BOOL)
+        return ir.Apply("&", (no_rows, no_nulls), ir.Machine.BOOL), no_nulls
 
-    def _found(self) -> tuple[Term, KeyNumber]:
+    def _found(self) -> tuple[ir.Term, KeyNumber]:
         """Whether any row of the build side matches."""
         chain, kernel = self.chain, self.chain.kernel
         index, residual = self.side.index, self.node.residual
-        found = chain.variable(f"{index.name}_found", Machine.BOOL)
+        found = chain.variable(f"{index.name}_found", ir.Machine.BOOL)
         if not self.conditional:
             key = self.number()
-            kernel.state(Let(found, member(index, key, kernel), self.step))
+            kernel.state(ir.Let(found, member(index, key, kernel), self.step))
             return found, key
         reading, made = self.reading(optional=False, unique=False)
         for part in () if residual is None else walk(residual):
@@ -251,11 +239,11 @@ class Joining:
             kernel.mark_found(reading)
             condition, shown = self.condition(made)
             accepted = translate(condition, kernel).term
-        body = tuple(s for s in statements if isinstance(s, Let | Doubt))
+        body = tuple(s for s in statements if isinstance(s, ir.Let | ir.Doubt))
         if len(body) < len(statements):
             raise NotFusable("the condition of a join looks for rows itself")
         step = f"{self.step} where {shown}"
-        kernel.state(Search(found, self.row, first, following, body, accepted, step))
+        kernel.state(ir.Search(found, self.row, first, following, body, accepted, step))
         return found, key
 
     def _find(self) -> None:
@@ -266,10 +254,12 @@ class Joining:
         if given is not None and given.optional:
             # Without a row its keys are NULL, or computed from NULLs, which may be found all the same
             kernel.found(given)
-            row = Select(kernel.present(given), row, Number(-1, Machine.I32), Machine.I32)
-        kernel.state(Let(self.row, row, self.step))
+            row = ir.Select(
+                kernel.present(given), row, ir.Number(-1, ir.Machine.I32), ir.Machine.I32
+            )
+        kernel.state(ir.Let(self.row, row, self.step))
 
-    def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
+    def _rows(self, key: KeyNumber) -> tuple[ir.Term, ir.Term]:
         kernel, index = self.chain.kernel, self.side.index
         return first_row(index, key, kernel), next_row(index, key, self.row)
 
@@ -284,5 +274,5 @@ def _stored(key: Expr) -> Expr:
     return key
 
 
-def _present(row: Name) -> Term:
-    return Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
+def _present(row: ir.Name) -> ir.Term:
+    return ir.Apply(">=", (row, ir.Number(0, ir.Machine.I32)), ir.Machine.BOOL)

@@ -11,20 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...plan.text.concealed_text import concealed_name
+from .. import loop as ir
 from ..expressions.arithmetic import convert
-from ..loop import (
-    Apply,
-    Convert,
-    Function,
-    Let,
-    Lookup,
-    Machine,
-    Name,
-    Number,
-    Select,
-    Term,
-    true_and,
-)
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import NotFusable, Value
@@ -36,15 +24,15 @@ WHOLE = 1 << 64  # the values of a raw key
 class KeyNumber:
     """The number of a row's key: a variable, what follows it as an argument of index functions, and where it is no NULL."""
 
-    number: Name
-    valid: Term | None
+    number: ir.Name
+    valid: ir.Term | None
     raw: bool
 
     @property
-    def args(self) -> tuple[Term, ...]:
+    def args(self) -> tuple[ir.Term, ...]:
         if not self.raw:
             return (self.number,)
-        return self.number, self.valid or Number(True, Machine.BOOL)
+        return self.number, self.valid or ir.Number(True, ir.Machine.BOOL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,48 +96,54 @@ def domains(values: Sequence[Value], names: Sequence[str], null_equal: Sequence[
 
 
 def key_number(
-    values: Sequence[Value], build: Domains, machine: Machine, name: Name, kernel: ProgramBuilder
+    values: Sequence[Value],
+    build: Domains,
+    machine: ir.Machine,
+    name: ir.Name,
+    kernel: ProgramBuilder,
 ) -> KeyNumber:
     """State the number of a row's key, on either side."""
     if build.raw:
         (value,) = values
-        kernel.state(Let(name, convert(_integer(value).term, Machine.I64)))
+        kernel.state(ir.Let(name, convert(_integer(value).term, ir.Machine.I64)))
         return KeyNumber(name, value.valid, raw=True)
-    number: Term | None = None
-    inside: list[Term] = []
+    number: ir.Term | None = None
+    inside: list[ir.Term] = []
     for value, key in zip(values, build.keys, strict=True):
         part, within = _component(_coded(value, key, kernel), key, machine, kernel)
         inside += within
-        number = part if number is None else Apply("+", (number, part), machine)
+        number = part if number is None else ir.Apply("+", (number, part), machine)
     assert number is not None
-    valid = true_and(
+    valid = ir.true_and(
         [
             v.valid
             for v, key in zip(values, build.keys, strict=True)
             if v.valid is not None and not key.null
         ]
     )
-    found = true_and([*([] if valid is None else [valid]), *inside])
+    found = ir.true_and([*([] if valid is None else [valid]), *inside])
     if found is not None:
-        number = Select(found, number, Number(-1, machine), machine)
+        number = ir.Select(found, number, ir.Number(-1, machine), machine)
     kernel.state(
-        Let(name, number, f"number of {', '.join(concealed_name(key.name) for key in build.keys)}")
+        ir.Let(
+            name, number, f"number of {', '.join(concealed_name(key.name) for key in build.keys)}"
+        )
     )
     return KeyNumber(name, valid, raw=False)
 
 
 def _component(
-    value: Value, key: Domain, machine: Machine, kernel: ProgramBuilder
-) -> tuple[Term, list[Term]]:
+    value: Value, key: Domain, machine: ir.Machine, kernel: ProgramBuilder
+) -> tuple[ir.Term, list[ir.Term]]:
     """What one key adds to the number, and the conditions under which it lies in the domain."""
     value = _integer(value)
     assert value.interval is not None
     held = IntegerRange(key.low, key.low + key.size - 1 - key.null)
-    wide = value.term.type if value.interval.fits_i32 and held.fits_i32 else Machine.I64
-    if machine is Machine.I64:
+    wide = value.term.type if value.interval.fits_i32 and held.fits_i32 else ir.Machine.I64
+    if machine is ir.Machine.I64:
         wide = machine
     term = convert(value.term, wide)
-    within: list[Term] = []
+    within: list[ir.Term] = []
     for sign, bound, crosses in (
         (">=", held.low, value.interval.low < held.low),
         ("<=", held.high, value.interval.high > held.high),
@@ -158,22 +152,22 @@ def _component(
             end = "least" if sign == ">=" else "largest"
             meaning = f"{end} {concealed_name(key.name)} of the build side"
             limit = kernel.parameter(bound, wide, meaning)
-            within.append(Apply(sign, (term, limit), Machine.BOOL))
+            within.append(ir.Apply(sign, (term, limit), ir.Machine.BOOL))
     if key.low != 0:
         meaning = f"least {concealed_name(key.name)} of the build side"
         low = kernel.parameter(key.low, wide, meaning)
-        term = Apply("-", (term, low), wide)
+        term = ir.Apply("-", (term, low), wide)
     term = convert(term, machine)
     if key.null:
-        valid = value.valid or Number(True, Machine.BOOL)
+        valid = value.valid or ir.Number(True, ir.Machine.BOOL)
         last = kernel.parameter(key.size - 1, machine, f"{concealed_name(key.name)} NULL")
-        term = Select(valid, term, last, machine)
-        absent = Apply("not", (valid,), Machine.BOOL)
-        within = [Apply("|", (absent, test), Machine.BOOL) for test in within]
+        term = ir.Select(valid, term, last, machine)
+        absent = ir.Apply("not", (valid,), ir.Machine.BOOL)
+        within = [ir.Apply("|", (absent, test), ir.Machine.BOOL) for test in within]
     if key.stride != 1:
         meaning = f"stride of {concealed_name(key.name)}"
         stride = kernel.parameter(key.stride, machine, meaning)
-        term = Apply("*", (term, stride), machine)
+        term = ir.Apply("*", (term, stride), machine)
     return term, within
 
 
@@ -181,9 +175,9 @@ def _integer(value: Value) -> Value:
     """A key as an integer: floats as what orders them, where equal ones are equal."""
     if value.interval is not None:
         return value
-    if value.term.type is Machine.BOOL:
-        return Value(Convert(value.term, Machine.I32), value.valid, IntegerRange(0, 1))
-    order = Function("order_of_double", (convert(value.term, Machine.F64),), Machine.I64)
+    if value.term.type is ir.Machine.BOOL:
+        return Value(ir.Convert(value.term, ir.Machine.I32), value.valid, IntegerRange(0, 1))
+    order = ir.Function("order_of_double", (convert(value.term, ir.Machine.F64),), ir.Machine.I64)
     return Value(order, value.valid)
 
 
@@ -198,8 +192,10 @@ def _coded(value: Value, key: Domain, kernel: ProgramBuilder) -> Value:
 
     places = pc.fill_null(pc.index_in(value.values, value_set=key.values), -1)
     codes = np.append(np.asarray(places, np.int32), np.int32(-1))
-    index = convert(value.term, Machine.I32)
+    index = convert(value.term, ir.Machine.I32)
     if value.valid is not None:
-        index = Select(value.valid, index, Number(len(codes) - 1, Machine.I32), Machine.I32)
-    term = Lookup(kernel.table(codes, Machine.I32), index, Machine.I32)
+        index = ir.Select(
+            value.valid, index, ir.Number(len(codes) - 1, ir.Machine.I32), ir.Machine.I32
+        )
+    term = ir.Lookup(kernel.table(codes, ir.Machine.I32), index, ir.Machine.I32)
     return Value(term, value.valid, IntegerRange(-1, max(len(key.values) - 1, 0)))

@@ -9,21 +9,10 @@ from typing import Any, Self
 
 from ...errors import InvalidQuery, TypeMismatch, WrongArguments, check_name, shown
 from ...fence import fenced
-from ...plan import infer
+from ...plan import expr as ex, infer
 from ...plan.composed.nested_values import field
 from ...plan.composed.sampling import SEED_BITS, Method, sample_rows, sample_share
 from ...plan.composed.unpivoted import unpivoted
-from ...plan.expr import (
-    AggregateCall,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    Value,
-    columns_of,
-    conjunction,
-    new_column,
-)
 from ...plan.functions.lists import element_type
 from ...plan.logical import Aggregate, Item, Project, Unnest, Values
 from ...plan.node import transform_up
@@ -36,7 +25,7 @@ from .relational_methods import RelationalMethods
 
 MOST_COLUMNS = 2_000  # that pivot() makes, as many as PIVOT of SQL
 # Rows of describe(), as DuckDB's: the aggregate of each, and whether it is of numbers alone
-_SUMMARY: dict[str, tuple[Callable[[Sequence[Expr]], Expr], bool]] = {
+_SUMMARY: dict[str, tuple[Callable[[Sequence[ex.Expr]], ex.Expr], bool]] = {
     "count": (partial(infer.aggregate, "count"), False),
     "mean": (partial(infer.aggregate, "avg"), True),
     "stddev": (partial(infer.aggregate, "stddev_samp"), True),
@@ -55,7 +44,7 @@ class ReshapeMethods(RelationalMethods):
         on: str | Sequence[str],
         values: Expression | str | Sequence[Expression | str] | None = None,
         index: str | Sequence[str] | None = None,
-        columns: Sequence[Value] | None = None,
+        columns: Sequence[ex.Value] | None = None,
     ) -> Self:
         """Return a row for each different `index`, with a column for each value of `on`: PIVOT ... ON ... USING ... GROUP BY.
 
@@ -70,7 +59,7 @@ class ReshapeMethods(RelationalMethods):
             for pair in bind_columns(e, self._plan.columns, self.resolve, aggregates=True)
         ]
         axis_columns = [self._column(n) for n in flat([on])]
-        named = {*axis_columns, *(c for _, e in bound for c in columns_of(e))}
+        named = {*axis_columns, *(c for _, e in bound for c in ex.columns_of(e))}
         keys = (
             [c for c in self._plan.columns if c not in named]
             if index is None
@@ -84,23 +73,25 @@ class ReshapeMethods(RelationalMethods):
             raise InvalidQuery(
                 f"This pivot makes {made} columns, and the most are {MOST_COLUMNS}: name the values that you need with columns=."
             )
-        items: list[Item] = [(c, ColumnRef(c)) for c in keys]
-        groups = tuple((new_column(c.name, c.type), ColumnRef(c)) for c in keys)
-        items = [(c, ColumnRef(c)) for c, _ in groups]
-        calls: list[tuple[Column, AggregateCall]] = []
+        items: list[Item] = [(c, ex.ColumnRef(c)) for c in keys]
+        groups = tuple((ex.new_column(c.name, c.type), ex.ColumnRef(c)) for c in keys)
+        items = [(c, ex.ColumnRef(c)) for c, _ in groups]
+        calls: list[tuple[ex.Column, ex.AggregateCall]] = []
         for combination in product(*cells):
             name = "_".join(text for text, _ in combination)
-            tests: list[Expr] = [
-                infer.call("is_not_distinct", [ColumnRef(axis), value])
+            tests: list[ex.Expr] = [
+                infer.call("is_not_distinct", [ex.ColumnRef(axis), value])
                 for axis, (_, value) in zip(axis_columns, combination, strict=True)
             ]
             for label, expr in bound:
                 full = f"{name}_{label}" if len(bound) > 1 else name
                 value = lift_aggregates(_filtered(expr, tests), groups, calls, full)
-                items.append((new_column(full, value.type), value))
+                items.append((ex.new_column(full, value.type), value))
         return self.with_plan(Project(Aggregate(self._plan, groups, tuple(calls)), tuple(items)))
 
-    def _cells(self, axis: Column, given: Sequence[Value] | None) -> list[tuple[str, Expr]]:
+    def _cells(
+        self, axis: ex.Column, given: Sequence[ex.Value] | None
+    ) -> list[tuple[str, ex.Expr]]:
         """Return the values of a column that get a column each, with their names: those that are not NULL, in their order."""
         if given is not None:
             wanted = [infer.coerce(infer.literal(v), axis.type) for v in given]
@@ -108,12 +99,12 @@ class ReshapeMethods(RelationalMethods):
             if len({*texts}) < len(texts):
                 raise InvalidQuery("`columns` of pivot() has a value twice.")
             return list(zip(texts, wanted, strict=True))
-        here = Expression(lambda _: ColumnRef(axis), axis.name)
+        here = Expression(lambda _: ex.ColumnRef(axis), axis.name)
         text = here.cast(VARCHAR).alias("shown")
         found = self.filter(here.is_not_null()).select(here.alias("value"), text).distinct()
         rows = found.sort("value").limit(MOST_COLUMNS + 1).select("shown")._run().to_arrow()
         return [
-            (shown_text, infer.cast(Literal(shown_text, VARCHAR), axis.type))
+            (shown_text, infer.cast(ex.Literal(shown_text, VARCHAR), axis.type))
             for shown_text in rows.column(0).to_pylist()
         ]
 
@@ -146,7 +137,7 @@ class ReshapeMethods(RelationalMethods):
             raise TypeMismatch(
                 f'unpivot() does not mix VARCHAR and {other.type} ("{other.name}"): cast one of them.'
             )
-        rows = [(c.name, [ColumnRef(c)]) for c in turned]
+        rows = [(c.name, [ex.ColumnRef(c)]) for c in turned]
         names = [*(c.name for c in kept), name, value]
         return self.with_plan(unpivoted(self._plan, kept, rows, names, include_nulls))
 
@@ -167,14 +158,14 @@ class ReshapeMethods(RelationalMethods):
         items: list[Item] = []
         for c in frame._plan.columns:
             if c not in chosen or c.type.kind is not Kind.STRUCT:
-                items.append((c, ColumnRef(c)))
+                items.append((c, ex.ColumnRef(c)))
                 continue
             for part in c.type.names:
-                value = field(ColumnRef(c), part, None)
-                items.append((new_column(part, value.type), value))
+                value = field(ex.ColumnRef(c), part, None)
+                items.append((ex.new_column(part, value.type), value))
         return self.with_plan(Project(frame._plan, tuple(items)))
 
-    def _unnested(self, columns: list[Column], outer: bool) -> Self:
+    def _unnested(self, columns: list[ex.Column], outer: bool) -> Self:
         if not columns:
             raise InvalidQuery("explode() takes names of columns.")
         items: list[Item] = []
@@ -184,46 +175,48 @@ class ReshapeMethods(RelationalMethods):
                 raise TypeMismatch(
                     f'"{column.name}" is {column.type}, and only a list has rows to give.'
                 )
-            made = new_column(column.name, kind)
-            items.append((made, infer.coerce(ColumnRef(column), list_of(kind))))
+            made = ex.new_column(column.name, kind)
+            items.append((made, infer.coerce(ex.ColumnRef(column), list_of(kind))))
         there = dict(zip(columns, (c for c, _ in items), strict=True))
         plan = Unnest(self._plan, tuple(items), outer=outer)
         places = [there.get(c, c) for c in self._plan.columns]
-        return self.with_plan(Project(plan, tuple((c, ColumnRef(c)) for c in places)))
+        return self.with_plan(Project(plan, tuple((c, ex.ColumnRef(c)) for c in places)))
 
     def describe(self) -> Self:
         """Return a row each for count, mean, stddev, min, max and median of every column, as DuckDB's `describe`."""
         row: list[Item] = []
-        calls: list[tuple[Column, AggregateCall]] = []
-        cells: list[tuple[str, list[Expr]]] = []
+        calls: list[tuple[ex.Column, ex.AggregateCall]] = []
+        cells: list[tuple[str, list[ex.Expr]]] = []
         for c in self._plan.columns:
-            there = ColumnRef(c)
+            there = ex.ColumnRef(c)
             numeric = c.type.is_numeric
             target = DOUBLE if numeric else VARCHAR
-            values: list[Expr] = []
+            values: list[ex.Expr] = []
             for what, (aggregate, needs_numbers) in _SUMMARY.items():
                 if needs_numbers and not numeric:
-                    values.append(Literal(None, target))
+                    values.append(ex.Literal(None, target))
                     continue
                 bound = aggregate([there])
                 values.append(infer.cast(lift_aggregates(bound, (), calls, what), target))
             cells.append((c.name, values))
         row = [
-            (new_column(f"{name}_{what}", v.type), v)
+            (ex.new_column(f"{name}_{what}", v.type), v)
             for name, values in cells
             for what, v in zip(_SUMMARY, values, strict=True)
         ]
         summary = Project(Aggregate(self._plan, (), tuple(calls)), tuple(row))
-        label = new_column("aggr", VARCHAR)
-        labels = Values((label,), tuple((Literal(what, VARCHAR),) for what in _SUMMARY))
+        label = ex.new_column("aggr", VARCHAR)
+        labels = Values((label,), tuple((ex.Literal(what, VARCHAR),) for what in _SUMMARY))
         joined = join_plans(labels, summary, None, "cross", "_right")
-        items: list[Item] = [(label, ColumnRef(label))]
+        items: list[Item] = [(label, ex.ColumnRef(label))]
         made = iter(summary.columns)
         for name, values in cells:
             own = [next(made) for _ in values]
-            tests = [infer.call("eq", [ColumnRef(label), Literal(w, VARCHAR)]) for w in _SUMMARY]
-            value = infer.case(tests, [ColumnRef(c) for c in own], Literal(None, own[0].type))
-            items.append((new_column(name, value.type), value))
+            tests = [
+                infer.call("eq", [ex.ColumnRef(label), ex.Literal(w, VARCHAR)]) for w in _SUMMARY
+            ]
+            value = infer.case(tests, [ex.ColumnRef(c) for c in own], ex.Literal(None, own[0].type))
+            items.append((ex.new_column(name, value.type), value))
         return self.with_plan(Project(joined, tuple(items)))
 
     def value_counts(self, *columns: str | Sequence[str], name: str = "count") -> Self:
@@ -257,7 +250,7 @@ class ReshapeMethods(RelationalMethods):
         if seed is not None and (not isinstance(seed, int) or not 0 <= seed < 2**SEED_BITS):
             raise WrongArguments(f"The seed is a whole number from 0 on, not {shown(seed)}.")
         drawn = self._connection.catalog.session.seeds.getrandbits(SEED_BITS)
-        number = Literal(drawn if seed is None else seed, BIGINT)
+        number = ex.Literal(drawn if seed is None else seed, BIGINT)
         if n is not None:
             if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n < 2**62:
                 raise WrongArguments(f"sample() takes a number of rows, not {shown(n)}.")
@@ -270,14 +263,14 @@ class ReshapeMethods(RelationalMethods):
         return self.with_plan(sample_share(self._plan, float(fraction), number, kind))
 
 
-def _filtered(expr: Expr, tests: list[Expr]) -> Expr:
+def _filtered(expr: ex.Expr, tests: list[ex.Expr]) -> ex.Expr:
     """Return an expression whose aggregates are those of the rows for which all conditions hold."""
 
-    def narrowed(node: Expr) -> Expr | None:
-        if not isinstance(node, AggregateCall):
+    def narrowed(node: ex.Expr) -> ex.Expr | None:
+        if not isinstance(node, ex.AggregateCall):
             return None
         own = [] if node.filter is None else [node.filter]
         fields = {f: getattr(node, f) for f in ("function", "args", "type", "distinct")}
-        return AggregateCall(**fields, filter=conjunction([*own, *tests]), order=node.order)
+        return ex.AggregateCall(**fields, filter=ex.conjunction([*own, *tests]), order=node.order)
 
     return transform_up(expr, narrowed)

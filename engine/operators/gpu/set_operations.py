@@ -6,19 +6,8 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ..context import Context
+from . import columns as col
 from .aggregate.groups import pick
-from .columns import (
-    EQUAL,
-    INT32,
-    as_key,
-    binary,
-    cast,
-    empty,
-    negate,
-    scalar,
-    sequence,
-    without_nulls,
-)
 from .distinct_rows import first_of_each
 from .few_rows import run_on_host
 from .memory.device import on_device
@@ -43,8 +32,8 @@ def hash_set_operation(
         return result
     if not node.made:
         return Table({}, _count(node, left.num_rows, right.num_rows))
-    lefts = plc.Table([as_key(left[c]) for c in node.left.columns])
-    rights = plc.Table([as_key(right[c]) for c in node.right.columns])
+    lefts = plc.Table([col.as_key(left[c]) for c in node.left.columns])
+    rights = plc.Table([col.as_key(right[c]) for c in node.right.columns])
     rows = _all(node, lefts, rights) if node.all else _distinct(node, lefts, rights)
     return gather(result, rows)
 
@@ -53,15 +42,15 @@ def _distinct(node: p.HashSetOperation, lefts: plc.Table, rights: plc.Table) -> 
     """Return one row number for each distinct left row that is (INTERSECT) or is not (EXCEPT) on the right."""
     rows = first_of_each(lefts)
     if not rights.num_rows():
-        return rows if node.kind == "except" else empty(INT32)
+        return rows if node.kind == "except" else col.empty(col.INT32)
     candidates = plc.copying.gather(lefts, rows, plc.copying.OutOfBoundsPolicy.DONT_CHECK)
     there = _among(candidates, rights)
     if there is not None:
-        kept = there if node.kind == "intersect" else negate(there)
+        kept = there if node.kind == "intersect" else col.negate(there)
         (rows,) = plc.stream_compaction.apply_retention_mask(plc.Table([rows]), kept).columns()
         return rows
     found = plc.join.left_semi_join if node.kind == "intersect" else plc.join.left_anti_join
-    return pick(rows, found(candidates, rights, EQUAL))
+    return pick(rows, found(candidates, rights, col.EQUAL))
 
 
 def _among(candidates: plc.Table, rights: plc.Table) -> plc.Column | None:
@@ -80,29 +69,29 @@ def _all(node: p.HashSetOperation, lefts: plc.Table, rights: plc.Table) -> plc.C
     left_keys, left_counts, rows = _counted(lefts)
     if rights.num_rows():
         right_keys, right_counts, _ = _counted(rights)
-        ours, theirs = plc.join.left_join(left_keys, right_keys, EQUAL)
+        ours, theirs = plc.join.left_join(left_keys, right_keys, col.EQUAL)
         rows, left_counts = pick(rows, ours), pick(left_counts, ours)
-        matches = without_nulls(pick(right_counts, theirs, nullify=True), 0)
+        matches = col.without_nulls(pick(right_counts, theirs, nullify=True), 0)
     else:
-        matches = binary(left_counts, left_counts, Op.SUB, INT32)
+        matches = col.binary(left_counts, left_counts, Op.SUB, col.INT32)
     if node.kind == "intersect":
-        times = binary(left_counts, matches, Op.NULL_MIN, INT32)
+        times = col.binary(left_counts, matches, Op.NULL_MIN, col.INT32)
     else:
-        surplus = binary(left_counts, matches, Op.SUB, INT32)
-        times = binary(surplus, scalar(0, INT32), Op.NULL_MAX, INT32)
+        surplus = col.binary(left_counts, matches, Op.SUB, col.INT32)
+        times = col.binary(surplus, col.scalar(0, col.INT32), Op.NULL_MAX, col.INT32)
     return plc.filling.repeat(plc.Table([rows]), times).columns()[0]
 
 
 def _counted(keys: plc.Table) -> tuple[plc.Table, plc.Column, plc.Column]:
     """Return distinct rows, how often each occurs, and a row number of each."""
-    numbers = sequence(keys.num_rows())
+    numbers = col.sequence(keys.num_rows())
     grouped = plc.groupby.GroupBy(keys, plc.types.NullPolicy.INCLUDE)
     request = plc.groupby.GroupByRequest(
         numbers, [plc.aggregation.count(plc.types.NullPolicy.INCLUDE), plc.aggregation.min()]
     )
     distinct, (result,) = grouped.aggregate([request])
     counts, rows = result.columns()
-    return distinct, cast(counts, INT32), rows
+    return distinct, col.cast(counts, col.INT32), rows
 
 
 def _count(node: p.HashSetOperation, left: int, right: int) -> int:

@@ -8,25 +8,12 @@ from datetime import date
 from functools import reduce
 
 from ...errors import InvalidQuery, OutOfRange, Span, TypeMismatch, Unsupported
-from .. import infer
+from .. import infer, types as ty
 from ..all_values import is_null_constant
 from ..casts import coerce
 from ..coercion import as_decimal
 from ..expr import Call, Expr, Literal
 from ..functions.constant_arguments import constant
-from ..types import (
-    BIGINT,
-    BIT,
-    DATE,
-    INTERVAL,
-    MAX_DECIMAL_DIGITS,
-    NULL,
-    VARCHAR,
-    DataType,
-    Kind,
-    decimal,
-    list_of,
-)
 from .derived_dates import DERIVED_DATES
 from .nested_values import cut, field, list_value, listed_constants, struct_pack, to_string
 
@@ -39,23 +26,23 @@ USERS = ("current_user", "session_user", "current_role", "user")
 
 
 def _text(value: str) -> Callable[..., Expr]:
-    return lambda _, span: Literal(value, VARCHAR, span)
+    return lambda _, span: Literal(value, ty.VARCHAR, span)
 
 
 def typeof(args: Sequence[Expr], span: Span | None) -> Literal:
     """Return the name of a type as a constant."""
-    return Literal(_type_name(args[0].type), VARCHAR, span)
+    return Literal(_type_name(args[0].type), ty.VARCHAR, span)
 
 
-def _type_name(kind: DataType) -> str:
-    return '"NULL"' if kind == NULL else str(kind)
+def _type_name(kind: ty.DataType) -> str:
+    return '"NULL"' if kind == ty.NULL else str(kind)
 
 
 def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
     """The first argument where no other is NULL."""
     first, *rest = args
-    if any(arg.type == NULL for arg in args):
-        return Literal(None, NULL, span)
+    if any(arg.type == ty.NULL for arg in args):
+        return Literal(None, ty.NULL, span)
     if any(map(is_null_constant, args)):
         return Literal(None, first.type, span)
     known = [infer.call("is_not_null", [arg], span) for arg in rest]
@@ -64,7 +51,7 @@ def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
-    if args[0].type == BIT:
+    if args[0].type == ty.BIT:
         return infer.call("length", args, span)
     return infer.call("mul", [infer.call("strlen", args, span), infer.literal(8)], span)
 
@@ -84,11 +71,11 @@ DERIVED_TEXTS = {
 }
 
 
-TEXTS = list_of(VARCHAR)
+TEXTS = ty.list_of(ty.VARCHAR)
 
 
-def _enum_type(args: Sequence[Expr], span: Span | None) -> DataType:
-    types = {arg.type for arg in args} - {NULL}
+def _enum_type(args: Sequence[Expr], span: Span | None) -> ty.DataType:
+    types = {arg.type for arg in args} - {ty.NULL}
     if len(types) != 1 or not next(iter(types)).is_enum:
         raise TypeMismatch("This takes values of one ENUM, or NULL::of_its_type.", span)
     return types.pop()
@@ -96,11 +83,11 @@ def _enum_type(args: Sequence[Expr], span: Span | None) -> DataType:
 
 def _end(place: int, args: Sequence[Expr], span: Span | None) -> Expr:
     names = _enum_type(args, span).names
-    return Literal(names[place] if names else None, VARCHAR, span)
+    return Literal(names[place] if names else None, ty.VARCHAR, span)
 
 
 def _range(args: Sequence[Expr], span: Span | None) -> Expr:
-    names = [Literal(name, VARCHAR) for name in _enum_type(args, span).names]
+    names = [Literal(name, ty.VARCHAR) for name in _enum_type(args, span).names]
     return list_value(names, span) if names else infer.cast(list_value((), span), TEXTS)
 
 
@@ -110,9 +97,9 @@ def _boundary(args: Sequence[Expr], span: Span | None) -> Expr:
     ends = []
     for arg, otherwise in zip(args, (0, len(enum.names) - 1), strict=True):
         value = infer.coerce(arg, enum)
-        code = infer.cast(infer.call("enum_code", [value], span), BIGINT)
-        known = infer.call("coalesce", [code, Literal(otherwise, BIGINT)], span)
-        ends.append(infer.call("add", [known, Literal(1, BIGINT)], span))
+        code = infer.cast(infer.call("enum_code", [value], span), ty.BIGINT)
+        known = infer.call("coalesce", [code, Literal(otherwise, ty.BIGINT)], span)
+        ends.append(infer.call("add", [known, Literal(1, ty.BIGINT)], span))
     return infer.call("list_cut", [_range([Literal(None, enum)], span), *ends], span)
 
 
@@ -126,9 +113,9 @@ ENUM_VALUES = {
 
 def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
     """concat(a, b) -> coalesce(a, '') || coalesce(b, ''): NULL counts as empty."""
-    if any(a.type.kind is Kind.LIST for a in args):
+    if any(a.type.kind is ty.Kind.LIST for a in args):
         return infer.call("list_concat", args, span)
-    empty = Literal("", VARCHAR)
+    empty = Literal("", ty.VARCHAR)
     texts = [infer.to_text(a) for a in args]
     known = [
         (empty if t.value is None else t)
@@ -142,7 +129,7 @@ def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
 def _concat_ws(args: Sequence[Expr], span: Span | None) -> Expr:
     """Beside lists, whose elements are texts of their own: the texts of all as one list, joined."""
     separator, *parts = args
-    lists = [part.type.kind is Kind.LIST and not part.type.is_array for part in parts]
+    lists = [part.type.kind is ty.Kind.LIST and not part.type.is_array for part in parts]
     if not any(lists) or is_null_constant(separator):
         return infer.call("concat_ws", args, span)
     texts = [
@@ -150,17 +137,17 @@ def _concat_ws(args: Sequence[Expr], span: Span | None) -> Expr:
         for p, is_list in zip(parts, lists, strict=True)
     ]
     joined = to_string((infer.call("list_concat", texts, span), separator), span)
-    return infer.call("coalesce", [joined, Literal("", VARCHAR)], span)
+    return infer.call("coalesce", [joined, Literal("", ty.VARCHAR)], span)
 
 
 def _without_last(args: Sequence[Expr], span: Span | None) -> Expr:
     size = infer.call("list_length", args, span)
-    last = infer.call("sub", [size, Literal(1, BIGINT)], span)
-    return cut([args[0], Literal(1, BIGINT), last], span)
+    last = infer.call("sub", [size, Literal(1, ty.BIGINT)], span)
+    return cut([args[0], Literal(1, ty.BIGINT), last], span)
 
 
 def _without_first(args: Sequence[Expr], span: Span | None) -> Expr:
-    return cut([args[0], Literal(2, BIGINT), Literal(-1, BIGINT)], span)
+    return cut([args[0], Literal(2, ty.BIGINT), Literal(-1, ty.BIGINT)], span)
 
 
 def _has_value(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -182,14 +169,16 @@ def _floored_quotient(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _ago(args: Sequence[Expr], span: Span | None) -> Expr:
     now = DERIVED_DATES["now"][0]((), span)
-    return infer.call("sub", [now, infer.cast(args[0], INTERVAL, span=span)], span)
+    return infer.call("sub", [now, infer.cast(args[0], ty.INTERVAL, span=span)], span)
 
 
 def _assert_true(args: Sequence[Expr], span: Span | None) -> Expr:
     """assert_true(x, 'why') -> CASE WHEN x THEN NULL ELSE error('Assertion: why') END."""
-    failed: Expr = Literal("Assertion failed", VARCHAR)
+    failed: Expr = Literal("Assertion failed", ty.VARCHAR)
     if len(args) > 1:
-        text = infer.call("concat", [Literal("Assertion: ", VARCHAR), infer.to_text(args[1])], span)
+        text = infer.call(
+            "concat", [Literal("Assertion: ", ty.VARCHAR), infer.to_text(args[1])], span
+        )
         failed = infer.call("coalesce", [text, failed], span)
     raised = infer.call("error", [failed], span)
     return infer.case([infer.condition(args[0])], [Literal(None, raised.type)], raised, span)
@@ -201,16 +190,16 @@ def _as_size(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _make_date(args: Sequence[Expr], span: Span | None) -> Expr:
     """Of a year, a month and a day, of a STRUCT of them, or of days since 1970."""
-    if len(args) == 1 and args[0].type.kind is Kind.STRUCT and not args[0].type.is_tuple:
+    if len(args) == 1 and args[0].type.kind is ty.Kind.STRUCT and not args[0].type.is_tuple:
         args = [field(args[0], part, span) for part in ("year", "month", "day")]
     elif len(args) == 1:
-        return infer.call("add_days", [Literal(date(1970, 1, 1), DATE), *args], span)
+        return infer.call("add_days", [Literal(date(1970, 1, 1), ty.DATE), *args], span)
     return infer.call("make_date", args, span)
 
 
 def _length_along(args: Sequence[Expr], span: Span | None) -> Expr:
     """Of the first dimension, which may be named."""
-    dimension = args[1] if len(args) > 1 else Literal(1, BIGINT)
+    dimension = args[1] if len(args) > 1 else Literal(1, ty.BIGINT)
     if not isinstance(dimension, Literal) or dimension.value != 1:
         raise Unsupported(
             "array_length takes the dimension 1 alone: length(l[1]) is that of an element.", span
@@ -220,9 +209,9 @@ def _length_along(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _regexp_extract(args: Sequence[Expr], span: Span | None) -> Expr:
     """A text in the place of the group is the options; a list is of names, which the groups have as fields of a STRUCT."""
-    if len(args) > 2 and args[2].type.kind is Kind.LIST:
+    if len(args) > 2 and args[2].type.kind is ty.Kind.LIST:
         return _named_groups(args, span)
-    if len(args) == 3 and args[2].type.kind is Kind.VARCHAR:
+    if len(args) == 3 and args[2].type.kind is ty.Kind.VARCHAR:
         args = [*args[:2], infer.literal(0), args[2]]
     return infer.call("regexp_extract", args, span)
 
@@ -256,14 +245,14 @@ def _groups(pattern: str) -> int:
 
 def _subscripts(args: Sequence[Expr], span: Span | None) -> Expr:
     """generate_subscripts(l, 1) -> unnest(generate_series(1, array_length(l, 1)))."""
-    places = [Literal(1, BIGINT), _length_along(args, span)]
-    return Call("unnest", (infer.call("list_of_generate_series", places, span),), BIGINT, span)
+    places = [Literal(1, ty.BIGINT), _length_along(args, span)]
+    return Call("unnest", (infer.call("list_of_generate_series", places, span),), ty.BIGINT, span)
 
 
 def _split_rows(args: Sequence[Expr], span: Span | None) -> Expr:
     """regexp_split_to_table(s, pattern) -> unnest(string_split_regex(s, pattern))."""
     parts = infer.call("string_split_regex", args, span)
-    return Call("unnest", (parts,), VARCHAR, span)
+    return Call("unnest", (parts,), ty.VARCHAR, span)
 
 
 DEFINED_FUNCTIONS = {
@@ -286,7 +275,7 @@ DEFINED_FUNCTIONS = {
     "days_in_month": (_days_in_month, 1, 1, "days_in_month(DATE)"),
     "fdiv": (_floored_quotient, 2, 2, "fdiv(number, number)"),
     "pg_typeof": (
-        lambda args, span: Literal(_type_name(args[0].type).lower(), VARCHAR, span),
+        lambda args, span: Literal(_type_name(args[0].type).lower(), ty.VARCHAR, span),
         1,
         1,
         "pg_typeof(any)",
@@ -303,8 +292,8 @@ SIGNATURE = "decimal_division(DECIMAL, DECIMAL[, INTEGER])"
 
 def decimal_division(args: Sequence[Expr], span: Span | None) -> Expr:
     """Return the quotient with all digits that its greatest value needs; raises `OutOfRange` where these are more than 38."""
-    if any(a.type == NULL for a in args):
-        return Literal(None, NULL, span)
+    if any(a.type == ty.NULL for a in args):
+        return Literal(None, ty.NULL, span)
     for arg in args[:2]:
         if not (arg.type.is_integer or arg.type.is_decimal):
             raise TypeMismatch(f"{SIGNATURE} does not take {arg.type}.", arg.span or span)
@@ -313,22 +302,22 @@ def decimal_division(args: Sequence[Expr], span: Span | None) -> Expr:
     if scale is None:
         scale = max(LEAST_SCALE, left.scale + right.precision + 1)
     digits = left.precision - left.scale + right.scale + scale
-    if max(digits, scale) > MAX_DECIMAL_DIGITS:
+    if max(digits, scale) > ty.MAX_DECIMAL_DIGITS:
         raise OutOfRange(
-            f"The quotient of {left} and {right} has {max(digits, scale)} digits, and a DECIMAL at most {MAX_DECIMAL_DIGITS}: "
+            f"The quotient of {left} and {right} has {max(digits, scale)} digits, and a DECIMAL at most {ty.MAX_DECIMAL_DIGITS}: "
             "give it a scale as third argument, or cast an argument to one with fewer digits.",
             span,
         )
     made = (coerce(args[0], left), coerce(args[1], right))
-    return Call("decimal_division", made, decimal(digits, scale), span)
+    return Call("decimal_division", made, ty.decimal(digits, scale), span)
 
 
 def _given_scale(arg: Expr) -> int:
     found = constant(arg)
     if not isinstance(found, Literal) or not isinstance(found.value, int):
         raise InvalidQuery("The scale of decimal_division is a constant integer.", arg.span)
-    if not 0 <= found.value <= MAX_DECIMAL_DIGITS:
+    if not 0 <= found.value <= ty.MAX_DECIMAL_DIGITS:
         raise OutOfRange(
-            f"The scale of decimal_division is between 0 and {MAX_DECIMAL_DIGITS}.", arg.span
+            f"The scale of decimal_division is between 0 and {ty.MAX_DECIMAL_DIGITS}.", arg.span
         )
     return found.value

@@ -5,24 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported, nearest
-from .. import infer
+from .. import infer, types as ty
 from ..coercion import compared_pair
 from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal
 from ..functions import aggregate_name
 from ..functions.lists import element_type
 from ..json.json_paths import quoted_key
-from ..types import (
-    BIGINT,
-    BOOLEAN,
-    INTEGER,
-    JSON,
-    NULL,
-    VARCHAR,
-    Kind,
-    list_of,
-    struct_of,
-    tuple_of,
-)
 from .json_calls import at_path
 from .lambdas import LAMBDAS, parameter
 
@@ -30,7 +18,9 @@ from .lambdas import LAMBDAS, parameter
 def list_value(args: Sequence[Expr], span: Span | None) -> Expr:
     """Return [a, b, ...], whose elements are of the type that they share."""
     values = infer.unify(args, span) if args else []
-    return Call("list_value", tuple(values), list_of(values[0].type if values else NULL), span)
+    return Call(
+        "list_value", tuple(values), ty.list_of(values[0].type if values else ty.NULL), span
+    )
 
 
 def listed_constants(value: Expr) -> Sequence[Expr] | None:
@@ -43,7 +33,7 @@ def listed_constants(value: Expr) -> Sequence[Expr] | None:
 def struct_pack(names: Sequence[str], args: Sequence[Expr], span: Span | None) -> Expr:
     """Return {'name': value, ...}."""
     try:
-        made = struct_of(zip(names, (a.type for a in args), strict=True))
+        made = ty.struct_of(zip(names, (a.type for a in args), strict=True))
     except TypeMismatch as error:
         raise TypeMismatch(error.message, span) from None
     return Call("struct_pack", tuple(args), made, span)
@@ -53,7 +43,7 @@ def row_value(args: Sequence[Expr], span: Span | None) -> Expr:
     """Return (a, b) or row(a, b), a struct whose fields have no names."""
     if not args:
         raise Unsupported("A row without values is not supported: row(1, 'a') has some.", span)
-    return Call("struct_pack", tuple(args), tuple_of(a.type for a in args), span)
+    return Call("struct_pack", tuple(args), ty.tuple_of(a.type for a in args), span)
 
 
 def values_of_row(row: Expr) -> list[Expr] | None:
@@ -64,11 +54,13 @@ def values_of_row(row: Expr) -> list[Expr] | None:
 
 def field(struct: Expr, name: str, span: Span | None) -> Expr:
     """Return s.name, whatever its case; of a struct that is NULL, NULL, and of JSON or a MAP what it has by that key."""
-    if struct.type == JSON:
-        return Call("json_extract", (struct, Literal(f"$.{quoted_key(name)}", VARCHAR)), JSON, span)
-    if struct.type.kind is Kind.MAP:
-        return infer.call("map_extract_value", [struct, Literal(name, VARCHAR)], span)
-    if struct.type.kind is not Kind.STRUCT:
+    if struct.type == ty.JSON:
+        return Call(
+            "json_extract", (struct, Literal(f"$.{quoted_key(name)}", ty.VARCHAR)), ty.JSON, span
+        )
+    if struct.type.kind is ty.Kind.MAP:
+        return infer.call("map_extract_value", [struct, Literal(name, ty.VARCHAR)], span)
+    if struct.type.kind is not ty.Kind.STRUCT:
         raise TypeMismatch(f'{struct.type} has no field "{name}": a STRUCT has fields.', span)
     if struct.type.is_tuple:
         raise UnknownName(
@@ -82,13 +74,13 @@ def field(struct: Expr, name: str, span: Span | None) -> Expr:
 
 
 def _field_at(struct: Expr, place: int, span: Span | None) -> Expr:
-    known = Literal(struct.type.names[place], VARCHAR)
+    known = Literal(struct.type.names[place], ty.VARCHAR)
     return Call("struct_field", (struct, known), struct.type.children[place], span)
 
 
 def parts_of(struct: Expr, span: Span | None) -> list[Expr]:
     """Return the fields of a struct, or of a row value, in their order."""
-    if struct.type.kind is not Kind.STRUCT:
+    if struct.type.kind is not ty.Kind.STRUCT:
         raise TypeMismatch(f"{struct.type} has no fields: a STRUCT has.", struct.span or span)
     return [_field_at(struct, place, span) for place in range(len(struct.type.names))]
 
@@ -96,21 +88,21 @@ def parts_of(struct: Expr, span: Span | None) -> list[Expr]:
 def element(args: Sequence[Expr], span: Span | None) -> Expr:
     """Return x[i]: of a list an element, of a text a character, of a struct the field of that name, of JSON what is there."""
     value, place = args
-    if value.type == JSON:
+    if value.type == ty.JSON:
         return at_path("json_extract", args, span)
     if value.type.is_tuple:
         return _numbered(args, span)
-    if value.type.kind is Kind.STRUCT:
+    if value.type.kind is ty.Kind.STRUCT:
         if not isinstance(place, Literal) or not isinstance(place.value, str):
             raise InvalidQuery(
                 "A field of a STRUCT is named by a constant string.", place.span or span
             )
         return field(value, place.value, span)
-    if value.type.kind is Kind.MAP:
+    if value.type.kind is ty.Kind.MAP:
         return infer.call("map_extract_value", [value, place], span)
-    if place.type == NULL and value.type.kind is Kind.LIST:
-        return Literal(None, NULL, span)
-    if value.type.kind is Kind.LIST:
+    if place.type == ty.NULL and value.type.kind is ty.Kind.LIST:
+        return Literal(None, ty.NULL, span)
+    if value.type.kind is ty.Kind.LIST:
         return infer.call("list_element", [value, _whole(place)], span)
     _refuse_numbers(value, "elements")
     return infer.call("substring", [value, place, infer.literal(1)], span)
@@ -119,7 +111,7 @@ def element(args: Sequence[Expr], span: Span | None) -> Expr:
 def cut(args: Sequence[Expr], span: Span | None) -> Expr:
     """Return x[from:to] or x[from:to:step], of a list or a text."""
     value = args[0]
-    if value.type.kind is Kind.LIST:
+    if value.type.kind is ty.Kind.LIST:
         return infer.call("list_cut", [value, *map(_whole, args[1:])], span)
     _refuse_numbers(value, "a slice")
     if len(args) > 3:
@@ -128,13 +120,13 @@ def cut(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _refuse_numbers(value: Expr, what: str) -> None:
-    if value.type.kind not in (Kind.VARCHAR, Kind.NULL):
+    if value.type.kind not in (ty.Kind.VARCHAR, ty.Kind.NULL):
         raise TypeMismatch(f"{value.type} has no {what}: a list or a text has.", value.span)
 
 
 def _whole(place: Expr) -> Expr:
-    if place.type.is_whole or place.type == NULL:
-        return infer.coerce(place, BIGINT)
+    if place.type.is_whole or place.type == ty.NULL:
+        return infer.coerce(place, ty.BIGINT)
     raise TypeMismatch(f"A place in a list is an integer, and this is {place.type}.", place.span)
 
 
@@ -158,8 +150,8 @@ def list_aggregate(args: Sequence[Expr], span: Span | None) -> Expr:
     operand, name = args[0], args[1]
     if not isinstance(name, Literal) or not isinstance(name.value, str):
         raise InvalidQuery("The name of an aggregate is a constant string.", name.span or span)
-    if operand.type == NULL:
-        return Literal(None, NULL, span)
+    if operand.type == ty.NULL:
+        return Literal(None, ty.NULL, span)
     kind = element_type(operand.type)
     if kind is None:
         raise TypeMismatch(
@@ -169,7 +161,7 @@ def list_aggregate(args: Sequence[Expr], span: Span | None) -> Expr:
         raise infer.unknown_function(name.value, span)
     made = parameter("element", kind, 0, 0)
     body = infer.aggregate(name.value, [ColumnRef(made), *args[2:]], span=span)
-    return ListAggregate(infer.coerce(operand, list_of(kind)), made, body, body.type, span)
+    return ListAggregate(infer.coerce(operand, ty.list_of(kind)), made, body, body.type, span)
 
 
 def appended(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -188,11 +180,11 @@ def to_string(args: Sequence[Expr], span: Span | None) -> Expr:
     kind = element_type(operand.type)
     if kind is None:
         raise TypeMismatch(f"array_to_string takes a list, and this is {operand.type}.", span)
-    texts = infer.cast(operand, list_of(VARCHAR), span=span)
-    found = list_aggregate([texts, Literal("string_agg", VARCHAR), separator], span)
+    texts = infer.cast(operand, ty.list_of(ty.VARCHAR), span=span)
+    found = list_aggregate([texts, Literal("string_agg", ty.VARCHAR), separator], span)
     size = infer.call("list_length", [operand], span)
-    empty = infer.compare("eq", size, Literal(0, BIGINT), span)
-    return infer.case([empty], [Literal("", VARCHAR)], found, span)
+    empty = infer.compare("eq", size, Literal(0, ty.BIGINT), span)
+    return infer.case([empty], [Literal("", ty.VARCHAR)], found, span)
 
 
 def _fields(struct: Expr, span: Span | None) -> dict[str, Expr]:
@@ -230,7 +222,7 @@ def _together(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _keys(args: Sequence[Expr], span: Span | None) -> Expr:
     """struct_keys(s) -> the names of the fields, NULL of a struct that is."""
-    names = list_value([Literal(name, VARCHAR) for name in _fields(args[0], span)], span)
+    names = list_value([Literal(name, ty.VARCHAR) for name in _fields(args[0], span)], span)
     missing = infer.call("is_null", [args[0]], span)
     return infer.case([missing], [Literal(None, names.type)], names, span)
 
@@ -238,7 +230,7 @@ def _keys(args: Sequence[Expr], span: Span | None) -> Expr:
 def _numbered(args: Sequence[Expr], span: Span | None) -> Expr:
     """struct_extract_at(s, n) -> the n-th field, from 1 on."""
     struct, place = args
-    if struct.type == NULL:
+    if struct.type == ty.NULL:
         return struct
     fields = parts_of(struct, span)
     if not isinstance(place, Literal) or not isinstance(place.value, int):
@@ -250,7 +242,7 @@ def _numbered(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _values(args: Sequence[Expr], span: Span | None) -> Expr:
     """struct_values(s) -> (s.a, s.b), NULL of a struct that is."""
-    if args[0].type == NULL:
+    if args[0].type == ty.NULL:
         return args[0]
     return _unless_null([args[0]], row_value(parts_of(args[0], span), span), span)
 
@@ -269,10 +261,10 @@ def _equal_parts(args: Sequence[Expr], span: Span | None) -> list[Expr]:
         )
     same: list[Expr] = []
     for part in parts_of(row, span):
-        kinds = {part.type, wanted.type} - {NULL}
-        mixes = VARCHAR in kinds and len(kinds) > 1
+        kinds = {part.type, wanted.type} - {ty.NULL}
+        mixes = ty.VARCHAR in kinds and len(kinds) > 1
         if mixes or compared_pair(part.type, wanted.type) is None:
-            same.append(Literal(False, BOOLEAN, span))
+            same.append(Literal(False, ty.BOOLEAN, span))
         else:
             same.append(infer.compare("is_not_distinct", part, wanted, span))
     return same
@@ -280,18 +272,18 @@ def _equal_parts(args: Sequence[Expr], span: Span | None) -> list[Expr]:
 
 def _contains(args: Sequence[Expr], span: Span | None) -> Expr:
     """struct_contains((a, b), x) -> whether one of the values is x."""
-    if args[0].type == NULL:
-        return Literal(None, BOOLEAN, span)
+    if args[0].type == ty.NULL:
+        return Literal(None, ty.BOOLEAN, span)
     return _unless_null(args, infer.call("or", _equal_parts(args, span), span), span)
 
 
 def _position(args: Sequence[Expr], span: Span | None) -> Expr:
     """struct_position((a, b), x) -> the place of the first value that is x, or NULL."""
-    if args[0].type == NULL:
-        return Literal(None, INTEGER, span)
+    if args[0].type == ty.NULL:
+        return Literal(None, ty.INTEGER, span)
     same = _equal_parts(args, span)
-    places = [Literal(place, INTEGER) for place in range(1, len(same) + 1)]
-    found = infer.case(same, places, Literal(None, INTEGER), span)
+    places = [Literal(place, ty.INTEGER) for place in range(1, len(same) + 1)]
+    found = infer.case(same, places, Literal(None, ty.INTEGER), span)
     return _unless_null(args[:1], found, span)
 
 

@@ -10,6 +10,7 @@ from functools import partial, reduce
 from typing import NamedTuple
 
 from ...errors import InvalidQuery, Span, Unsupported
+from .. import types as ty
 from ..calendar import DAYS_A_MONTH, INFINITE_MICROS, MICROS_A_DAY
 from ..casts import cast
 from ..expr import Call, Cast, Expr, Literal, SortKey, columns_of
@@ -17,22 +18,6 @@ from ..functions import AGGREGATE, constants
 from ..functions.constant_arguments import constant
 from ..literals import literal
 from ..temporal.ticks import PLAIN
-from ..types import (
-    BIGINT,
-    BIT,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    INTERVAL,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMP_NS,
-    TIMESTAMPTZ,
-    VARCHAR,
-    DataType,
-    Kind,
-    list_of,
-)
 from .nanoseconds import ticks
 from .zoned_moments import Make
 
@@ -54,7 +39,7 @@ def by_others(
     """Return the expression over other aggregates that a call is; None for one that is itself."""
     row = AGGREGATE[name]
     at_fraction = constants(row.signature).get(1) == "fraction" and len(args) > 1
-    if at_fraction and args[1].type.kind is Kind.LIST:
+    if at_fraction and args[1].type.kind is ty.Kind.LIST:
         return _at_each_fraction(make, name, args, again, clauses.span)
     if row.fold == name and len(args) == 2:  # the least or the greatest
         return _best(make, name, (args[0], *args), again, clauses)
@@ -66,7 +51,7 @@ def by_others(
         return _best(make, name, args, again, clauses)
     if name in _CHECKS:
         _CHECKS[name](args[1:])
-    if name.startswith("bit_") and len(args) == 1 and args[0].type == BIT:
+    if name.startswith("bit_") and len(args) == 1 and args[0].type == ty.BIT:
         return make.call(f"{name}_of_list", [again("list", args)], clauses.span)
     return of_moments(make, name, args, again, clauses.span)
 
@@ -77,9 +62,9 @@ def _at_each_fraction(
     """quantile_cont(x, [0.25, 0.5]) -> [quantile_cont(x, 0.25), quantile_cont(x, 0.5)]; NULL of no values."""
     value, fractions, *rest = args
     found = [again(name, [value, each, *rest]) for each in _constants(fractions)]
-    kind = again(name, [value, Literal(0.5, DOUBLE), *rest]).type
-    made = Call("list_value", tuple(found), list_of(kind), span)
-    known = make.compare("gt", again("count", [value], order=()), Literal(0, BIGINT), span)
+    kind = again(name, [value, Literal(0.5, ty.DOUBLE), *rest]).type
+    made = Call("list_value", tuple(found), ty.list_of(kind), span)
+    known = make.compare("gt", again("count", [value], order=()), Literal(0, ty.BIGINT), span)
     return make.case([known], [made], None, span)
 
 
@@ -89,12 +74,12 @@ def _constants(fractions: Expr) -> list[Expr]:
         written = written.operand
     if not isinstance(written, Call) or written.function != "list_value":
         raise InvalidQuery("Several fractions are a list of constants.", fractions.span)
-    return [constant(cast(each, DOUBLE)) for each in written.args]
+    return [constant(cast(each, ty.DOUBLE)) for each in written.args]
 
 
 def _number(count: Expr, name: str) -> int:
     """Return how many values an aggregate is asked for; raises `InvalidQuery` for what is no such constant."""
-    found = constant(cast(count, BIGINT))
+    found = constant(cast(count, ty.BIGINT))
     if not isinstance(found, Literal):
         raise InvalidQuery(f"How many values {name} gives is a constant.", count.span)
     if not isinstance(found.value, int) or not 0 < found.value < MOST_VALUES:
@@ -120,7 +105,7 @@ def _check_count(rest: Sequence[Expr]) -> None:
 def _check_sample(rest: Sequence[Expr]) -> None:
     """A fraction, and the size of the sample."""
     for place, arg in enumerate(rest):
-        found = constant(cast(arg, BIGINT if place else DOUBLE))
+        found = constant(cast(arg, ty.BIGINT if place else ty.DOUBLE))
         value = found.value if isinstance(found, Literal) else None
         if place == 0 and not (isinstance(value, float) and 0 <= value <= 1):
             raise InvalidQuery(
@@ -151,7 +136,7 @@ def _best(
     order = (SortKey(key, descending="max" in name), *clauses.order)
     filters = make.call("and", conditions) if conditions else None
     values = again("list", [value], filter=filters, order=order)
-    ends = (Literal(1, BIGINT), Literal(number, BIGINT))
+    ends = (Literal(1, ty.BIGINT), Literal(number, ty.BIGINT))
     return make.call("list_cut", [values, *ends], clauses.span)
 
 
@@ -162,7 +147,7 @@ def of_moments(
     make: Make, name: str, args: Sequence[Expr], aggregate: Aggregate, span: Span | None
 ) -> Expr | None:
     """Return the aggregate of dates, times or moments; None for one that takes them as they are."""
-    if name == "avg" and len(args) == 1 and args[0].type == INTERVAL:
+    if name == "avg" and len(args) == 1 and args[0].type == ty.INTERVAL:
         return _mean_of_intervals(make, args[0], aggregate, span)
     if not args or not args[0].type.is_temporal:
         return None
@@ -176,8 +161,8 @@ def _mean(
     value, kind = args[0], args[0].type
     if len(args) > 1:
         return None
-    if kind == DATE or (kind.kind in PLAIN and kind != TIMESTAMP):
-        value = cast(value, TIMESTAMP_NS, span=span)
+    if kind == ty.DATE or (kind.kind in PLAIN and kind != ty.TIMESTAMP):
+        value = cast(value, ty.TIMESTAMP_NS, span=span)
     return _average(make, value, aggregate, span)
 
 
@@ -186,28 +171,28 @@ def _deviation(
 ) -> Expr | None:
     if len(args) > 1:
         return None
-    value = cast(args[0], TIMESTAMP, span=span) if args[0].type == DATE else args[0]
-    distance = aggregate(name, [cast(ticks(value), DOUBLE)])
-    above = make.call("add", [distance, Literal(0.5, DOUBLE)], span)  # halves upwards
-    return _interval(make, cast(make.call("floor", [above], span), BIGINT), span)
+    value = cast(args[0], ty.TIMESTAMP, span=span) if args[0].type == ty.DATE else args[0]
+    distance = aggregate(name, [cast(ticks(value), ty.DOUBLE)])
+    above = make.call("add", [distance, Literal(0.5, ty.DOUBLE)], span)  # halves upwards
+    return _interval(make, cast(make.call("floor", [above], span), ty.BIGINT), span)
 
 
 def _quantile(
     make: Make, name: str, args: Sequence[Expr], aggregate: Aggregate, span: Span | None
 ) -> Expr | None:
     value, *rest = args
-    if value.type == TIMESTAMPTZ:
-        return Cast(aggregate(name, [Cast(value, TIMESTAMP), *rest]), TIMESTAMPTZ, span=span)
-    if value.type == TIME:
+    if value.type == ty.TIMESTAMPTZ:
+        return Cast(aggregate(name, [Cast(value, ty.TIMESTAMP), *rest]), ty.TIMESTAMPTZ, span=span)
+    if value.type == ty.TIME:
         moment = make.call("make_timestamp", [ticks(value)], span)
-        return _of_count(make, ticks(aggregate(name, [moment, *rest])), TIME, span)
+        return _of_count(make, ticks(aggregate(name, [moment, *rest])), ty.TIME, span)
     return None
 
 
 def _near_quantile(
     make: Make, name: str, args: Sequence[Expr], aggregate: Aggregate, span: Span | None
 ) -> Expr | None:
-    if args[0].type == TIMESTAMP_NS:
+    if args[0].type == ty.TIMESTAMP_NS:
         return aggregate("quantile_disc", args)
     return _quantile(make, name, args, aggregate, span)
 
@@ -220,13 +205,13 @@ _RULES: dict[str, Callable[..., Expr | None]] = {
 }
 
 
-def _of_count(make: Make, count: Expr, target: DataType, span: Span | None) -> Expr:
-    if target == TIME:
-        return Call("time_of_ticks", (count,), TIME, span)
-    if target == TIMESTAMP_NS:
+def _of_count(make: Make, count: Expr, target: ty.DataType, span: Span | None) -> Expr:
+    if target == ty.TIME:
+        return Call("time_of_ticks", (count,), ty.TIME, span)
+    if target == ty.TIMESTAMP_NS:
         return make.call("make_timestamp_ns", [count], span)
     made = make.call("make_timestamp", [count], span)
-    return made if target == TIMESTAMP else Cast(made, TIMESTAMPTZ, span=span)
+    return made if target == ty.TIMESTAMP else Cast(made, ty.TIMESTAMPTZ, span=span)
 
 
 def _average(make: Make, value: Expr, aggregate: Aggregate, span: Span | None) -> Expr:
@@ -236,17 +221,17 @@ def _average(make: Make, value: Expr, aggregate: Aggregate, span: Span | None) -
     whole = make.call("int_div", [total, rows], span)
     rest = make.call("mod", [total, rows], span)
     doubled = make.call("mul", [rest, literal(2)], span)
-    above = cast(make.compare("gt", doubled, rows, span), INTEGER, span=span)
-    mean = cast(make.call("add", [whole, above], span), BIGINT, span=span)
+    above = cast(make.compare("gt", doubled, rows, span), ty.INTEGER, span=span)
+    mean = cast(make.call("add", [whole, above], span), ty.BIGINT, span=span)
     found = _of_count(make, mean, value.type, span)
-    if value.type == TIME:
+    if value.type == ty.TIME:
         return found
-    infinite = [Literal(sign * INFINITE_MICROS, BIGINT) for sign in (1, -1)]
+    infinite = [Literal(sign * INFINITE_MICROS, ty.BIGINT) for sign in (1, -1)]
     high, low = (
         make.compare("eq", aggregate(end, [count]), limit, span)
         for end, limit in zip(("max", "min"), infinite, strict=True)
     )
-    values = [cast(Literal(t, VARCHAR), value.type) for t in ("infinity", "-infinity")]
+    values = [cast(Literal(t, ty.VARCHAR), value.type) for t in ("infinity", "-infinity")]
     return make.case(
         [make.call("and", [high, low], span), high, low],
         [Literal(None, value.type), *values],
@@ -257,7 +242,7 @@ def _average(make: Make, value: Expr, aggregate: Aggregate, span: Span | None) -
 
 def _interval(make: Make, micros: Expr, span: Span | None) -> Expr:
     day = literal(MICROS_A_DAY)
-    days = cast(make.call("int_div", [micros, day], span), INTEGER, span=span)
+    days = cast(make.call("int_div", [micros, day], span), ty.INTEGER, span=span)
     rest = make.call("mod", [micros, day], span)
     parts = [make.call("to_days", [days], span), make.call("to_microseconds", [rest], span)]
     return make.call("add", parts, span)
@@ -274,8 +259,8 @@ def _mean_of_intervals(make: Make, value: Expr, aggregate: Aggregate, span: Span
         return make.call(name, given, span)
 
     def total(*parts: tuple[str, int]) -> Expr:
-        scaled = [call("mul", cast(call(part, value), BIGINT), scale) for part, scale in parts]
-        return cast(aggregate("sum", [reduce(partial(call, "add"), scaled)]), BIGINT)
+        scaled = [call("mul", cast(call(part, value), ty.BIGINT), scale) for part, scale in parts]
+        return cast(aggregate("sum", [reduce(partial(call, "add"), scaled)]), ty.BIGINT)
 
     def divided(number: Expr) -> tuple[Expr, Expr]:
         return call("int_div", number, rows), call("mod", number, rows)
@@ -290,8 +275,8 @@ def _mean_of_intervals(make: Make, value: Expr, aggregate: Aggregate, span: Span
     rest = call("mul", call("add", of_more, of_day), MICROS_A_DAY)
     micros = call("add", micros, divided(rest)[0])
     parts = (
-        call("to_months", cast(months, INTEGER)),
-        call("to_days", cast(call("add", days, more_days), INTEGER)),
-        call("to_microseconds", cast(call("add", micros, left), BIGINT)),
+        call("to_months", cast(months, ty.INTEGER)),
+        call("to_days", cast(call("add", days, more_days), ty.INTEGER)),
+        call("to_microseconds", cast(call("add", micros, left), ty.BIGINT)),
     )
     return reduce(partial(call, "add"), parts)

@@ -5,27 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    HUGEINT,
-    INTEGER,
-    NULL,
-    TIMESTAMP,
-    VARCHAR,
-    DataType,
-    Kind,
-    decimal,
-    list_of,
-)
+from .. import types as ty
 from .row import FunctionRow, Resolve, fixed, of_any, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
-_CONTINUOUS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME, Kind.INTERVAL)
+_CONTINUOUS = (ty.Kind.TIMESTAMP, ty.Kind.TIMESTAMPTZ, ty.Kind.TIME, ty.Kind.INTERVAL)
 _COUNT = {"counts": True, "merge": "sum", "fold": "add"}
 _MOMENTS = {"moments": True, "fold": "add"}
-Resolved = tuple[tuple[DataType, ...], DataType] | None
+Resolved = tuple[tuple[ty.DataType, ...], ty.DataType] | None
 
 
 def _row(name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any) -> FunctionRow:
@@ -39,75 +26,75 @@ def _lattice(name: str, resolve: Resolve, signature: str, fold: str, **traits: A
     return _row(name, resolve, signature, merge=name, fold=fold, idempotent=True, **traits)
 
 
-def _sum(types: Sequence[DataType]) -> Resolved:
+def _sum(types: Sequence[ty.DataType]) -> Resolved:
     if len(types) != 1:
         return None
     argument = types[0]
-    if argument.kind in (Kind.NULL, Kind.BOOLEAN):
-        return (INTEGER,), HUGEINT
+    if argument.kind in (ty.Kind.NULL, ty.Kind.BOOLEAN):
+        return (ty.INTEGER,), ty.HUGEINT
     if argument.is_whole:
-        return (argument,), HUGEINT
+        return (argument,), ty.HUGEINT
     if argument.is_decimal:
-        return (argument,), decimal(38, argument.scale)
-    return ((argument,), DOUBLE) if argument.is_float else None
+        return (argument,), ty.decimal(38, argument.scale)
+    return ((argument,), ty.DOUBLE) if argument.is_float else None
 
 
-def _between(types: Sequence[DataType]) -> Resolved:
+def _between(types: Sequence[ty.DataType]) -> Resolved:
     """What has values between two of its own."""
     if len(types) != 1:
         return None
     argument = types[0]
-    if argument.is_whole or argument == NULL:
-        argument = DOUBLE
-    elif argument.kind is Kind.DATE:
-        argument = TIMESTAMP
+    if argument.is_whole or argument == ty.NULL:
+        argument = ty.DOUBLE
+    elif argument.kind is ty.Kind.DATE:
+        argument = ty.TIMESTAMP
     known = argument.is_numeric or argument.kind in _CONTINUOUS
     return ((argument,), argument) if known else None
 
 
-def _median(types: Sequence[DataType]) -> Resolved:
+def _median(types: Sequence[ty.DataType]) -> Resolved:
     """Of what has no values between two the lower one of the two in the middle."""
     return _between(types) or (((types[0],), types[0]) if len(types) == 1 else None)
 
 
-def _quantile_cont(types: Sequence[DataType]) -> Resolved:
+def _quantile_cont(types: Sequence[ty.DataType]) -> Resolved:
     found = _between(types[:1]) if len(types) == 2 and types[1].is_numeric else None
-    return None if found is None else ((*found[0], DOUBLE), found[1])
+    return None if found is None else ((*found[0], ty.DOUBLE), found[1])
 
 
-def _quantile_disc(types: Sequence[DataType]) -> Resolved:
+def _quantile_disc(types: Sequence[ty.DataType]) -> Resolved:
     if len(types) != 2 or not types[1].is_numeric:
         return None
-    return (types[0], DOUBLE), types[0]
+    return (types[0], ty.DOUBLE), types[0]
 
 
-def _list(types: Sequence[DataType]) -> Resolved:
-    return None if len(types) != 1 else (tuple(types), list_of(types[0]))
+def _list(types: Sequence[ty.DataType]) -> Resolved:
+    return None if len(types) != 1 else (tuple(types), ty.list_of(types[0]))
 
 
-def _mad(types: Sequence[DataType]) -> Resolved:
+def _mad(types: Sequence[ty.DataType]) -> Resolved:
     found = _between(types)
     return found if found is not None and found[1].is_numeric else None
 
 
-_SPREAD = fixed(DOUBLE, result=DOUBLE)
-_PAIR = fixed(DOUBLE, DOUBLE, result=DOUBLE)
-_TRUTH = unary(lambda t: t == BOOLEAN, null=BOOLEAN)
+_SPREAD = fixed(ty.DOUBLE, result=ty.DOUBLE)
+_PAIR = fixed(ty.DOUBLE, ty.DOUBLE, result=ty.DOUBLE)
+_TRUTH = unary(lambda t: t == ty.BOOLEAN, null=ty.BOOLEAN)
 _BITS = unary(lambda t: t.is_integer)
 
 AGGREGATES = (
     _row(
         "count_star",
-        lambda types: ((), BIGINT) if not types else None,
+        lambda types: ((), ty.BIGINT) if not types else None,
         "count(*)",
         **_COUNT,
         nulls="own",
     ),
-    _row("count", of_any(result=BIGINT), "count(any)", **_COUNT),
+    _row("count", of_any(result=ty.BIGINT), "count(any)", **_COUNT),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
     _row("sum", _sum, "sum(number)", merge="sum", fold="add"),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
-    _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add"),
+    _row("avg", unary(lambda t: t.is_numeric, ty.DOUBLE), "avg(number)", "mean", fold="add"),
     # NaN is the greatest
     *(_lattice(name, of_any(), f"{name}(any)", name) for name in ("min", "max")),
     # The first that is not NULL; of the first and of the last row, NULL included
@@ -129,7 +116,7 @@ AGGREGATES = (
     # BOOLEAN -> HUGEINT; NULL, not 0, when no value is known.
     _row(
         "count_if",
-        unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN),
+        unary(lambda t: t == ty.BOOLEAN, ty.HUGEINT, ty.BOOLEAN),
         "count_if(BOOLEAN)",
         "countif",
         means=lambda of, x: of("sum", x),
@@ -137,7 +124,7 @@ AGGREGATES = (
     # (VARCHAR, separator Literal): always both; ORDER BY inside counts.
     _row(
         "string_agg",
-        fixed(VARCHAR, VARCHAR, result=VARCHAR),
+        fixed(ty.VARCHAR, ty.VARCHAR, result=ty.VARCHAR),
         "string_agg(VARCHAR, separator)",
         "group_concat",
         "listagg",
@@ -183,7 +170,7 @@ AGGREGATES = (
         for m in ("min", "max")
     ),
     # In bits, of how often values are there; 0 for none.
-    _row("entropy", of_any(result=DOUBLE), "entropy(any)", keeps_values=True, counts=True),
+    _row("entropy", of_any(result=ty.DOUBLE), "entropy(any)", keeps_values=True, counts=True),
     # The median of the distances from the median.
     _row("mad", _mad, "mad(number)", keeps_values=True),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
@@ -193,7 +180,7 @@ AGGREGATES = (
     # Exact is allowed
     _row(
         "approx_count_distinct",
-        of_any(result=BIGINT),
+        of_any(result=ty.BIGINT),
         "approx_count_distinct(any)",
         means=lambda of, x: of("count", x, distinct=True),
     ),

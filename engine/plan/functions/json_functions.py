@@ -4,42 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..types import (
-    BIGINT,
-    BOOLEAN,
-    JSON,
-    UBIGINT,
-    VARCHAR,
-    DataType,
-    Kind,
-    list_of,
-    struct_of,
-)
+from .. import types as ty
 from .row import FunctionRow, Resolve, Resolved, fixed, overloads, repeated
 
-_ENTRY = struct_of(
+_ENTRY = ty.struct_of(
     (
-        ("key", VARCHAR),
-        ("value", JSON),
-        ("type", VARCHAR),
-        ("atom", JSON),
-        ("id", UBIGINT),
-        ("parent", UBIGINT),
-        ("fullkey", VARCHAR),
-        ("path", VARCHAR),
+        ("key", ty.VARCHAR),
+        ("value", ty.JSON),
+        ("type", ty.VARCHAR),
+        ("atom", ty.JSON),
+        ("id", ty.UBIGINT),
+        ("parent", ty.UBIGINT),
+        ("fullkey", ty.VARCHAR),
+        ("path", ty.VARCHAR),
     )
 )
-ENTRIES = list_of(_ENTRY)
+ENTRIES = ty.list_of(_ENTRY)
 
 # Name -> what it is of one value, whether a number may be the path, and whether there may be none
-OF_PATHS: dict[str, tuple[DataType, bool, bool]] = {
-    "json_extract": (JSON, True, False),
-    "json_extract_string": (VARCHAR, True, False),
-    "json_value": (VARCHAR, True, False),
-    "json_exists": (BOOLEAN, False, False),
-    "json_type": (VARCHAR, False, True),
-    "json_keys": (list_of(VARCHAR), False, True),
-    "json_array_length": (UBIGINT, False, True),
+OF_PATHS: dict[str, tuple[ty.DataType, bool, bool]] = {
+    "json_extract": (ty.JSON, True, False),
+    "json_extract_string": (ty.VARCHAR, True, False),
+    "json_value": (ty.VARCHAR, True, False),
+    "json_exists": (ty.BOOLEAN, False, False),
+    "json_type": (ty.VARCHAR, False, True),
+    "json_keys": (ty.list_of(ty.VARCHAR), False, True),
+    "json_array_length": (ty.UBIGINT, False, True),
 }
 SEVERAL = "_of_each"  # behind the name of a function, of several paths or of one with wildcards
 ALIASES = {
@@ -78,39 +68,39 @@ MAKERS: dict[str, tuple[str, int, int, str]] = {
 }
 
 
-def _at_path(result: DataType, *, of_numbers: bool, alone: bool) -> Resolve:
-    named = fixed(VARCHAR, VARCHAR, result=result, optional=int(alone))
-    return overloads(named, fixed(VARCHAR, BIGINT, result=result)) if of_numbers else named
+def _at_path(result: ty.DataType, *, of_numbers: bool, alone: bool) -> Resolve:
+    named = fixed(ty.VARCHAR, ty.VARCHAR, result=result, optional=int(alone))
+    return overloads(named, fixed(ty.VARCHAR, ty.BIGINT, result=result)) if of_numbers else named
 
 
-def _any(result: DataType, least: int = 1, most: int = 1) -> Resolve:
+def _any(result: ty.DataType, least: int = 1, most: int = 1) -> Resolve:
     """Any values."""
 
-    def resolve(types: Sequence[DataType]) -> Resolved:
+    def resolve(types: Sequence[ty.DataType]) -> Resolved:
         return (tuple(types), result) if least <= len(types) <= most else None
 
     return resolve
 
 
-def _of(*kinds: Kind) -> Resolve:
-    def resolve(types: Sequence[DataType]) -> Resolved:
-        fits = len(types) == 1 and types[0].kind in (*kinds, Kind.NULL)
-        return (tuple(types), JSON) if fits and not types[0].is_tuple else None
+def _of(*kinds: ty.Kind) -> Resolve:
+    def resolve(types: Sequence[ty.DataType]) -> Resolved:
+        fits = len(types) == 1 and types[0].kind in (*kinds, ty.Kind.NULL)
+        return (tuple(types), ty.JSON) if fits and not types[0].is_tuple else None
 
     return resolve
 
 
-def _object(types: Sequence[DataType]) -> Resolved:
+def _object(types: Sequence[ty.DataType]) -> Resolved:
     """Keys, which are text, and values."""
-    if len(types) % 2 or any(t != VARCHAR for t in types[::2]):
+    if len(types) % 2 or any(t != ty.VARCHAR for t in types[::2]):
         return None
-    return tuple(types), JSON
+    return tuple(types), ty.JSON
 
 
-_DOCUMENT = fixed(VARCHAR, result=JSON)
-_DOCUMENTS = repeated(VARCHAR, 2, JSON)
-_CHANGE = fixed(VARCHAR, VARCHAR, JSON, result=JSON)
-_ENTRIES_OF = fixed(VARCHAR, VARCHAR, result=ENTRIES, optional=1)
+_DOCUMENT = fixed(ty.VARCHAR, result=ty.JSON)
+_DOCUMENTS = repeated(ty.VARCHAR, 2, ty.JSON)
+_CHANGE = fixed(ty.VARCHAR, ty.VARCHAR, ty.JSON, result=ty.JSON)
+_ENTRIES_OF = fixed(ty.VARCHAR, ty.VARCHAR, result=ENTRIES, optional=1)
 
 JSON_FUNCTIONS = (
     *(
@@ -123,44 +113,52 @@ JSON_FUNCTIONS = (
         for name, (result, of_numbers, alone) in OF_PATHS.items()
         for ending in ("", SEVERAL)
     ),
-    FunctionRow("json_valid", fixed(VARCHAR, result=BOOLEAN), "json_valid(JSON)"),
+    FunctionRow("json_valid", fixed(ty.VARCHAR, result=ty.BOOLEAN), "json_valid(JSON)"),
     FunctionRow(
-        "json_contains", fixed(VARCHAR, VARCHAR, result=BOOLEAN), "json_contains(JSON, JSON)"
+        "json_contains",
+        fixed(ty.VARCHAR, ty.VARCHAR, result=ty.BOOLEAN),
+        "json_contains(JSON, JSON)",
     ),
     FunctionRow("json_structure", _DOCUMENT, "json_structure(JSON)"),
     FunctionRow("json_strip_nulls", _DOCUMENT, "json_strip_nulls(JSON)"),
-    FunctionRow("json_pretty", fixed(VARCHAR, result=VARCHAR), "json_pretty(JSON)"),
-    FunctionRow("json_normalize", fixed(VARCHAR, result=VARCHAR), "json_normalize(JSON)"),
+    FunctionRow("json_pretty", fixed(ty.VARCHAR, result=ty.VARCHAR), "json_pretty(JSON)"),
+    FunctionRow("json_normalize", fixed(ty.VARCHAR, result=ty.VARCHAR), "json_normalize(JSON)"),
     # The result of what stands before a NULL is not asked for: NULL, and what is merged into that is the result
     FunctionRow("json_merge_patch", _DOCUMENTS, "json_merge_patch(JSON, JSON, ...)", nulls="own"),
     FunctionRow("json_deep_merge", _DOCUMENTS, "json_deep_merge(JSON, JSON, ...)", nulls="own"),
     FunctionRow(
         "json_merge_patch_diff",
-        fixed(VARCHAR, VARCHAR, result=JSON),
+        fixed(ty.VARCHAR, ty.VARCHAR, result=ty.JSON),
         "json_merge_patch_diff(JSON, JSON)",
     ),
     *(
         FunctionRow(f"json_{name}", _CHANGE, f"json_{name}(JSON, path, JSON)")
         for name in ("set", "insert", "replace")
     ),
-    FunctionRow("json_remove", fixed(VARCHAR, VARCHAR, result=JSON), "json_remove(JSON, path)"),
-    FunctionRow("to_json", _any(JSON), "to_json(any)", ("json_quote",)),
-    FunctionRow("array_to_json", _of(Kind.LIST), "array_to_json(any[])"),
-    FunctionRow("row_to_json", _of(Kind.STRUCT), "row_to_json(STRUCT)"),
-    FunctionRow("json_array", _any(JSON, 0, MOST_ARGUMENTS), "json_array(any, ...)", nulls="own"),
+    FunctionRow(
+        "json_remove", fixed(ty.VARCHAR, ty.VARCHAR, result=ty.JSON), "json_remove(JSON, path)"
+    ),
+    FunctionRow("to_json", _any(ty.JSON), "to_json(any)", ("json_quote",)),
+    FunctionRow("array_to_json", _of(ty.Kind.LIST), "array_to_json(any[])"),
+    FunctionRow("row_to_json", _of(ty.Kind.STRUCT), "row_to_json(STRUCT)"),
+    FunctionRow(
+        "json_array", _any(ty.JSON, 0, MOST_ARGUMENTS), "json_array(any, ...)", nulls="own"
+    ),
     FunctionRow("json_object", _object, "json_object(VARCHAR, any, ...)", nulls="own"),
     # Parts of json_group_array and json_group_object: a value's text, that of a key and a value, and the signs around all
-    FunctionRow("json_member", _any(VARCHAR), "json_group_array(any)", nulls="never"),
+    FunctionRow("json_member", _any(ty.VARCHAR), "json_group_array(any)", nulls="never"),
     FunctionRow(
         "json_pair",
-        fixed(VARCHAR, VARCHAR, result=VARCHAR),
+        fixed(ty.VARCHAR, ty.VARCHAR, result=ty.VARCHAR),
         "json_group_object(any, any)",
         nulls="own",
     ),
-    FunctionRow("json_enclosed", fixed(VARCHAR, VARCHAR, result=JSON), "json_group_array(any)"),
+    FunctionRow(
+        "json_enclosed", fixed(ty.VARCHAR, ty.VARCHAR, result=ty.JSON), "json_group_array(any)"
+    ),
     # What of a value is none of the type is NULL, or with `strict` an error
-    FunctionRow("json_transform", _any(JSON), "json_transform(JSON, structure)"),
-    FunctionRow("json_transform_strict", _any(JSON), "json_transform_strict(JSON, structure)"),
+    FunctionRow("json_transform", _any(ty.JSON), "json_transform(JSON, structure)"),
+    FunctionRow("json_transform_strict", _any(ty.JSON), "json_transform_strict(JSON, structure)"),
     FunctionRow("json_entries", _ENTRIES_OF, "json_each(JSON[, path])"),
     FunctionRow("json_entries_within", _ENTRIES_OF, "json_tree(JSON[, path])"),
 )

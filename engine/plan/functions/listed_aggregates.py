@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from .. import types as ty
 from ..coercion import common_pair
-from ..types import (
-    BIGINT,
-    BIT,
-    DOUBLE,
-    INTEGER,
-    NULL,
-    UBIGINT,
-    DataType,
-    decimal,
-    list_of,
-    map_of,
-)
 from .lists import element_type
 from .row import FunctionRow, Means, Resolved, of_any
 
@@ -25,21 +14,21 @@ if TYPE_CHECKING:
     from ..expr import Expr
 
 
-def _counts(types: Sequence[DataType]) -> Resolved:
+def _counts(types: Sequence[ty.DataType]) -> Resolved:
     """Values, or values and the bins that they are counted in: of one type, DECIMALs of which are DOUBLE."""
     if len(types) == 1:
-        return tuple(types), map_of(types[0], UBIGINT)
+        return tuple(types), ty.map_of(types[0], ty.UBIGINT)
     return _binned(types)
 
 
-def _binned(types: Sequence[DataType]) -> Resolved:
+def _binned(types: Sequence[ty.DataType]) -> Resolved:
     bins = element_type(types[1]) if len(types) == 2 else None
     shared = None if bins is None else common_pair(types[0], bins)
-    if shared is None or shared == NULL:
+    if shared is None or shared == ty.NULL:
         return None
     if shared.is_decimal and not shared.is_whole:
-        shared = DOUBLE
-    return (shared, list_of(shared)), map_of(shared, UBIGINT)
+        shared = ty.DOUBLE
+    return (shared, ty.list_of(shared)), ty.map_of(shared, ty.UBIGINT)
 
 
 def _histogram(of: Means, value: Expr, bins: Expr | None = None) -> Expr:
@@ -49,17 +38,17 @@ def _histogram(of: Means, value: Expr, bins: Expr | None = None) -> Expr:
     return of("histogram_of_bins", values, bins)
 
 
-def _top(types: Sequence[DataType]) -> Resolved:
-    whole = len(types) == 2 and (types[1].is_whole or types[1] == NULL)
-    return ((types[0], BIGINT), list_of(types[0])) if whole else None
+def _top(types: Sequence[ty.DataType]) -> Resolved:
+    whole = len(types) == 2 and (types[1].is_whole or types[1] == ty.NULL)
+    return ((types[0], ty.BIGINT), ty.list_of(types[0])) if whole else None
 
 
-def _sampled(types: Sequence[DataType]) -> Resolved:
+def _sampled(types: Sequence[ty.DataType]) -> Resolved:
     """A number, a fraction, and how many values the sample has."""
     if not 2 <= len(types) <= 3 or not all(t.is_numeric for t in types[:2]):
         return None
-    size = (INTEGER,) if len(types) == 3 and types[2].is_whole else ()
-    return ((types[0], DOUBLE, *size), types[0]) if len(size) == len(types) - 2 else None
+    size = (ty.INTEGER,) if len(types) == 3 and types[2].is_whole else ()
+    return ((types[0], ty.DOUBLE, *size), types[0]) if len(size) == len(types) - 2 else None
 
 
 def _reservoir(of: Means, value: Expr, fraction: Expr, size: Expr | None = None) -> Expr:
@@ -67,7 +56,7 @@ def _reservoir(of: Means, value: Expr, fraction: Expr, size: Expr | None = None)
     return of("quantile_of_list", of("list", value), fraction)
 
 
-def _decimals(types: Sequence[DataType]) -> Resolved:
+def _decimals(types: Sequence[ty.DataType]) -> Resolved:
     known = len(types) == 1 and types[0].is_decimal and not types[0].is_whole
     return (tuple(types), types[0]) if known else None
 
@@ -91,10 +80,10 @@ def _row(name: str, resolve: object, means: Callable[..., Expr], signature: str)
     return FunctionRow(name, resolve, signature, (), "aggregate", means=means)  # type: ignore[arg-type]
 
 
-def _members(types: Sequence[DataType]) -> Resolved:
+def _members(types: Sequence[ty.DataType]) -> Resolved:
     """Whole numbers, and the least and the most of them."""
     whole = len(types) == 3 and all(t.is_whole for t in types)
-    return (tuple(types), BIT) if whole else None
+    return (tuple(types), ty.BIT) if whole else None
 
 
 LISTED = (
@@ -138,25 +127,25 @@ LISTED = (
 )
 
 
-def _of_values(types: Sequence[DataType]) -> Resolved:
+def _of_values(types: Sequence[ty.DataType]) -> Resolved:
     kind = element_type(types[0]) if len(types) == 1 else None
-    return None if kind is None else (tuple(types), map_of(kind, UBIGINT))
+    return None if kind is None else (tuple(types), ty.map_of(kind, ty.UBIGINT))
 
 
-def _of_bins(types: Sequence[DataType]) -> Resolved:
+def _of_bins(types: Sequence[ty.DataType]) -> Resolved:
     kind = element_type(types[0]) if len(types) == 2 else None
-    return None if kind is None else (tuple(types), map_of(kind, UBIGINT))
+    return None if kind is None else (tuple(types), ty.map_of(kind, ty.UBIGINT))
 
 
-def _quantile(types: Sequence[DataType]) -> Resolved:
+def _quantile(types: Sequence[ty.DataType]) -> Resolved:
     kind = element_type(types[0]) if len(types) == 2 else None
     return None if kind is None else (tuple(types), kind)
 
 
-def _mean(types: Sequence[DataType]) -> Resolved:
+def _mean(types: Sequence[ty.DataType]) -> Resolved:
     if len(types) != 2 or not types[0].is_decimal:
         return None
-    return (types[0], BIGINT), decimal(types[0].precision, types[0].scale)
+    return (types[0], ty.BIGINT), ty.decimal(types[0].precision, types[0].scale)
 
 
 # What they are made of, which SQL does not name

@@ -6,49 +6,44 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .. import types as ty
 from ..coercion import implicit
-from ..types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    FLOAT,
-    HUGEINT,
-    SMALLINT,
-    TINYINT,
-    UBIGINT,
-    DataType,
-    Kind,
-)
 from .row import FunctionRow, Resolved, any_of, fixed, overloads, rounding, unary, whole
 from .value_bounds import absolute, each_end, rounded, within
 
 
-def _is_number(data_type: DataType) -> bool:
+def _is_number(data_type: ty.DataType) -> bool:
     return data_type.is_numeric
 
 
 def _of_doubles(name: str, *aliases: str, count: int = 1, **ways: Any) -> FunctionRow:
     signature = f"{name}({', '.join(count * ['DOUBLE'])})"
-    return FunctionRow(name, fixed(*count * [DOUBLE], result=DOUBLE), signature, aliases, **ways)
+    return FunctionRow(
+        name, fixed(*count * [ty.DOUBLE], result=ty.DOUBLE), signature, aliases, **ways
+    )
 
 
 def _test(name: str, alias: str) -> FunctionRow:
     """A test of a FLOAT or DOUBLE, which numpy and `math` call as SQL does."""
-    types = overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN))
+    types = overloads(_FLOATING, fixed(ty.DOUBLE, result=ty.BOOLEAN))
     return FunctionRow(name, types, f"{alias}(DOUBLE)", (alias,), numpy=alias, math=alias)
 
 
-def _floats(types: Sequence[DataType]) -> Resolved:
+def _floats(types: Sequence[ty.DataType]) -> Resolved:
     """FLOAT where one is, and none DOUBLE."""
-    single = len(types) == 2 and FLOAT in types and DOUBLE not in types
-    return ((FLOAT, FLOAT), FLOAT) if single and all(implicit(t, FLOAT) for t in types) else None
+    single = len(types) == 2 and ty.FLOAT in types and ty.DOUBLE not in types
+    return (
+        ((ty.FLOAT, ty.FLOAT), ty.FLOAT)
+        if single and all(implicit(t, ty.FLOAT) for t in types)
+        else None
+    )
 
 
 _BIGINT_PAIR = overloads(
-    fixed(BIGINT, BIGINT, result=BIGINT), fixed(HUGEINT, HUGEINT, result=HUGEINT)
+    fixed(ty.BIGINT, ty.BIGINT, result=ty.BIGINT), fixed(ty.HUGEINT, ty.HUGEINT, result=ty.HUGEINT)
 )
-_FLOATING = any_of(Kind.FLOAT, Kind.DOUBLE, result=BOOLEAN, null=DOUBLE)
-_FLOATING_OR_DOUBLE = overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN))
+_FLOATING = any_of(ty.Kind.FLOAT, ty.Kind.DOUBLE, result=ty.BOOLEAN, null=ty.DOUBLE)
+_FLOATING_OR_DOUBLE = overloads(_FLOATING, fixed(ty.DOUBLE, result=ty.BOOLEAN))
 
 NUMERIC = (
     FunctionRow(
@@ -78,7 +73,7 @@ NUMERIC = (
         "decimal_division(DECIMAL, DECIMAL[, INTEGER])",
     ),
     FunctionRow(
-        "sign", unary(_is_number, TINYINT), "sign(number)", bounds=within(-1, 1)
+        "sign", unary(_is_number, ty.TINYINT), "sign(number)", bounds=within(-1, 1)
     ),  # -1, 0, 1; NaN gives 0
     # IEEE arithmetic throughout, as in DuckDB 2.0: sqrt(-1) is NaN, ln(0) -inf, sin(inf) NaN; no errors.
     _of_doubles("sqrt", numpy="sqrt", libcudf="SQRT", math="sqrt", bounds=each_end(math.sqrt)),
@@ -105,15 +100,15 @@ NUMERIC = (
     FunctionRow("signbit", _FLOATING_OR_DOUBLE, "signbit(DOUBLE)"),
     FunctionRow(
         "nextafter",
-        overloads(_floats, fixed(DOUBLE, DOUBLE, result=DOUBLE)),
+        overloads(_floats, fixed(ty.DOUBLE, ty.DOUBLE, result=ty.DOUBLE)),
         "nextafter(DOUBLE, DOUBLE)",
         numpy="nextafter",
     ),
     FunctionRow(
         "bit_count",
         overloads(
-            unary(lambda t: t == UBIGINT, SMALLINT),  # in DuckDB it is counted as a HUGEINT
-            unary(lambda t: t.is_integer, TINYINT),
+            unary(lambda t: t == ty.UBIGINT, ty.SMALLINT),  # in DuckDB it is counted as a HUGEINT
+            unary(lambda t: t.is_integer, ty.TINYINT),
         ),
         "bit_count(integer)",
         of_bits="bits_count",

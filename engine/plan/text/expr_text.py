@@ -5,26 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 
-from ..expr import (
-    AggregateCall,
-    Call,
-    Case,
-    Cast,
-    Column,
-    ColumnRef,
-    Exists,
-    Expr,
-    InList,
-    Interval,
-    ListMap,
-    ListReduce,
-    Literal,
-    Quantified,
-    ScalarSubquery,
-    SortKey,
-    Try,
-    substitute,
-)
+from .. import expr as ex
 from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
 from ..temporal import ticks
@@ -45,12 +26,12 @@ _STRENGTHS = {
 _INFIX = {r.name: (r.sign, _STRENGTHS[r.sign]) for r in SCALAR.values() if r.sign in _STRENGTHS}
 _PREFIX = {r.name: r.signature[0] for r in SCALAR.values() if r.signature[:2] in ("- ", "~ ")}
 
-NameOf = Callable[[Column], str]
+NameOf = Callable[[ex.Column], str]
 SubqueryOf = Callable[[Logical], str]
-LiteralOf = Callable[[Literal], str]
+LiteralOf = Callable[[ex.Literal], str]
 
 
-def _name(column: Column) -> str:
+def _name(column: ex.Column) -> str:
     return column.name
 
 
@@ -58,7 +39,7 @@ def _subquery(plan: Logical) -> str:
     return "subquery"
 
 
-def literal_text(literal: Literal) -> str:
+def literal_text(literal: ex.Literal) -> str:
     """Return a constant as SQL writes it."""
     value = literal.value
     match value:
@@ -78,7 +59,7 @@ def literal_text(literal: Literal) -> str:
             return f"timestamp '{value}'"
         case date():
             return f"date '{value}'"
-        case Interval():
+        case ex.Interval():
             return f"interval '{interval_text(value)}'"
         case int() if literal.type.is_ticks:
             return f"{str(literal.type).lower()} '{ticks.text(value, literal.type)}'"
@@ -88,7 +69,7 @@ def literal_text(literal: Literal) -> str:
 
 
 def expression(
-    expr: Expr,
+    expr: ex.Expr,
     name_of: NameOf = _name,
     subquery_of: SubqueryOf = _subquery,
     literal_of: LiteralOf = literal_text,
@@ -103,47 +84,47 @@ class _Printer:
         self.subquery_of = subquery_of
         self.literal_of = literal_of
 
-    def text(self, expr: Expr, strength: int = OR) -> str:
+    def text(self, expr: ex.Expr, strength: int = OR) -> str:
         written, own = self._write(expr)
         return f"({written})" if own < strength else written
 
-    def list(self, exprs: Sequence[Expr]) -> str:
+    def list(self, exprs: Sequence[ex.Expr]) -> str:
         return ", ".join(self.text(e) for e in exprs)
 
-    def _write(self, expr: Expr) -> tuple[str, int]:
+    def _write(self, expr: ex.Expr) -> tuple[str, int]:
         """Return the text and how strongly its outermost operator binds."""
         match expr:
-            case Literal():
+            case ex.Literal():
                 return self.literal_of(expr), ATOM
-            case ColumnRef(column=column):
+            case ex.ColumnRef(column=column):
                 return self.name_of(column), ATOM
-            case Call(function="not", args=(InList() as inner,)):
+            case ex.Call(function="not", args=(ex.InList() as inner,)):
                 return self._membership(inner, "not in"), COMPARISON
-            case Call():
+            case ex.Call():
                 return self._call(expr)
-            case Cast():
+            case ex.Cast():
                 return self._cast(expr), ATOM
-            case Case():
+            case ex.Case():
                 return self._case(expr), ATOM
-            case InList():
+            case ex.InList():
                 return self._membership(expr, "in"), COMPARISON
-            case ListMap() | ListReduce() | Try() | PythonCall() | PythonFold():
+            case ex.ListMap() | ex.ListReduce() | ex.Try() | PythonCall() | PythonFold():
                 return self._with_function(expr), ATOM
-            case AggregateCall():
+            case ex.AggregateCall():
                 return self._aggregate(expr), ATOM
             case WindowCall() | Over():
                 return self._window(expr), ATOM
-            case SortKey():
+            case ex.SortKey():
                 return self.text(expr.expr) + order_text(expr.descending, expr.nulls_first), OR
-            case ScalarSubquery(plan=plan):
+            case ex.ScalarSubquery(plan=plan):
                 return f"scalar({self.subquery_of(plan)})", ATOM
-            case Exists(plan=plan):
+            case ex.Exists(plan=plan):
                 return f"exists({self.subquery_of(plan)})", ATOM
-            case Quantified():
+            case ex.Quantified():
                 return self._quantified(expr), COMPARISON
         return f"{type(expr).__name__}({self.list(expr.children)})", ATOM
 
-    def _call(self, call: Call) -> tuple[str, int]:
+    def _call(self, call: ex.Call) -> tuple[str, int]:
         function, args = call.function, call.args
         if function in ("and", "or"):
             own = AND if function == "and" else OR
@@ -167,29 +148,31 @@ class _Printer:
             return f" {symbol} ".join([left, *(self.text(a, own + 1) for a in rest)]), own
         return f"{function}({self.list(args)})", ATOM
 
-    def _cast(self, cast: Cast) -> str:
+    def _cast(self, cast: ex.Cast) -> str:
         if cast.safe:
             return f"try_cast({self.text(cast.operand)} as {cast.type})"
         return f"{self.text(cast.operand, ATOM)}::{cast.type}"
 
-    def _case(self, case: Case) -> str:
+    def _case(self, case: ex.Case) -> str:
         branches = "".join(
             f" when {self.text(c)} then {self.text(r)}"
             for c, r in zip(case.conditions, case.results, strict=True)
         )
         return f"case{branches} else {self.text(case.default)} end"
 
-    def _membership(self, expr: InList, word: str) -> str:
+    def _membership(self, expr: ex.InList, word: str) -> str:
         return f"{self.text(expr.operand, OTHER)} {word} ({self.list(expr.values)})"
 
-    def _with_function(self, expr: ListMap | ListReduce | Try | PythonCall | PythonFold) -> str:
+    def _with_function(
+        self, expr: ex.ListMap | ex.ListReduce | ex.Try | PythonCall | PythonFold
+    ) -> str:
         if isinstance(expr, PythonCall | PythonFold):
             return f"{expr.function.name}({self.list(expr.args)})"
-        if isinstance(expr, Try):
+        if isinstance(expr, ex.Try):
             given = dict(zip(expr.captured, expr.captures, strict=True))
-            return f"try({self.text(substitute(expr.body, given.get))})"
+            return f"try({self.text(ex.substitute(expr.body, given.get))})"
         operand, body = self.text(expr.operand), self.text(expr.body)
-        if isinstance(expr, ListReduce):
+        if isinstance(expr, ex.ListReduce):
             names = ", ".join(self.name_of(p) for p in expr.parameters if p.name)
             initial = "" if expr.initial is None else f", {self.text(expr.initial)}"
             return f"list_reduce({operand}, lambda {names}: {body}{initial})"
@@ -197,7 +180,7 @@ class _Printer:
         condition = "" if expr.condition is None else f" if {self.text(expr.condition)}"
         return f"[{body} for {names} in {operand}{condition}]"
 
-    def _aggregate(self, call: AggregateCall) -> str:
+    def _aggregate(self, call: ex.AggregateCall) -> str:
         if call.function == "count_star":
             inside = "*"
         else:
@@ -221,7 +204,7 @@ class _Printer:
         bounds = [self.text(e) for e in (expr.start, expr.end) if e is not None]
         return f"{text} [{expr.frame.text}{': ' if bounds else ''}{', '.join(bounds)}]"
 
-    def _quantified(self, expr: Quantified) -> str:
+    def _quantified(self, expr: ex.Quantified) -> str:
         operands = self.list(expr.operands)
         left = self.text(expr.operands[0], OTHER) if len(expr.operands) == 1 else f"({operands})"
         return f"{left} {_INFIX[expr.op][0]} {expr.quantifier}({self.subquery_of(expr.plan)})"
@@ -232,7 +215,7 @@ def order_text(descending: bool, nulls_first: bool) -> str:
     return (" desc" if descending else "") + (" nulls first" if nulls_first else "")
 
 
-def interval_text(value: Interval) -> str:
+def interval_text(value: ex.Interval) -> str:
     """Return the parts of an interval that are not zero."""
     parts = [
         f"{amount} {unit}{'' if amount in (1, -1) else 's'}"

@@ -9,24 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
-from .. import physical as p
+from .. import logical as rel, physical as p
 from ..exchange import Exchange
 from ..expr import Column, ColumnRef, Expr, columns_of
-from ..logical import (
-    Aggregate,
-    CommonScan,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    Range,
-    Scan,
-    SetOperation,
-    Sort,
-    Values,
-)
 from ..node import Node
 from ..partitioning import described
 from ..window.window_call import Window
@@ -82,7 +67,7 @@ class PlanTree:
         """Yield the lines of a tree."""
         own = INDENT * depth + self.line(node)
         below: tuple[Node, ...] = node.children
-        if isinstance(node, CommonScan):
+        if isinstance(node, rel.CommonScan):
             below = (node.common.plan,)
         if id(node) in self.written and below:
             yield f"{own}  (as above)"
@@ -148,32 +133,32 @@ class PlanTree:
         if isinstance(node, p.Physical):
             return self.physical(node)
         match node:
-            case Filter(predicate=predicate):
+            case rel.Filter(predicate=predicate):
                 return [self.expr(predicate)]
-            case Project(items=items):
+            case rel.Project(items=items):
                 return [self.items(items)]
-            case Join(condition=condition):
+            case rel.Join(condition=condition):
                 return [*self.join(node), self.condition(condition)]
-            case Aggregate():
+            case rel.Aggregate():
                 return self.aggregate(node)
-            case Distinct(on=on):
+            case rel.Distinct(on=on):
                 return ["" if on is None else f"on {self.exprs(on)}"]
             case Window(partition=partition, order=order, calls=calls):
                 ordered = f"order by {self.exprs(order)}" if order else ""
                 return [self.by(self.exprs(partition)), ordered, self.items(calls)]
-            case Sort(keys=keys):
+            case rel.Sort(keys=keys):
                 return [self.exprs(keys)]
-            case Limit():
+            case rel.Limit():
                 return [self.limit(node)]
-            case Scan():
+            case rel.Scan():
                 return [node.table.name, self.sources(node)]
-            case CommonScan(common=common):
+            case rel.CommonScan(common=common):
                 return [common.name, self.common(node)]
-            case SetOperation(made=made):
+            case rel.SetOperation(made=made):
                 return [self.columns(made)]
-            case Range():
+            case rel.Range():
                 return [self.range(node)]
-            case Values():
+            case rel.Values():
                 return [self.rows(node)]
         return self.fields(node)
 
@@ -224,13 +209,13 @@ class PlanTree:
     def exprs(self, exprs: tuple[Expr, ...]) -> str:
         return ", ".join(map(self.expr, exprs))
 
-    def number(self, plan: Logical) -> int:
+    def number(self, plan: rel.Logical) -> int:
         return self.subqueries.setdefault(id(plan), len(self.subqueries) + 1)
 
     def condition(self, condition: Expr | None) -> str:
         return "" if condition is None else self.expr(condition)
 
-    def range(self, node: Range | p.RangeScan) -> str:
+    def range(self, node: rel.Range | p.RangeScan) -> str:
         step = "" if node.step == 1 else f" by {node.step}"
         return f"{self.name(node.made)} from {node.start} to {node.stop}{step}"
 
@@ -249,7 +234,7 @@ class PlanTree:
     def keep(self, node: p.FilterRows | p.HashJoin | p.NestedLoopJoin) -> str:
         return "" if node.keep is None else f"-> {self.columns(node.keep) or 'nothing'}"
 
-    def join(self, node: Join | p.HashJoin | p.NestedLoopJoin) -> list[str]:
+    def join(self, node: rel.Join | p.HashJoin | p.NestedLoopJoin) -> list[str]:
         aware = "null-aware" if getattr(node, "null_aware", False) else ""
         mark = "" if node.mark is None else f"mark {self.name(node.mark)}"
         return [aware, mark]
@@ -267,7 +252,7 @@ class PlanTree:
     def by(self, keys: str) -> str:
         return f"by {keys}" if keys else ""
 
-    def aggregate(self, node: Aggregate) -> list[str]:
+    def aggregate(self, node: rel.Aggregate) -> list[str]:
         sets = ""
         if node.grouping_sets is not None:
             keys = [self.name(column) for column, _ in node.keys]
@@ -278,28 +263,28 @@ class PlanTree:
         grouping = "" if node.grouping_id is None else f"grouping {self.name(node.grouping_id)}"
         return [self.by(self.items(node.keys)), sets, self.items(node.aggregates), grouping]
 
-    def limit(self, node: Limit | p.LimitRows | p.TopK) -> str:
+    def limit(self, node: rel.Limit | p.LimitRows | p.TopK) -> str:
         count = "all" if node.count is None else str(node.count)
         text = f"{count} offset {node.offset}" if node.offset else count
         match node:
-            case Limit(per=(_, *_) as per):
+            case rel.Limit(per=(_, *_) as per):
                 return f"{text} per {self.exprs(per)}"
             case p.LimitRows(keys=(_, *_) as keys):
                 return f"{text} per {self.columns(keys)}"
         return text
 
-    def sources(self, node: Scan | p.ParquetScan | p.MemoryScan) -> str:
+    def sources(self, node: rel.Scan | p.ParquetScan | p.MemoryScan) -> str:
         pairs = zip(node.made, node.sources, strict=True)
         return ", ".join(
             self.name(c) if c.name == source else f"{source} as {self.name(c)}"
             for c, source in pairs
         )
 
-    def common(self, node: CommonScan) -> str:
+    def common(self, node: rel.CommonScan) -> str:
         pairs = ((m, ColumnRef(s)) for m, s in zip(node.made, node.sources, strict=True))
         return self.items(tuple(pairs))
 
-    def rows(self, node: Values | p.ValuesScan) -> str:
+    def rows(self, node: rel.Values | p.ValuesScan) -> str:
         shown = [f"({self.exprs(row)})" for row in node.rows[:_ROWS_SHOWN]]
         more = len(node.rows) - len(shown)
         text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
@@ -353,7 +338,7 @@ def _below(node: Node) -> tuple[Node, ...]:
     match node:
         case p.Pipeline(body=body, inputs=inputs):
             return (body, *inputs)
-        case CommonScan(common=common):
+        case rel.CommonScan(common=common):
             return (common.plan,)
     return node.children
 
@@ -392,7 +377,7 @@ def _flat(value: object) -> Iterator[object]:
         yield value
 
 
-def _subqueries(node: Node) -> Iterator[Logical]:
+def _subqueries(node: Node) -> Iterator[rel.Logical]:
     for value in _values(node):
         if isinstance(value, Expr):
             yield from (subquery.plan for subquery in value.subqueries)

@@ -10,51 +10,30 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from ...errors import (
-    InvalidQuery,
-    TypeMismatch,
-    Unsupported,
-    WrongArguments,
-    check_name,
-    shown,
-)
+from ... import errors as err
+from .. import types as ty
 from ..arrow.arrow_types import from_arrow
 from ..coercion import parse_type
-from ..types import (
-    BIGINT,
-    BLOB,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTERVAL,
-    TIME,
-    TIMESTAMP,
-    VARCHAR,
-    DataType,
-    Kind,
-    list_of,
-    map_of,
-)
 from .code_image import mutation
 from .python_function import PythonAggregate, PythonFunction, Way
 
-_PYTHON: Mapping[object, DataType] = {
-    bool: BOOLEAN,
-    int: BIGINT,
-    float: DOUBLE,
-    str: VARCHAR,
-    bytes: BLOB,
-    date: DATE,
-    time: TIME,
-    datetime: TIMESTAMP,
-    timedelta: INTERVAL,
+_PYTHON: Mapping[object, ty.DataType] = {
+    bool: ty.BOOLEAN,
+    int: ty.BIGINT,
+    float: ty.DOUBLE,
+    str: ty.VARCHAR,
+    bytes: ty.BLOB,
+    date: ty.DATE,
+    time: ty.TIME,
+    datetime: ty.TIMESTAMP,
+    timedelta: ty.INTERVAL,
 }
 _WAYS: Mapping[str, Way] = {"native": "native", "arrow": "vectorized"}
 
 
-def type_of(given: object, of_what: str) -> DataType:
+def type_of(given: object, of_what: str) -> ty.DataType:
     """Return the type that a SQL name, a Python or Arrow type stands for; raises `TypeMismatch` or `UnknownName`."""
-    if isinstance(given, DataType):
+    if isinstance(given, ty.DataType):
         found = given
     elif isinstance(given, str):
         found = _named(given)
@@ -62,26 +41,26 @@ def type_of(given: object, of_what: str) -> DataType:
         found = _PYTHON[given]
     else:
         found = _built(given, of_what)
-    if found.kind in (Kind.NULL, Kind.OTHER):
-        raise TypeMismatch(f"{of_what} has no values of the type {found}.")
+    if found.kind in (ty.Kind.NULL, ty.Kind.OTHER):
+        raise err.TypeMismatch(f"{of_what} has no values of the type {found}.")
     return found
 
 
-def _named(name: str) -> DataType:
+def _named(name: str) -> ty.DataType:
     bare = name.strip()
-    return list_of(_named(bare[:-2])) if bare.endswith("[]") else parse_type(bare)
+    return ty.list_of(_named(bare[:-2])) if bare.endswith("[]") else parse_type(bare)
 
 
-def _built(given: object, of_what: str) -> DataType:
+def _built(given: object, of_what: str) -> ty.DataType:
     origin, inner = typing.get_origin(given), typing.get_args(given)
     if origin in (typing.Union, python_types.UnionType):
         known = [part for part in inner if part is not type(None)]
         if len(known) == 1:
             return type_of(known[0], of_what)
     if origin is list and len(inner) == 1:
-        return list_of(type_of(inner[0], of_what))
+        return ty.list_of(type_of(inner[0], of_what))
     if origin is dict and len(inner) == 2:
-        return map_of(*(type_of(part, of_what) for part in inner))
+        return ty.map_of(*(type_of(part, of_what) for part in inner))
     module = type(given).__module__.partition(".")[0]
     if module == "pyarrow":
         return from_arrow(typing.cast("Any", given))
@@ -92,8 +71,8 @@ def _built(given: object, of_what: str) -> DataType:
         known_names = {"bool": "boolean", "bool_": "boolean", "str_": "varchar"}
         return parse_type(known_names.get(name, _NUMPY.get(name, name)))
     why = ": give its digits, as 'DECIMAL(18, 2)'" if given is Decimal else ""
-    raise TypeMismatch(
-        f"{of_what} has the type {shown(given)}, which stands for no SQL type{why or ': give the name of one'}."
+    raise err.TypeMismatch(
+        f"{of_what} has the type {err.shown(given)}, which stands for no SQL type{why or ': give the name of one'}."
     )
 
 
@@ -120,15 +99,15 @@ def declared(
     traits: Mapping[str, bool],
 ) -> PythonFunction:
     """Return a function with the types that are given, or else those of its annotations; raises `TypeMismatch`."""
-    check_name(name, "function")
+    err.check_name(name, "function")
     if not callable(python):
-        raise WrongArguments(f"A function is something to call, not {shown(python)}.")
+        raise err.WrongArguments(f"A function is something to call, not {err.shown(python)}.")
     own = _signature(python)
     hints = _hints(python)
     if result is None:
         result = hints.get("return")
         if result is None:
-            raise TypeMismatch(
+            raise err.TypeMismatch(
                 f"{name} does not say which type it returns: give it as returns= or return_type=, or annotate it."
             )
     given = _parameters(name, parameters, own, hints)
@@ -160,18 +139,20 @@ def _parameters(
 ) -> Sequence[object] | None:
     if given is not None:
         if isinstance(given, str) or not isinstance(given, Sequence):
-            raise WrongArguments(
-                f"The parameters of {name} are a list of types, not {shown(given)}."
+            raise err.WrongArguments(
+                f"The parameters of {name} are a list of types, not {err.shown(given)}."
             )
         return given
     if own is None:
-        raise TypeMismatch(f"{name} has no signature in Python: give the types of its parameters.")
+        raise err.TypeMismatch(
+            f"{name} has no signature in Python: give the types of its parameters."
+        )
     found = list(own.parameters.values())
     if any(p.kind is p.VAR_POSITIONAL for p in found):
         return None
     untyped = next((p.name for p in found if p.name not in hints), None)
     if untyped is not None:
-        raise TypeMismatch(
+        raise err.TypeMismatch(
             f'The parameter "{untyped}" of {name} has no type: give the types of all, or annotate it.'
         )
     return [hints[p.name] for p in found]
@@ -181,7 +162,7 @@ def _check_count(name: str, own: inspect.Signature, count: int) -> None:
     try:
         own.bind(*range(count))
     except TypeError as error:
-        raise TypeMismatch(f"{name} is given {count} types of parameters: {error}.") from None
+        raise err.TypeMismatch(f"{name} is given {count} types of parameters: {error}.") from None
 
 
 def _word(given: object) -> str:
@@ -201,7 +182,9 @@ def options(
     ):
         word = words[0] if given is None else _word(given)
         if word not in words:
-            raise WrongArguments(f'{name}= is "{words[0]}" or "{words[1]}", not {shown(given)}.')
+            raise err.WrongArguments(
+                f'{name}= is "{words[0]}" or "{words[1]}", not {err.shown(given)}.'
+            )
         chosen[name] = word
     traits = {
         "takes_nulls": chosen["null_handling"] == "special",
@@ -215,21 +198,21 @@ def checked(function: PythonFunction) -> PythonFunction:
     """Return a function that its way can call; raises `Unsupported` with the remedy, `InvalidQuery` for one that changes what is not its own."""
     changed = mutation(function.python)
     if changed is not None and not (function.side_effects and function.way != "compiled"):
-        raise InvalidQuery(
+        raise err.InvalidQuery(
             f'{function.name} changes "{changed}", which lives longer than a call, and nobody knows how often it is called: '
             "declare side_effects=True, with which it is called once for each row, by Python."
         )
     if function.way == "compiled":
         if function.side_effects or function.takes_nulls:
             what = "side effects" if function.side_effects else 'null_handling="special"'
-            raise Unsupported(
+            raise err.Unsupported(
                 f"{function.name} has {what}, which a compiled function has not: write vectorized=True."
             )
         unfit = unfit_type(function)
         if unfit is not None:
-            raise Unsupported(f"{function.name} {unfit}")
+            raise err.Unsupported(f"{function.name} {unfit}")
     if function.way == "vectorized" and function.parameters == ():
-        raise Unsupported(
+        raise err.Unsupported(
             f"{function.name} has no parameters, so that a batch would not tell how many values to give: add one."
         )
     return function
@@ -240,7 +223,7 @@ def unfit_type(function: PythonFunction) -> str | None:
     if function.parameters is None:
         return "takes any number of arguments: only Python does."
     for data_type in (*function.parameters, function.result):
-        if data_type.is_integer or data_type.is_float or data_type.kind is Kind.BOOLEAN:
+        if data_type.is_integer or data_type.is_float or data_type.kind is ty.Kind.BOOLEAN:
             continue
         if data_type.is_temporal and function.way == "compiled":
             continue
@@ -250,7 +233,7 @@ def unfit_type(function: PythonFunction) -> str | None:
     return None
 
 
-_STATES = {bool: BOOLEAN, int: BIGINT, float: DOUBLE}
+_STATES = {bool: ty.BOOLEAN, int: ty.BIGINT, float: ty.DOUBLE}
 
 
 def declared_aggregate(
@@ -261,21 +244,23 @@ def declared_aggregate(
     functions: tuple[Callable[..., object], Callable[..., object], Callable[..., object]],
 ) -> PythonAggregate:
     """Return an aggregate; raises `TypeMismatch`, `WrongArguments` and `Unsupported` with the remedy."""
-    check_name(name, "function")
+    err.check_name(name, "function")
     if not parameters:
-        raise WrongArguments(f"{name} has no parameters: give the types of its arguments.")
+        raise err.WrongArguments(f"{name} has no parameters: give the types of its arguments.")
     state = initial if isinstance(initial, tuple) else (initial,)
     unfit = next((v for v in state if type(v) not in _STATES), None)
     if unfit is not None or not state:
-        raise Unsupported(
-            f"The state of {name} is a number or a tuple of numbers and truth values, not {shown(initial)}."
+        raise err.Unsupported(
+            f"The state of {name} is a number or a tuple of numbers and truth values, not {err.shown(initial)}."
         )
     types = tuple(type_of(p, f"A parameter of {name}") for p in parameters)
     returned = type_of(result, name)
     made = []
     for function in functions:
         if not callable(function):
-            raise WrongArguments(f"step, merge and finish are functions, not {shown(function)}.")
+            raise err.WrongArguments(
+                f"step, merge and finish are functions, not {err.shown(function)}."
+            )
         made.append(checked(PythonFunction(name, function, types, returned, "compiled")))
     step, merge, finish = made
     scalar = not isinstance(initial, tuple)

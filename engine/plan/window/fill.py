@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from ...errors import Span, TypeMismatch
-from .. import derived, infer
+from .. import derived, infer, types as ty
 from ..calendar import EPOCH_DAY
 from ..expr import Call, Cast, Expr, Literal
 from ..functions import WINDOW
-from ..types import (
-    BIGINT,
-    DATE,
-    DOUBLE,
-    HUGEINT,
-    INTEGER,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMP_NS,
-    TIMESTAMPTZ,
-    DataType,
-    Kind,
-)
 from .window_call import WHOLE, WindowCall
 
 
@@ -62,10 +49,10 @@ def filled(value: Expr, key: Expr, span: Span | None) -> Expr:
     return infer.case([missing], [_of_number(found, between, value.type)], value, span)
 
 
-def _line(low: Expr, high: Expr, part: Expr, kind: DataType) -> Expr:
+def _line(low: Expr, high: Expr, part: Expr, kind: ty.DataType) -> Expr:
     """Return the value on the way from one point to another, in the order in which DuckDB multiplies."""
-    if kind.is_float or kind == HUGEINT:
-        rest = infer.call("sub", [Literal(1.0, DOUBLE), part])
+    if kind.is_float or kind == ty.HUGEINT:
+        rest = infer.call("sub", [Literal(1.0, ty.DOUBLE), part])
         return infer.call("add", [infer.call("mul", [low, rest]), infer.call("mul", [high, part])])
     distance = infer.call("sub", [high, low])
     return infer.call("add", [low, infer.call("mul", [distance, part])])
@@ -75,73 +62,73 @@ def _near(name: str, x: Expr, at: Expr, rows: int, span: Span | None) -> tuple[E
     """Return the value and the key of the n-th point before or behind a row."""
     calls = []
     for each in (x, at):
-        args, result = infer.typed(WINDOW[name], [each, Literal(rows, BIGINT)], span)
+        args, result = infer.typed(WINDOW[name], [each, Literal(rows, ty.BIGINT)], span)
         calls.append(WindowCall(name, args, result, WHOLE, ignore_nulls=True, span=span))
     return calls[0], calls[1]
 
 
 def _finite(expr: Expr) -> Expr:
     known = infer.call("is_not_null", [expr])
-    bounded = not expr.type.is_float and (not expr.type.is_temporal or expr.type == TIME)
+    bounded = not expr.type.is_float and (not expr.type.is_temporal or expr.type == ty.TIME)
     if bounded:
         return known
-    if expr.type.is_ticks and expr.type != TIMESTAMPTZ:
-        expr = infer.cast(expr, TIMESTAMP)
+    if expr.type.is_ticks and expr.type != ty.TIMESTAMPTZ:
+        expr = infer.cast(expr, ty.TIMESTAMP)
     return infer.call("and", [known, derived.function("isfinite", [expr])])
 
 
 def _place(expr: Expr) -> Expr:
     """Return a key as a number that is exact, so that differences are."""
     if expr.type.is_float:
-        return infer.cast(expr, DOUBLE)
+        return infer.cast(expr, ty.DOUBLE)
     if expr.type.is_decimal and not expr.type.is_whole:
         return expr
-    return infer.cast(_ticks(expr), HUGEINT)
+    return infer.cast(_ticks(expr), ty.HUGEINT)
 
 
 def _distance(end: Expr, start: Expr) -> Expr:
-    return infer.cast(infer.call("sub", [end, start]), DOUBLE)
+    return infer.cast(infer.call("sub", [end, start]), ty.DOUBLE)
 
 
 def _ticks(expr: Expr) -> Expr:
     """Return the integer that a moment is: of a DATE the day."""
-    if expr.type == DATE:
-        return infer.cast(infer.call("sub", [expr, Literal(EPOCH_DAY, DATE)]), BIGINT)
-    return Call("ticks", (expr,), BIGINT) if expr.type.is_ticks else expr
+    if expr.type == ty.DATE:
+        return infer.cast(infer.call("sub", [expr, Literal(EPOCH_DAY, ty.DATE)]), ty.BIGINT)
+    return Call("ticks", (expr,), ty.BIGINT) if expr.type.is_ticks else expr
 
 
 def _number(expr: Expr) -> Expr:
     """Return a value as a DOUBLE: of a DECIMAL its digits."""
     if expr.type.is_decimal and expr.type.scale:
-        power = Literal(float(10**expr.type.scale), DOUBLE)
-        return infer.call("mul", [infer.cast(expr, DOUBLE), power])
-    return infer.cast(_ticks(expr), DOUBLE)
+        power = Literal(float(10**expr.type.scale), ty.DOUBLE)
+        return infer.call("mul", [infer.cast(expr, ty.DOUBLE), power])
+    return infer.cast(_ticks(expr), ty.DOUBLE)
 
 
-def _of_number(number: Expr, between: Expr, kind: DataType) -> Expr:
+def _of_number(number: Expr, between: Expr, kind: ty.DataType) -> Expr:
     """Return the value of a type that a DOUBLE is cut to between points, and rounded to beyond them; NULL where there is none."""
     if kind.is_float:
         return infer.cast(number, kind)
     cut, rounded = (
         infer.call("trunc", [number]),
-        infer.call("round_even", [number, Literal(0, INTEGER)]),
+        infer.call("round_even", [number, Literal(0, ty.INTEGER)]),
     )
-    whole = cut if kind == HUGEINT else infer.case([between], [cut], rounded)
+    whole = cut if kind == ty.HUGEINT else infer.case([between], [cut], rounded)
     if kind.is_decimal and kind.scale:
-        power = Literal(float(10**kind.scale), DOUBLE)
+        power = Literal(float(10**kind.scale), ty.DOUBLE)
         return infer.cast(infer.call("div", [whole, power]), kind, safe=True)
     if kind.is_numeric:
         return infer.cast(whole, kind, safe=True)
-    if kind == DATE:
-        days = infer.cast(whole, INTEGER, safe=True)
-        return infer.call("add", [Literal(EPOCH_DAY, DATE), days])
-    count = infer.cast(whole, BIGINT, safe=True)
-    if kind == TIME:
-        return Call("time_of_ticks", (count,), TIME)
-    if kind == TIMESTAMP_NS:
+    if kind == ty.DATE:
+        days = infer.cast(whole, ty.INTEGER, safe=True)
+        return infer.call("add", [Literal(EPOCH_DAY, ty.DATE), days])
+    count = infer.cast(whole, ty.BIGINT, safe=True)
+    if kind == ty.TIME:
+        return Call("time_of_ticks", (count,), ty.TIME)
+    if kind == ty.TIMESTAMP_NS:
         return infer.call("make_timestamp_ns", [count])
-    units = {Kind.TIMESTAMP_S: 10**6, Kind.TIMESTAMP_MS: 10**3}
+    units = {ty.Kind.TIMESTAMP_S: 10**6, ty.Kind.TIMESTAMP_MS: 10**3}
     if kind.kind in units:
-        count = infer.call("mul", [count, Literal(units[kind.kind], BIGINT)])
+        count = infer.call("mul", [count, Literal(units[kind.kind], ty.BIGINT)])
     made = infer.call("make_timestamp", [count])
-    return made if kind == TIMESTAMP else Cast(made, kind)
+    return made if kind == ty.TIMESTAMP else Cast(made, kind)

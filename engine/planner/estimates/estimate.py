@@ -11,25 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial, singledispatch
 
+from ...plan import logical as rel
 from ...plan.expr import AggregateCall, Cast, Column, ColumnRef, Expr, Literal
 from ...plan.join_kinds import JoinKind
-from ...plan.logical import (
-    Aggregate,
-    CommonScan,
-    Distinct,
-    Filter,
-    Item,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    Range,
-    Scan,
-    SetOperation,
-    Sort,
-    Unnest,
-    Values,
-)
 from ...plan.shapes.plan_model import decided_over
 from ...plan.types import Kind
 from ...plan.window.window_call import Window
@@ -52,12 +36,12 @@ from .selectivity import (
 class Estimates:
     """Estimates of the nodes of a plan, each worked out once."""
 
-    _known: dict[int, tuple[Logical, RelationEstimate]] = field(default_factory=dict)
+    _known: dict[int, tuple[rel.Logical, RelationEstimate]] = field(default_factory=dict)
 
-    def rows(self, node: Logical) -> float:
+    def rows(self, node: rel.Logical) -> float:
         return self.relation(node).rows
 
-    def relation(self, node: Logical) -> RelationEstimate:
+    def relation(self, node: rel.Logical) -> RelationEstimate:
         found = self._known.get(id(node))
         if found is None:
             found = node, _estimate(node, self)  # the node is kept, so that its id stays its own
@@ -69,17 +53,17 @@ LIKELY_ELEMENTS = 4.0  # of a list; nothing is measured of lists
 
 
 @singledispatch
-def _estimate(node: Logical, estimates: Estimates) -> RelationEstimate:
+def _estimate(node: rel.Logical, estimates: Estimates) -> RelationEstimate:
     raise TypeError(f"{type(node).__name__} has no estimate")
 
 
 @_estimate.register
-def _(node: Scan, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Scan, estimates: Estimates) -> RelationEstimate:
     return scan_relation(node)
 
 
 @_estimate.register
-def _(node: CommonScan, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.CommonScan, estimates: Estimates) -> RelationEstimate:
     below = node.common.once(_of_common)
     sources = dict(zip(node.made, node.sources, strict=True))
     return RelationEstimate(
@@ -87,14 +71,14 @@ def _(node: CommonScan, estimates: Estimates) -> RelationEstimate:
     )
 
 
-def _of_common(plan: Logical) -> RelationEstimate:
+def _of_common(plan: rel.Logical) -> RelationEstimate:
     """Estimate a common query; its columns at once, or a chain of such queries would ask as deep as it is long."""
     found = Estimates().relation(plan)
     return RelationEstimate(found.rows, {c: e for c in plan.columns if (e := found.columns.get(c))})
 
 
 @_estimate.register
-def _(node: Range, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Range, estimates: Estimates) -> RelationEstimate:
     rows = float(max(0, len(range(node.start, node.stop, node.step)))) if node.step else 0.0
     low, high = sorted((float(node.start), float(node.stop)))
     made = ColumnEstimate(max(rows, 1.0), max(rows, 1.0), True, low, high)
@@ -102,7 +86,7 @@ def _(node: Range, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Values, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Values, estimates: Estimates) -> RelationEstimate:
     rows = float(len(node.rows))
     made = {}
     for i, column in enumerate(node.made):
@@ -117,7 +101,7 @@ def _(node: Values, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Filter, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Filter, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     fraction = selectivity(node.predicate, below.columns)
     # Constants that keep far more rows, or far fewer, are planned anew
@@ -127,7 +111,7 @@ def _(node: Filter, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Project, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Project, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     return RelationEstimate(below.rows, projected(node.items, below))
 
@@ -141,7 +125,7 @@ def _(node: Window, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Unnest, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Unnest, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     rows = max(1.0, below.rows * LIKELY_ELEMENTS)
     made = {c: ColumnEstimate(rows, rows, False) for c in node.made}
@@ -149,7 +133,7 @@ def _(node: Unnest, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Aggregate, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Aggregate, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     keys = {column: expected(expr, below) for column, expr in node.keys}
     groups = group_count(keys.values(), below.rows)
@@ -172,7 +156,7 @@ def _(node: Aggregate, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Distinct, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Distinct, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     if node.on is None:
         keys = [below.columns[column] for column in dict.fromkeys(node.columns)]
@@ -182,12 +166,12 @@ def _(node: Distinct, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Sort, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Sort, estimates: Estimates) -> RelationEstimate:
     return estimates.relation(node.input)
 
 
 @_estimate.register
-def _(node: Limit, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Limit, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     if node.per:
         groups = group_count([expected(e, below) for e in node.per], below.rows)
@@ -197,7 +181,7 @@ def _(node: Limit, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: SetOperation, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.SetOperation, estimates: Estimates) -> RelationEstimate:
     left, right = estimates.relation(node.left), estimates.relation(node.right)
     rows = {
         "union": left.rows + right.rows,
@@ -214,7 +198,7 @@ def _(node: SetOperation, estimates: Estimates) -> RelationEstimate:
 
 
 @_estimate.register
-def _(node: Join, estimates: Estimates) -> RelationEstimate:
+def _(node: rel.Join, estimates: Estimates) -> RelationEstimate:
     left, right = estimates.relation(node.left), estimates.relation(node.right)
     own, other = frozenset(node.left.columns), frozenset(node.right.columns)
     both = Lazily(lambda c: (right if c in other else left).columns.get(c))
@@ -300,7 +284,7 @@ def semi_fraction(
     return max(matched, 0.0) if kind is JoinKind.SEMI else max(0.1, 1.0 - matched)
 
 
-def projected(items: Iterable[Item], below: RelationEstimate) -> Columns:
+def projected(items: Iterable[rel.Item], below: RelationEstimate) -> Columns:
     exprs = dict(items)
 
     def made(column: Column) -> ColumnEstimate | None:

@@ -9,18 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Protocol
 
-from ...plan.expr import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    ColumnRef,
-    Expr,
-    InList,
-    Literal,
-    Value,
-    conjuncts,
-)
+from ...plan import expr as ex
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
 
 EQUAL = 0.05
@@ -61,8 +50,8 @@ class ColumnEstimate:
 class Columns(Protocol):
     """Estimates by column, as a dict or `Lazily`."""
 
-    def get(self, column: Column, /) -> ColumnEstimate | None: ...
-    def __getitem__(self, column: Column, /) -> ColumnEstimate: ...
+    def get(self, column: ex.Column, /) -> ColumnEstimate | None: ...
+    def __getitem__(self, column: ex.Column, /) -> ColumnEstimate: ...
     def __contains__(self, column: object, /) -> bool: ...
 
 
@@ -74,11 +63,11 @@ class Lazily:
 
     __slots__ = ("known", "work_out")
 
-    def __init__(self, work_out: Callable[[Column], ColumnEstimate | None]) -> None:
+    def __init__(self, work_out: Callable[[ex.Column], ColumnEstimate | None]) -> None:
         self.work_out = work_out
-        self.known: dict[Column, ColumnEstimate] = {}
+        self.known: dict[ex.Column, ColumnEstimate] = {}
 
-    def get(self, column: Column) -> ColumnEstimate | None:
+    def get(self, column: ex.Column) -> ColumnEstimate | None:
         found = self.known.get(column)
         if found is None:
             found = self.work_out(column)
@@ -86,14 +75,14 @@ class Lazily:
                 self.known[column] = found
         return found
 
-    def __getitem__(self, column: Column) -> ColumnEstimate:
+    def __getitem__(self, column: ex.Column) -> ColumnEstimate:
         found = self.get(column)
         if found is None:
             raise KeyError(column)
         return found
 
     def __contains__(self, column: object) -> bool:
-        return isinstance(column, Column) and self.get(column) is not None
+        return isinstance(column, ex.Column) and self.get(column) is not None
 
 
 def united(columns: Columns, more: Columns) -> Columns:
@@ -101,7 +90,7 @@ def united(columns: Columns, more: Columns) -> Columns:
     return Lazily(lambda column: more.get(column) or columns.get(column))
 
 
-def number(value: Value) -> float | None:
+def number(value: ex.Value) -> float | None:
     """Return a value as a number that keeps its order, or None for text, NULL and intervals."""
     match value:
         case bool() | int() | float() | Decimal():
@@ -116,11 +105,11 @@ def number(value: Value) -> float | None:
     return None
 
 
-def selectivity(predicate: Expr | Iterable[Expr] | None, columns: Columns) -> float:
+def selectivity(predicate: ex.Expr | Iterable[ex.Expr] | None, columns: Columns) -> float:
     """Return the share of rows, between 0 and 1, for which all of `predicate` is TRUE."""
     if predicate is None:
         return 1.0
-    parts = list(conjuncts(predicate)) if isinstance(predicate, Expr) else list(predicate)
+    parts = list(ex.conjuncts(predicate)) if isinstance(predicate, ex.Expr) else list(predicate)
     share = 1.0
     ranges, rest = _ranges(parts, columns)
     for column, (low, high) in ranges.items():
@@ -130,15 +119,15 @@ def selectivity(predicate: Expr | Iterable[Expr] | None, columns: Columns) -> fl
     return min(1.0, max(share, 0.0))
 
 
-def selectivity_class(predicate: Expr, columns: Columns) -> int:
+def selectivity_class(predicate: ex.Expr, columns: Columns) -> int:
     """Return the power of 16 of the share of rows that a predicate keeps: plans of one class are as good for one another."""
     return round(math.log(max(selectivity(predicate, columns), LEAST_CLASS), 16))
 
 
-def narrowed(columns: Columns, predicate: Expr) -> Columns:
+def narrowed(columns: Columns, predicate: ex.Expr) -> Columns:
     """Return the estimates of columns under a predicate: tighter bounds and fewer values."""
-    found: dict[Column, ColumnEstimate] = {}
-    parts = list(conjuncts(predicate))
+    found: dict[ex.Column, ColumnEstimate] = {}
+    parts = list(ex.conjuncts(predicate))
     ranges, rest = _ranges(parts, columns)
     for column, (low, high) in ranges.items():
         known = columns[column]
@@ -154,13 +143,13 @@ def narrowed(columns: Columns, predicate: Expr) -> Columns:
         )
     for part in rest:
         match part:
-            case Call(function="eq", args=(ColumnRef(column=column), Literal() as value)) if (
-                column in columns
-            ):
+            case ex.Call(
+                function="eq", args=(ex.ColumnRef(column=column), ex.Literal() as value)
+            ) if column in columns:
                 at = number(value.hint)
                 known = found.get(column) or columns[column]
                 found[column] = replace(known, distinct=1.0, low=at, high=at, null_share=0.0)
-            case InList(operand=ColumnRef(column=column), values=values) if column in columns:
+            case ex.InList(operand=ex.ColumnRef(column=column), values=values) if column in columns:
                 known = found.get(column) or columns[column]
                 few = min(known.distinct, float(len(values)))
                 found[column] = replace(known, distinct=few, null_share=0.0)
@@ -170,9 +159,9 @@ def narrowed(columns: Columns, predicate: Expr) -> Columns:
 Range = tuple[float | None, float | None]
 
 
-def _ranges(parts: list[Expr], columns: Columns) -> tuple[dict[Column, Range], list[Expr]]:
+def _ranges(parts: list[ex.Expr], columns: Columns) -> tuple[dict[ex.Column, Range], list[ex.Expr]]:
     """Join the comparisons of each column with constants into one range, so that two halves of a range are not multiplied."""
-    ranges: dict[Column, Range] = {}
+    ranges: dict[ex.Column, Range] = {}
     rest = []
     for part in parts:
         bound = _bound(part)
@@ -188,11 +177,11 @@ def _ranges(parts: list[Expr], columns: Columns) -> tuple[dict[Column, Range], l
     return ranges, rest
 
 
-def _bound(part: Expr) -> tuple[Column, float | None, float | None] | None:
+def _bound(part: ex.Expr) -> tuple[ex.Column, float | None, float | None] | None:
     match part:
-        case Call(function=function, args=(ColumnRef(column=column), Literal(hint=value))):
+        case ex.Call(function=function, args=(ex.ColumnRef(column=column), ex.Literal(hint=value))):
             pass
-        case Call(function=function, args=(Literal(hint=value), ColumnRef(column=column))):
+        case ex.Call(function=function, args=(ex.Literal(hint=value), ex.ColumnRef(column=column))):
             function = MIRRORED.get(function, function)
         case _:
             return None
@@ -217,51 +206,51 @@ def _range_share(known: ColumnEstimate, low: float | None, high: float | None) -
     return max(inside, 1.0 / max(known.distinct, 1.0)) * (1.0 - known.null_share)
 
 
-def _share(part: Expr, columns: Columns) -> float:
+def _share(part: ex.Expr, columns: Columns) -> float:
     match part:
-        case Literal(truth=truth):
+        case ex.Literal(truth=truth):
             return 1.0 if truth else 0.0
-        case Call(function="and", args=args):
+        case ex.Call(function="and", args=args):
             return selectivity(args, columns)
-        case Call(function="or", args=args):
+        case ex.Call(function="or", args=args):
             missed = 1.0
             for arg in args:
                 missed *= 1.0 - selectivity(arg, columns)
             return 1.0 - missed
-        case Call(function="not", args=(arg,)):
+        case ex.Call(function="not", args=(arg,)):
             return 1.0 - _share(arg, columns)
-        case Call(function="is_null", args=(arg,)):
+        case ex.Call(function="is_null", args=(arg,)):
             return _null_share(arg, columns)
-        case Call(function="is_not_null", args=(arg,)):
+        case ex.Call(function="is_not_null", args=(arg,)):
             return 1.0 - _null_share(arg, columns)
-        case Call(function="like" | "ilike", args=(_, Literal(hint=str(pattern)), *_)):
+        case ex.Call(function="like" | "ilike", args=(_, ex.Literal(hint=str(pattern)), *_)):
             return PREFIX if pattern[:1] not in ("%", "_") else CONTAINS
-        case Call(function="contains" | "ends_with" | "regexp_matches"):
+        case ex.Call(function="contains" | "ends_with" | "regexp_matches"):
             return CONTAINS
-        case Call(function="starts_with"):
+        case ex.Call(function="starts_with"):
             return PREFIX
-        case InList(operand=operand, values=values):
+        case ex.InList(operand=operand, values=values):
             return min(1.0, len(values) * _equal_share(operand, columns))
-        case Call(function=function, args=(a, b)) if function in COMPARISONS:
+        case ex.Call(function=function, args=(a, b)) if function in COMPARISONS:
             return _comparison_share(function, a, b, columns)
-        case Case(results=results):
+        case ex.Case(results=results):
             return min(1.0, sum(_share(r, columns) for r in results))
     return TRUTH
 
 
-def _comparison_share(function: str, a: Expr, b: Expr, columns: Columns) -> float:
+def _comparison_share(function: str, a: ex.Expr, b: ex.Expr, columns: Columns) -> float:
     bound = SCALAR[function].bound
     if bound in ("", "both"):
-        if isinstance(a, Literal):
+        if isinstance(a, ex.Literal):
             a, b = b, a
         share = _equal_share(a, columns)
-        if not isinstance(b, Literal):
+        if not isinstance(b, ex.Literal):
             share = min(share, _equal_share(b, columns))
         return share if bound == "both" else max(UNEQUAL, 1.0 - share)
-    if isinstance(a, Literal):
+    if isinstance(a, ex.Literal):
         a, b, function = b, a, MIRRORED[function]
     known = _column(a, columns)
-    if known is not None and known.mean is not None and isinstance(b, Literal):
+    if known is not None and known.mean is not None and isinstance(b, ex.Literal):
         return _tail(known, function, number(b.hint))
     if _is_derived(a, columns) or _is_derived(b, columns):
         return AGGREGATE_COMPARED
@@ -278,24 +267,24 @@ def _tail(known: ColumnEstimate, function: str, bound: float | None) -> float:
     return max(share, LEAST_TAIL)
 
 
-def _is_derived(expr: Expr, columns: Columns) -> bool:
+def _is_derived(expr: ex.Expr, columns: Columns) -> bool:
     known = _column(expr, columns)
     return known is not None and known.derived
 
 
-def _equal_share(expr: Expr, columns: Columns) -> float:
+def _equal_share(expr: ex.Expr, columns: Columns) -> float:
     known = _column(expr, columns)
     if known is None:
         return EQUAL
     return (1.0 - known.null_share) / max(known.distinct, 1.0)
 
 
-def _null_share(expr: Expr, columns: Columns) -> float:
+def _null_share(expr: ex.Expr, columns: Columns) -> float:
     known = _column(expr, columns)
     return NULLS if known is None or known.derived else known.null_share
 
 
-def _column(expr: Expr, columns: Columns) -> ColumnEstimate | None:
-    while isinstance(expr, Cast):
+def _column(expr: ex.Expr, columns: Columns) -> ColumnEstimate | None:
+    while isinstance(expr, ex.Cast):
         expr = expr.operand
-    return columns.get(expr.column) if isinstance(expr, ColumnRef) else None
+    return columns.get(expr.column) if isinstance(expr, ex.ColumnRef) else None

@@ -10,24 +10,8 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ...plan import physical as p
+from ...plan import logical as rel, physical as p
 from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
-from ...plan.logical import (
-    Aggregate,
-    CommonScan,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    Range,
-    Scan,
-    SetOperation,
-    Sort,
-    Unnest,
-    Values,
-)
 from ...plan.shapes.plan_model import decided_over
 from ...plan.window.window_call import Window
 from ..expressions.simplification import as_equality
@@ -39,7 +23,7 @@ if TYPE_CHECKING:
     from ..estimates.estimate import Estimates
 
 
-def lower_join(node: Join, needed: Needed, to: Lowering) -> p.Physical:
+def lower_join(node: rel.Join, needed: Needed, to: Lowering) -> p.Physical:
     left_columns, right_columns = frozenset(node.left.columns), frozenset(node.right.columns)
     pairs: list[tuple[Expr, Expr, bool]] = []
     rest: list[Expr] = []
@@ -84,7 +68,7 @@ def _sides(part: Expr, right_columns: frozenset[Column]) -> tuple[Expr, Expr]:
 
 
 def _side(
-    node: Logical, keys: list[Expr], needed: Needed, to: Lowering
+    node: rel.Logical, keys: list[Expr], needed: Needed, to: Lowering
 ) -> tuple[p.Physical, tuple[Column, ...]]:
     """Return one input with its keys as columns."""
     computed = Computed()
@@ -95,7 +79,7 @@ def _side(
     return computed.above(to.lower(node, read), wanted), columns
 
 
-def _nested_loop(node: Join, needed: Needed, to: Lowering) -> p.Physical:
+def _nested_loop(node: rel.Join, needed: Needed, to: Lowering) -> p.Physical:
     read = needed | (columns_of(node.condition) if node.condition is not None else frozenset())
     left = to.lower(node.left, read & frozenset(node.left.columns))
     right = to.lower(node.right, read & frozenset(node.right.columns))
@@ -116,46 +100,46 @@ class PrunedTable(Protocol):
         """Return the row groups that may hold rows for which `predicate` is TRUE, and how many may not."""
 
 
-def lower(plan: Logical, estimates: Estimates) -> p.Physical:
+def lower(plan: rel.Logical, estimates: Estimates) -> p.Physical:
     """Return operators that make exactly the columns of `plan`."""
     return Lowering(estimates, _lower).exact(plan, plan.columns)
 
 
-def _lower(node: Logical, needed: Needed, to: Lowering) -> p.Physical:
+def _lower(node: rel.Logical, needed: Needed, to: Lowering) -> p.Physical:
     match node:
-        case Scan():
+        case rel.Scan():
             return _lower_scan(node, needed, None)
-        case CommonScan():
+        case rel.CommonScan():
             return _lower_common(node, needed, to)
-        case Range():
+        case rel.Range():
             return p.RangeScan(node.made, node.start, node.stop, node.step)
-        case Values():
+        case rel.Values():
             return p.ValuesScan(node.made, node.rows)
-        case Filter():
+        case rel.Filter():
             return _lower_filter(node, needed, to)
-        case Project():
+        case rel.Project():
             return _lower_project(node, needed, to)
-        case Join():
+        case rel.Join():
             return lower_join(node, needed, to)
-        case Aggregate():
+        case rel.Aggregate():
             return lower_aggregate(node, needed, to)
-        case Unnest():
+        case rel.Unnest():
             return _lower_unnest(node, needed, to)
         case Window():
             return lower_window(node, needed, to)
-        case Distinct():
+        case rel.Distinct():
             return _lower_distinct(node, needed, to)
-        case Sort():
+        case rel.Sort():
             below, orders = _ordered(node, needed, to)
             return p.SortRows(below, orders) if orders else below
-        case Limit():
+        case rel.Limit():
             return _lower_limit(node, needed, to)
-        case SetOperation():
+        case rel.SetOperation():
             return _lower_set_operation(node, to)
     raise TypeError(f"{type(node).__name__} has no physical form")
 
 
-def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> p.Physical:
+def _lower_scan(scan: rel.Scan, needed: Needed, predicate: Expr | None) -> p.Physical:
     pairs = [(c, s) for c, s in zip(scan.made, scan.sources, strict=True) if c in needed]
     made, sources = tuple(c for c, _ in pairs), tuple(s for _, s in pairs)
     table: Any = scan.table
@@ -169,7 +153,7 @@ def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> p.Physica
     return p.ParquetScan(table, made, sources, selection if pruned else None, pruned)
 
 
-def _lower_common(node: CommonScan, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_common(node: rel.CommonScan, needed: Needed, to: Lowering) -> p.Physical:
     """Return one operator for all places that read a common query, under the ids that each has for its columns."""
     below = to.exact(node.common.plan, node.common.plan.columns)
     pairs = zip(node.made, node.sources, strict=True)
@@ -183,9 +167,9 @@ def _has_row_groups(kind: type) -> bool:
     return issubclass(kind, PrunedTable)
 
 
-def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_filter(node: rel.Filter, needed: Needed, to: Lowering) -> p.Physical:
     wanted = needed | columns_of(node.predicate)
-    if isinstance(node.input, Scan):
+    if isinstance(node.input, rel.Scan):
         below = _lower_scan(node.input, wanted, node.predicate)
         below = replace(below, estimate=to.estimates.rows(node.input))
     elif isinstance(node.input, Window) and (most := most_rank(node.input, node.predicate)):
@@ -196,7 +180,7 @@ def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> p.Physical:
     return p.FilterRows(below, node.predicate, kept(below.columns, needed))
 
 
-def _lower_project(node: Project, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_project(node: rel.Project, needed: Needed, to: Lowering) -> p.Physical:
     items = tuple(item for item in node.items if item[0] in needed)
     read = frozenset().union(*(columns_of(e) for _, e in items))
     below = to.lower(node.input, read)
@@ -205,7 +189,7 @@ def _lower_project(node: Project, needed: Needed, to: Lowering) -> p.Physical:
     return compute(below, items)
 
 
-def _lower_unnest(node: Unnest, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_unnest(node: rel.Unnest, needed: Needed, to: Lowering) -> p.Physical:
     computed = Computed()
     lists = tuple((made, computed.column(expr, "list")) for made, expr in node.items)
     own = frozenset(node.input.columns)
@@ -216,7 +200,7 @@ def _lower_unnest(node: Unnest, needed: Needed, to: Lowering) -> p.Physical:
     return p.UnnestRows(below, lists, keep, node.ordinality, node.outer)
 
 
-def _lower_distinct(node: Distinct, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_distinct(node: rel.Distinct, needed: Needed, to: Lowering) -> p.Physical:
     if node.on is None:
         below = to.exact(node.input, node.columns)
         return p.HashAggregate(below, below.columns, ())
@@ -227,7 +211,9 @@ def _lower_distinct(node: Distinct, needed: Needed, to: Lowering) -> p.Physical:
     return p.DistinctOn(below, keys)
 
 
-def _ordered(node: Sort, needed: Needed, to: Lowering) -> tuple[p.Physical, tuple[p.Order, ...]]:
+def _ordered(
+    node: rel.Sort, needed: Needed, to: Lowering
+) -> tuple[p.Physical, tuple[p.Order, ...]]:
     """Return the input of a sort with its keys as columns; constants order nothing."""
     keys = [k for k in node.keys if not isinstance(k.expr, Literal)]
     computed = Computed()
@@ -240,10 +226,10 @@ def _ordered(node: Sort, needed: Needed, to: Lowering) -> tuple[p.Physical, tupl
     return computed.above(below, needed | frozenset(orders)), tuple(orders.values())
 
 
-def _lower_limit(node: Limit, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_limit(node: rel.Limit, needed: Needed, to: Lowering) -> p.Physical:
     if node.per:
         return _lower_grouped_limit(node, needed, to)
-    if isinstance(node.input, Sort) and node.count is not None:
+    if isinstance(node.input, rel.Sort) and node.count is not None:
         below, orders = _ordered(node.input, needed, to)
         if orders:
             return p.TopK(below, orders, node.count, node.offset)
@@ -251,7 +237,7 @@ def _lower_limit(node: Limit, needed: Needed, to: Lowering) -> p.Physical:
     return p.LimitRows(to.lower(node.input, needed), node.count, node.offset)
 
 
-def _lower_grouped_limit(node: Limit, needed: Needed, to: Lowering) -> p.Physical:
+def _lower_grouped_limit(node: rel.Limit, needed: Needed, to: Lowering) -> p.Physical:
     computed = Computed()
     keys = tuple(dict.fromkeys(computed.column(e, "key") for e in node.per))
     read = needed.union(*(columns_of(e) for e in node.per))
@@ -259,7 +245,7 @@ def _lower_grouped_limit(node: Limit, needed: Needed, to: Lowering) -> p.Physica
     return p.LimitRows(below, node.count, node.offset, keys)
 
 
-def _lower_set_operation(node: SetOperation, to: Lowering) -> p.Physical:
+def _lower_set_operation(node: rel.SetOperation, to: Lowering) -> p.Physical:
     if node.kind != "union":
         left, right = (
             to.exact(node.left, node.left.columns),
@@ -273,14 +259,18 @@ def _lower_set_operation(node: SetOperation, to: Lowering) -> p.Physical:
     return p.HashAggregate(concatenated, node.made, ())
 
 
-def _branches(node: SetOperation) -> list[Logical]:
+def _branches(node: rel.SetOperation) -> list[rel.Logical]:
     """Return the inputs of a tree of unions that one concatenation can hold.
 
     Below UNION every union is as good as UNION ALL; below UNION ALL only UNION ALL is.
     """
-    found: list[Logical] = []
+    found: list[rel.Logical] = []
     for side in (node.left, node.right):
-        if isinstance(side, SetOperation) and side.kind == "union" and (side.all or not node.all):
+        if (
+            isinstance(side, rel.SetOperation)
+            and side.kind == "union"
+            and (side.all or not node.all)
+        ):
             found += _branches(side)
         else:
             found.append(side)

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...plan import physical as p
-from ...plan.expr import (
-    AggregateCall,
-    Call,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    SortKey,
-    columns_of,
-    conjuncts,
-    new_column,
-)
+from ...plan import expr as ex, physical as p
 from ...plan.functions import AGGREGATE, SCALAR, WINDOW, constants
 from ...plan.join_kinds import JoinKind
 from ...plan.window.window_call import Window, WindowCall
@@ -24,25 +12,25 @@ from ...plan.window.window_operator import WindowRows
 from ..estimates.estimate import expected, group_count
 from .lowering import Computed, Lowering, Needed
 
-Calls = list[tuple[Column, WindowCall]]
+Calls = list[tuple[ex.Column, WindowCall]]
 
 
 def lower_window(node: Window, needed: Needed, to: Lowering, most: int | None = None) -> p.Physical:
     """Return the operator of a window; with `most` rows of a higher rank may be left out."""
     computed = Computed()
     partition = tuple(dict.fromkeys(_keys(node, computed)))
-    orders: dict[Column, p.Order] = {}
+    orders: dict[ex.Column, p.Order] = {}
     for key in node.order:
-        if not isinstance(key.expr, Literal):
+        if not isinstance(key.expr, ex.Literal):
             column = computed.column(key.expr, "key")
             orders.setdefault(column, p.Order(column, key.descending, key.nulls_first))
     for column in partition:  # in which all rows are alike
         orders.pop(column, None)
     calls = [(c, _over_columns(call, computed)) for c, call in node.calls if c in needed]
     own = frozenset(node.input.columns)
-    read = (needed & own).union(*(columns_of(e) for e in node.expressions)) & own
+    read = (needed & own).union(*(ex.columns_of(e) for e in node.expressions)) & own
     wanted = (needed & own) | frozenset(partition) | frozenset(orders)
-    wanted = wanted.union(*(columns_of(call) for _, call in calls))
+    wanted = wanted.union(*(ex.columns_of(call) for _, call in calls))
     below = computed.above(to.lower(node.input, read), wanted)
     passed = tuple(c for c in below.columns if c in needed)
     if calls and all(_is_whole(call, bool(orders)) for _, call in calls):
@@ -50,55 +38,55 @@ def lower_window(node: Window, needed: Needed, to: Lowering, most: int | None = 
     return WindowRows(below, partition, tuple(orders.values()), tuple(calls), passed, most)
 
 
-def most_rank(node: Window, predicate: Expr) -> int | None:
+def most_rank(node: Window, predicate: ex.Expr) -> int | None:
     """Return the rank above which rows have no TRUE predicate; None where they may, or where a call of the others reads them."""
     if not node.order or not all(call.looks_back for _, call in node.calls):
         return None
     ranks = {
         c for c, call in node.calls if call.function in WINDOW and WINDOW[call.function].is_rank
     }
-    found = (_bound(part, ranks) for part in conjuncts(predicate))
+    found = (_bound(part, ranks) for part in ex.conjuncts(predicate))
     return min((most for most in found if most is not None), default=None)
 
 
-def _bound(part: Expr, ranks: set[Column]) -> int | None:
+def _bound(part: ex.Expr, ranks: set[ex.Column]) -> int | None:
     """Return the number that a comparison allows a rank at most."""
-    if not isinstance(part, Call) or len(part.args) != 2:
+    if not isinstance(part, ex.Call) or len(part.args) != 2:
         return None
     left, right = part.args
     row = SCALAR[part.function]
-    if isinstance(left, Literal) and row.mirrored:
+    if isinstance(left, ex.Literal) and row.mirrored:
         left, right, row = right, left, SCALAR[row.mirrored]
-    if not isinstance(left, ColumnRef) or left.column not in ranks:
+    if not isinstance(left, ex.ColumnRef) or left.column not in ranks:
         return None
-    if row.bound not in ("upper", "both") or not isinstance(right, Literal):
+    if row.bound not in ("upper", "both") or not isinstance(right, ex.Literal):
         return None
     return right.value if isinstance(right.value, int) else None
 
 
-def _keys(node: Window, computed: Computed) -> list[Column]:
-    return [computed.column(e, "key") for e in node.partition if not isinstance(e, Literal)]
+def _keys(node: Window, computed: Computed) -> list[ex.Column]:
+    return [computed.column(e, "key") for e in node.partition if not isinstance(e, ex.Literal)]
 
 
 def _over_columns(call: WindowCall, computed: Computed) -> WindowCall:
     """Return the call with columns for arguments and bounds; literals stay, as arguments that the function wants constant."""
 
-    def as_ref(expr: Expr | None, name: str) -> ColumnRef | None:
-        return None if expr is None else ColumnRef(computed.column(expr, name), expr.span)
+    def as_ref(expr: ex.Expr | None, name: str) -> ex.ColumnRef | None:
+        return None if expr is None else ex.ColumnRef(computed.column(expr, name), expr.span)
 
-    def as_offset(expr: Expr | None) -> Expr | None:
-        return expr if isinstance(expr, Literal) else as_ref(expr, "bound")
+    def as_offset(expr: ex.Expr | None) -> ex.Expr | None:
+        return expr if isinstance(expr, ex.Literal) else as_ref(expr, "bound")
 
     fixed = constants(AGGREGATE[call.function].signature) if call.is_aggregate else {}
     args = []
     for i, arg in enumerate(call.args):
         counts = not call.is_aggregate and (i == 1 or call.function == "ntile")
-        stays = i in fixed or (counts and isinstance(arg, Literal))
-        args.append(arg if stays else ColumnRef(computed.column(arg, "argument"), arg.span))
+        stays = i in fixed or (counts and isinstance(arg, ex.Literal))
+        args.append(arg if stays else ex.ColumnRef(computed.column(arg, "argument"), arg.span))
     order = tuple(
-        SortKey(ColumnRef(computed.column(k.expr, "key")), k.descending, k.nulls_first)
+        ex.SortKey(ex.ColumnRef(computed.column(k.expr, "key")), k.descending, k.nulls_first)
         for k in call.order
-        if not (call.is_aggregate and isinstance(k.expr, Literal))
+        if not (call.is_aggregate and isinstance(k.expr, ex.Literal))
     )
     is_range = call.frame.unit == "range"
     return dataclasses.replace(
@@ -127,24 +115,24 @@ def _is_whole(call: WindowCall, ordered: bool) -> bool:
 def _looked_up(
     node: Window,
     below: p.Physical,
-    partition: tuple[Column, ...],
+    partition: tuple[ex.Column, ...],
     calls: Calls,
-    passed: tuple[Column, ...],
+    passed: tuple[ex.Column, ...],
     to: Lowering,
 ) -> p.Physical:
     """Aggregate by the partition and join the groups back: no sort, and kernels for both."""
     known = to.estimates.relation(node.input)
-    keys = [k for k in node.partition if not isinstance(k, Literal)]
+    keys = [k for k in node.partition if not isinstance(k, ex.Literal)]
     groups = group_count([expected(e, known) for e in keys], known.rows)
-    made: tuple[tuple[Column, AggregateCall], ...]
+    made: tuple[tuple[ex.Column, ex.AggregateCall], ...]
     made = tuple((c, call.aggregate) for c, call in calls)
     grouped: p.Physical = p.HashAggregate(below, partition, made, estimate=groups if keys else 1.0)
     keep = (*passed, *(c for c, _ in calls))
     if not partition:
         return p.NestedLoopJoin(below, grouped, JoinKind.INNER, keep=keep, estimate=known.rows)
-    own = {c: new_column(c.name, c.type) for c in partition}
-    items = tuple((own[c], ColumnRef(c)) for c in partition)
-    items += tuple((c, ColumnRef(c)) for c, _ in calls)
+    own = {c: ex.new_column(c.name, c.type) for c in partition}
+    items = tuple((own[c], ex.ColumnRef(c)) for c in partition)
+    items += tuple((c, ex.ColumnRef(c)) for c, _ in calls)
     right = p.ComputeColumns(grouped, items, estimate=grouped.estimate)
     return p.HashJoin(
         below,

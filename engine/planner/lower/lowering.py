@@ -11,18 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...plan.expr import (
-    AggregateCall,
-    Call,
-    Case,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    SortKey,
-    columns_of,
-    new_column,
-)
+from ...plan import expr as ex
 from ...plan.functions import AGGREGATE, constants
 from ...plan.logical import Aggregate, Item, Logical
 from ...plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical, ValuesScan
@@ -30,7 +19,7 @@ from ...plan.types import BIGINT
 from ..estimates.estimate import Estimates, expected, group_count
 from ..rewrite import pass_on
 
-Needed = frozenset[Column]
+Needed = frozenset[ex.Column]
 
 
 @dataclass
@@ -40,7 +29,7 @@ class Lowering:
     estimates: Estimates
     dispatch: Callable[[Logical, Needed, Lowering], Physical]
     _made: dict[tuple[int, Needed], tuple[Logical, Physical]] = field(default_factory=dict)
-    _exact: dict[tuple[int, tuple[Column, ...]], Physical] = field(default_factory=dict)
+    _exact: dict[tuple[int, tuple[ex.Column, ...]], Physical] = field(default_factory=dict)
 
     def lower(self, node: Logical, needed: Needed) -> Physical:
         """Return an operator that makes `needed`, and maybe more, of the columns of `node`."""
@@ -52,7 +41,7 @@ class Lowering:
             self._made[key] = node, physical
         return self._made[key][1]
 
-    def exact(self, node: Logical, columns: tuple[Column, ...]) -> Physical:
+    def exact(self, node: Logical, columns: tuple[ex.Column, ...]) -> Physical:
         """Return an operator that makes exactly `columns`, in this order."""
         key = id(node), columns
         if key not in self._exact:
@@ -60,7 +49,7 @@ class Lowering:
         return self._exact[key]
 
 
-def exactly(physical: Physical, columns: tuple[Column, ...]) -> Physical:
+def exactly(physical: Physical, columns: tuple[ex.Column, ...]) -> Physical:
     if physical.columns == columns:
         return physical
     if isinstance(physical, ComputeColumns) and set(columns) <= set(physical.columns):
@@ -69,7 +58,7 @@ def exactly(physical: Physical, columns: tuple[Column, ...]) -> Physical:
     return ComputeColumns(physical, pass_on(columns), estimate=physical.estimate)
 
 
-def kept(columns: Iterable[Column], needed: Needed) -> tuple[Column, ...] | None:
+def kept(columns: Iterable[ex.Column], needed: Needed) -> tuple[ex.Column, ...] | None:
     """Return those of `columns` that are needed; None, for all of them, when nothing falls away."""
     available = tuple(columns)
     chosen = tuple(c for c in available if c in needed)
@@ -81,9 +70,9 @@ def compute(physical: Physical, items: tuple[Item, ...]) -> Physical:
     shared = shared_parts([e for _, e in items])
     if not shared:
         return ComputeColumns(physical, items, estimate=physical.estimate)
-    names = {part: new_column("shared", part.type) for part in shared}
+    names = {part: ex.new_column("shared", part.type) for part in shared}
     items = tuple((c, replace_parts(e, names)) for c, e in items)
-    read = frozenset().union(*(columns_of(e) for _, e in items))
+    read = frozenset().union(*(ex.columns_of(e) for _, e in items))
     passed = pass_on(c for c in physical.columns if c in read)
     return ComputeColumns(
         compute(physical, (*passed, *((c, e) for e, c in names.items()))),
@@ -97,13 +86,13 @@ class Computed:
     """Expressions that an operator wants as columns; equal expressions become one column."""
 
     items: list[Item] = field(default_factory=list)
-    _known: dict[Expr, Column] = field(default_factory=dict)
+    _known: dict[ex.Expr, ex.Column] = field(default_factory=dict)
 
-    def column(self, expr: Expr, name: str) -> Column:
-        if isinstance(expr, ColumnRef):
+    def column(self, expr: ex.Expr, name: str) -> ex.Column:
+        if isinstance(expr, ex.ColumnRef):
             return expr.column
         if expr not in self._known:
-            self._known[expr] = new_column(name, expr.type)
+            self._known[expr] = ex.new_column(name, expr.type)
             self.items.append((self._known[expr], expr))
         return self._known[expr]
 
@@ -115,7 +104,7 @@ class Computed:
         return compute(physical, (*passed, *self.items))
 
 
-Calls = Sequence[tuple[Column, AggregateCall]]
+Calls = Sequence[tuple[ex.Column, ex.AggregateCall]]
 
 
 def lower_aggregate(node: Aggregate, needed: Needed, to: Lowering) -> Physical:
@@ -125,14 +114,14 @@ def lower_aggregate(node: Aggregate, needed: Needed, to: Lowering) -> Physical:
         return _lower_grouping_sets(node, calls, computed, to)
     keys = []
     for column, expr in node.keys:
-        if not (isinstance(expr, ColumnRef) and expr.column == column):
+        if not (isinstance(expr, ex.ColumnRef) and expr.column == column):
             computed.items.append((column, expr))
         keys.append(column)
     return _aggregated(_input(node, keys, calls, computed, to), tuple(keys), tuple(calls))
 
 
 def _aggregated(
-    below: Physical, keys: tuple[Column, ...], calls: Calls, estimate: float | None = None
+    below: Physical, keys: tuple[ex.Column, ...], calls: Calls, estimate: float | None = None
 ) -> Physical:
     """Return an aggregate; of no keys and no calls it is one row whatever is below, as ROLLUP's last set may be."""
     if not keys and not calls:
@@ -140,30 +129,30 @@ def _aggregated(
     return HashAggregate(below, keys, tuple(calls), estimate=estimate)
 
 
-def _over_columns(call: AggregateCall, computed: Computed) -> AggregateCall:
+def _over_columns(call: ex.AggregateCall, computed: Computed) -> ex.AggregateCall:
     """Return the call with columns for arguments."""
 
-    def as_ref(expr: Expr, name: str) -> ColumnRef:
-        return ColumnRef(computed.column(expr, name))
+    def as_ref(expr: ex.Expr, name: str) -> ex.ColumnRef:
+        return ex.ColumnRef(computed.column(expr, name))
 
     fixed = constants(AGGREGATE[call.function].signature)
     args = tuple(a if i in fixed else as_ref(a, "argument") for i, a in enumerate(call.args))
     condition = None if call.filter is None else as_ref(call.filter, "condition")
     order = tuple(
-        SortKey(as_ref(k.expr, "key"), k.descending, k.nulls_first)
+        ex.SortKey(as_ref(k.expr, "key"), k.descending, k.nulls_first)
         for k in call.order
-        if not isinstance(k.expr, Literal)
+        if not isinstance(k.expr, ex.Literal)
     )
     return dataclasses.replace(call, args=args, filter=condition, order=order)
 
 
 def _input(
-    node: Aggregate, keys: list[Column], calls: Calls, computed: Computed, to: Lowering
+    node: Aggregate, keys: list[ex.Column], calls: Calls, computed: Computed, to: Lowering
 ) -> Physical:
     """Return the input with all keys and arguments as columns, and nothing else once something is computed."""
     own = frozenset(node.input.columns)
-    wanted = frozenset(keys).union(*(columns_of(call) for _, call in calls)) & own
-    read = wanted.union(*(columns_of(e) for _, e in computed.items))
+    wanted = frozenset(keys).union(*(ex.columns_of(call) for _, call in calls)) & own
+    read = wanted.union(*(ex.columns_of(e) for _, e in computed.items))
     return computed.above(to.lower(node.input, read), wanted)
 
 
@@ -174,10 +163,10 @@ def _lower_grouping_sets(
     assert node.grouping_sets is not None
     keys = []
     for column, expr in node.keys:
-        if isinstance(expr, ColumnRef):
+        if isinstance(expr, ex.ColumnRef):
             keys.append(expr.column)
         else:
-            keys.append(new_column(column.name, column.type))
+            keys.append(ex.new_column(column.name, column.type))
             computed.items.append((keys[-1], expr))
     below = _input(node, keys, calls, computed, to)
     made = (*(c for c, _ in node.keys), *(c for c, _ in calls))
@@ -197,44 +186,44 @@ def _lower_grouping_sets(
 def _grouped(
     node: Aggregate,
     chosen: tuple[int, ...],
-    keys: list[Column],
+    keys: list[ex.Column],
     calls: Calls,
     below: Physical,
     estimate: float,
 ) -> Physical:
     """Return one grouping set with columns of its own for all that the node makes."""
-    own_calls = tuple((new_column(c.name, c.type), call) for c, call in calls)
+    own_calls = tuple((ex.new_column(c.name, c.type), call) for c, call in calls)
     own_keys = tuple(dict.fromkeys(keys[i] for i in chosen))
     grouped = _aggregated(below, own_keys, own_calls, estimate)
     items: list[Item] = []
     for i, key in enumerate(keys):
-        value: Expr = ColumnRef(key) if i in chosen else Literal(None, key.type)
-        items.append((new_column(key.name, key.type), value))
-    items += [(new_column(c.name, c.type), ColumnRef(c)) for c, _ in own_calls]
+        value: ex.Expr = ex.ColumnRef(key) if i in chosen else ex.Literal(None, key.type)
+        items.append((ex.new_column(key.name, key.type), value))
+    items += [(ex.new_column(c.name, c.type), ex.ColumnRef(c)) for c, _ in own_calls]
     if node.grouping_id is not None:
         bits = [1 << (len(keys) - 1 - i) for i in range(len(keys)) if i not in chosen]
-        items.append((new_column(node.grouping_id.name, BIGINT), Literal(sum(bits), BIGINT)))
+        items.append((ex.new_column(node.grouping_id.name, BIGINT), ex.Literal(sum(bits), BIGINT)))
     return ComputeColumns(grouped, tuple(items), estimate=estimate)
 
 
 LAZY = frozenset(("coalesce",))  # later arguments are evaluated where the first ones are NULL
 
 
-def shared_parts(exprs: list[Expr]) -> list[Expr]:
+def shared_parts(exprs: list[ex.Expr]) -> list[ex.Expr]:
     """Return the largest calls that occur more than once, in the order in which they are met.
 
     A part of a CASE branch may be computed for all rows only where it is computed for all rows anyway: for others it might raise.
     """
-    always: Counter[Expr] = Counter()
-    everywhere: Counter[Expr] = Counter()
+    always: Counter[ex.Expr] = Counter()
+    everywhere: Counter[ex.Expr] = Counter()
     for expr in exprs:
         for part, unconditional in _parts(expr, True):
             everywhere[part] += 1
             always[part] += unconditional
     repeated = {p for p, count in everywhere.items() if count > 1 and always[p]}
-    found: dict[Expr, None] = {}
+    found: dict[ex.Expr, None] = {}
 
-    def largest(expr: Expr) -> None:
+    def largest(expr: ex.Expr) -> None:
         if expr in repeated:
             found[expr] = None
             return
@@ -247,16 +236,16 @@ def shared_parts(exprs: list[Expr]) -> list[Expr]:
     return list(found)
 
 
-def replace_parts(expr: Expr, names: Mapping[Expr, Column]) -> Expr:
+def replace_parts(expr: ex.Expr, names: Mapping[ex.Expr, ex.Column]) -> ex.Expr:
     """Read the columns of `names` instead of computing their expressions."""
-    if isinstance(expr, Call) and expr in names:
-        return ColumnRef(names[expr])
+    if isinstance(expr, ex.Call) and expr in names:
+        return ex.ColumnRef(names[expr])
     return expr.with_children([replace_parts(c, names) for c in expr.children])
 
 
-def _parts(expr: Expr, unconditional: bool) -> Iterator[tuple[Expr, bool]]:
-    if isinstance(expr, Call):
+def _parts(expr: ex.Expr, unconditional: bool) -> Iterator[tuple[ex.Expr, bool]]:
+    if isinstance(expr, ex.Call):
         yield expr, unconditional
-    lazy = isinstance(expr, Case) or (isinstance(expr, Call) and expr.function in LAZY)
+    lazy = isinstance(expr, ex.Case) or (isinstance(expr, ex.Call) and expr.function in LAZY)
     for i, child in enumerate(expr.children):
         yield from _parts(child, unconditional and not (lazy and i > 0))

@@ -17,19 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...plan import physical as p
+from ...plan import expr as ex, physical as p
 from ...plan.all_values import never_raises
-from ...plan.expr import (
-    AggregateCall,
-    Call,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    conjunction,
-    conjuncts,
-    new_column,
-)
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
 from ...plan.partial import FinishAverages, in_parts
@@ -88,21 +77,21 @@ def _is_few_groups(side: p.Physical) -> bool:
     return isinstance(side, p.HashAggregate)
 
 
-def _filtered(side: p.Physical, condition: Expr | None) -> tuple[p.Physical, Expr | None]:
+def _filtered(side: p.Physical, condition: ex.Expr | None) -> tuple[p.Physical, ex.Expr | None]:
     """Return a side with what a condition asks of it alone, and the rest of the condition."""
-    parts = list(conjuncts(condition))
+    parts = list(ex.conjuncts(condition))
     own = [part for part in parts if reads_only(part, side.columns) and never_raises(part)]
     others = [part for part in parts if part not in own]
     if not own:
         return side, condition
-    filtered = p.FilterRows(side, conjunction(own)).placed_as(side)
-    return filtered, conjunction(others) if others else None
+    filtered = p.FilterRows(side, ex.conjunction(own)).placed_as(side)
+    return filtered, ex.conjunction(others) if others else None
 
 
-def _item(column: Column, there: bool) -> Item:
+def _item(column: ex.Column, there: bool) -> Item:
     if there:
-        return column, ColumnRef(column)
-    return new_column(column.name, column.type), Literal(None, column.type)
+        return column, ex.ColumnRef(column)
+    return ex.new_column(column.name, column.type), ex.Literal(None, column.type)
 
 
 def aggregate_unions(node: p.Physical, fusion: Fusion) -> p.Physical | None:
@@ -169,12 +158,12 @@ def _grouped(partial: p.HashAggregate, path: _Path, child: p.Physical) -> p.Phys
     if keys:
         made = replace(partial, input=source, keys=keys)
     else:  # without keys no rows make a group too
-        count = new_column("rows", BIGINT)
-        counted = (*partial.aggregates, (count, AggregateCall("count_star", (), BIGINT)))
+        count = ex.new_column("rows", BIGINT)
+        counted = (*partial.aggregates, (count, ex.AggregateCall("count_star", (), BIGINT)))
         made = replace(partial, input=source, keys=keys, aggregates=counted)
-        some = Call("gt", (ColumnRef(count), Literal(0, BIGINT)), BOOLEAN)
+        some = ex.Call("gt", (ex.ColumnRef(count), ex.Literal(0, BIGINT)), BOOLEAN)
         made = p.FilterRows(made, some).placed_as(partial, 1.0)
-    items = tuple((c, literals.get(c) or ColumnRef(c)) for c in partial.columns)
+    items = tuple((c, literals.get(c) or ex.ColumnRef(c)) for c in partial.columns)
     return p.ComputeColumns(made, items).placed_as(partial, partial.estimate)
 
 
@@ -208,20 +197,20 @@ class _Path:
         )
         return sum(rows) * (len(self.union.inputs) - 1)
 
-    def literals(self, source: p.Physical) -> dict[Column, Literal]:
+    def literals(self, source: p.Physical) -> dict[ex.Column, ex.Literal]:
         """Return the columns at the end of the way that one input of the union has a literal for."""
         items = dict(source.items) if isinstance(source, p.ComputeColumns) else {}
         pairs = zip(self.union.made, map(items.get, source.columns), strict=True)
-        found = {column: expr for column, expr in pairs if isinstance(expr, Literal)}
+        found = {column: expr for column, expr in pairs if isinstance(expr, ex.Literal)}
         for step, _ in reversed(self.steps):
             if isinstance(step, p.ComputeColumns):
                 made = ((column, replace_columns(expr, found)) for column, expr in step.items)
-                found |= {column: expr for column, expr in made if isinstance(expr, Literal)}
+                found |= {column: expr for column, expr in made if isinstance(expr, ex.Literal)}
         return found
 
     def over(self, source: p.Physical) -> p.Physical:
         """Return the operators over one input of the union."""
-        items = tuple(zip(self.union.made, map(ColumnRef, source.columns), strict=True))
+        items = tuple(zip(self.union.made, map(ex.ColumnRef, source.columns), strict=True))
         made: p.Physical = p.ComputeColumns(source, items).placed_as(self.union, source.estimate)
         share = (source.estimate or 0.0) / max(self.rows, 1.0)
         for step, place in reversed(self.steps):

@@ -10,19 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from ...plan import physical as p
+from ...plan import expr as ex, physical as p
 from ...plan.all_values import is_whole
-from ...plan.expr import (
-    AggregateCall,
-    Call,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    columns_of,
-    conjunction,
-    new_column,
-)
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk, walk_once
@@ -158,22 +147,22 @@ def outside(node: p.Physical) -> str | None:
     return None
 
 
-def _has_number(node: p.HashAggregate, key: Column) -> bool:
+def _has_number(node: p.HashAggregate, key: ex.Column) -> bool:
     """Whether values of a key may be numbered from their bounds, or from those of the one column that they are computed of."""
     if not key.type.is_float:
         return key.type.kind is not Kind.INTERVAL
     expr = computed(node, key)
-    return expr is not None and (is_whole(expr) or len(columns_of(expr)) == 1)
+    return expr is not None and (is_whole(expr) or len(ex.columns_of(expr)) == 1)
 
 
-def computed(node: p.HashAggregate, key: Column) -> Expr | None:
+def computed(node: p.HashAggregate, key: ex.Column) -> ex.Expr | None:
     """Return what an aggregate's input computes for a key, None of what it only passes on."""
     items = dict(node.input.items) if isinstance(node.input, p.ComputeColumns) else {}
     expr = items.get(key)
-    return None if isinstance(expr, ColumnRef) else expr
+    return None if isinstance(expr, ex.ColumnRef) else expr
 
 
-def _unfolded(call: AggregateCall) -> str | None:
+def _unfolded(call: ex.AggregateCall) -> str | None:
     if not AGGREGATE[call.function].fold:
         return f"{call.function} needs all rows of a group together, which operators gather"
     if call.distinct and call.function != "count":
@@ -184,7 +173,7 @@ def _unfolded(call: AggregateCall) -> str | None:
 def untested(node: p.FilterRows, groups: p.HashAggregate) -> str | None:
     """Return why no kernel tests a condition on groups, as far as operators say it."""
     calls = dict(groups.aggregates)
-    for column in sorted(columns_of(node.predicate), key=lambda c: c.id):
+    for column in sorted(ex.columns_of(node.predicate), key=lambda c: c.id):
         call = calls.get(column)
         if call is None:
             if column.type.fits_register:
@@ -216,7 +205,7 @@ FEW_ROWS = 16  # that a kernel compares with each row of the other side; of 1.5 
 
 def has_few_rows(node: p.NestedLoopJoin) -> bool:
     """Whether a side has so few rows that a kernel goes through all of them."""
-    read = frozenset() if node.condition is None else columns_of(node.condition)
+    read = frozenset() if node.condition is None else ex.columns_of(node.condition)
     if not all(column.type.fits_register for column in read):
         return False
     if node.kind is JoinKind.INNER:
@@ -246,22 +235,24 @@ def one_row_side(node: p.HashJoin) -> p.Physical | None:
 
 def _as_loop(node: p.HashJoin) -> p.NestedLoopJoin:
     """An inner join with one row as a filter."""
-    parts: list[Expr] = [
-        Call("is_not_distinct" if null_equal else "eq", (ColumnRef(a), ColumnRef(b)), BOOLEAN)
+    parts: list[ex.Expr] = [
+        ex.Call(
+            "is_not_distinct" if null_equal else "eq", (ex.ColumnRef(a), ex.ColumnRef(b)), BOOLEAN
+        )
         for a, b, null_equal in zip(node.left_keys, node.right_keys, node.null_equal, strict=True)
     ]
     if node.residual is not None:
         parts.append(node.residual)
-    condition = conjunction(parts)
+    condition = ex.conjunction(parts)
     made = p.NestedLoopJoin(node.left, node.right, JoinKind.INNER, condition, keep=node.keep)
     return made.placed_as(node)
 
 
 def _by_constant_key(node: p.NestedLoopJoin) -> p.HashJoin:
     """A join on any condition as one by a key that is the same in all rows, so that each has all of the other side before it."""
-    left, right = (new_column("all", INTEGER) for _ in range(2))
+    left, right = (ex.new_column("all", INTEGER) for _ in range(2))
     sides = (
-        p.ComputeColumns(side, (*pass_on(side.columns), (key, Literal(0, INTEGER))))
+        p.ComputeColumns(side, (*pass_on(side.columns), (key, ex.Literal(0, INTEGER))))
         for side, key in ((node.left, left), (node.right, right))
     )
     below, beside = (made.placed_as(node, made.input.estimate) for made in sides)

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...plan import logical as rel
 from ...plan.expr import AggregateCall, Literal
 from ...plan.join_kinds import JoinKind
-from ...plan.logical import (
-    Aggregate,
-    CommonScan,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    Range,
-    Scan,
-    SetOperation,
-    Sort,
-    Values,
-)
 from ...plan.node import transform_up
 from ...plan.types import BIGINT
 
 MOST = (1 << 63) - 1
 
 
-def count_rows(plan: Logical) -> Logical | None:
+def count_rows(plan: rel.Logical) -> rel.Logical | None:
     """Answer count(*) of relations whose number of rows is known.
 
         Aggregate(count(*), Scan(t))        -> Values(rows of t)
@@ -37,8 +25,8 @@ def count_rows(plan: Logical) -> Logical | None:
     return None if result is plan else result
 
 
-def _counted(node: Logical) -> Logical | None:
-    if not isinstance(node, Aggregate) or node.keys or node.grouping_sets is not None:
+def _counted(node: rel.Logical) -> rel.Logical | None:
+    if not isinstance(node, rel.Aggregate) or node.keys or node.grouping_sets is not None:
         return None
     if node.grouping_id is not None or not node.aggregates:
         return None
@@ -47,40 +35,40 @@ def _counted(node: Logical) -> Logical | None:
     rows = _rows(node.input)
     if rows is None or rows > MOST:
         return None
-    return Values(node.columns, (tuple(Literal(rows, BIGINT) for _ in node.columns),))
+    return rel.Values(node.columns, (tuple(Literal(rows, BIGINT) for _ in node.columns),))
 
 
 def _counts_rows(call: AggregateCall) -> bool:
     return call.function == "count_star" and call.filter is None and not call.distinct
 
 
-def _rows(node: Logical) -> int | None:
+def _rows(node: rel.Logical) -> int | None:
     """Return how many rows a relation has, None where only running it tells."""
     match node:
-        case Scan(table=table):
+        case rel.Scan(table=table):
             return table.statistics().rows
-        case CommonScan(common=common):
+        case rel.CommonScan(common=common):
             return common.once(_rows)
-        case Range(start=start, stop=stop, step=step):
+        case rel.Range(start=start, stop=stop, step=step):
             numbers = range(start, stop, step)
             return (numbers[-1] - numbers[0]) // step + 1 if numbers else 0
-        case Values():
+        case rel.Values():
             return len(node.rows)
-        case Project(input=below) | Sort(input=below):
+        case rel.Project(input=below) | rel.Sort(input=below):
             return _rows(below)
-        case Limit(input=below, count=count, offset=offset, per=()):
+        case rel.Limit(input=below, count=count, offset=offset, per=()):
             rows = _rows(below)
             if rows is None:
                 return None
             rows = max(0, rows - offset)
             return rows if count is None else min(rows, count)
-        case Join(left=left, right=right, kind=JoinKind.INNER, condition=None):
+        case rel.Join(left=left, right=right, kind=JoinKind.INNER, condition=None):
             return _both(left, right, lambda a, b: a * b)
-        case SetOperation(left=left, right=right, kind="union", all=True):
+        case rel.SetOperation(left=left, right=right, kind="union", all=True):
             return _both(left, right, lambda a, b: a + b)
     return None
 
 
-def _both(left: Logical, right: Logical, combine: Callable[[int, int], int]) -> int | None:
+def _both(left: rel.Logical, right: rel.Logical, combine: Callable[[int, int], int]) -> int | None:
     one, other = _rows(left), _rows(right)
     return None if one is None or other is None else combine(one, other)

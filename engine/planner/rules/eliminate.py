@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...plan import logical as rel
 from ...plan.expr import FALSE, Column, ColumnRef, Expr, Literal
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
-from ...plan.logical import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Item,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    SetOperation,
-    Sort,
-    Unnest,
-    Values,
-)
 from ...plan.node import transform_up
 from ...plan.window.window_call import Window
 from ..plan_properties import at_most_one_row, unique_keys
 from ..rewrite import pass_on
 
 
-def eliminate(plan: Logical) -> Logical | None:
+def eliminate(plan: rel.Logical) -> rel.Logical | None:
     """Drop what has no effect, and everything above an input without rows.
 
         Filter(false, x)                      -> Values()
@@ -48,67 +35,75 @@ def eliminate(plan: Logical) -> Logical | None:
     return None if result is plan else result
 
 
-def _eliminate(node: Logical) -> Logical | None:
+def _eliminate(node: rel.Logical) -> rel.Logical | None:
     if _makes_nothing(node):
         return _no_rows(node.columns)
     match node:
-        case Distinct(input=x, on=None) if any(key <= set(x.columns) for key in unique_keys(x)):
+        case rel.Distinct(input=x, on=None) if any(key <= set(x.columns) for key in unique_keys(x)):
             return x
-        case Limit(input=x, count=count, offset=0) if (
+        case rel.Limit(input=x, count=count, offset=0) if (
             count is None or count > 0
         ) and at_most_one_row(x):
             return x
-        case Limit(input=x, count=None, offset=0):
+        case rel.Limit(input=x, count=None, offset=0):
             return x
-        case Sort(input=x) if at_most_one_row(x):
+        case rel.Sort(input=x) if at_most_one_row(x):
             return x
-        case Sort(input=x, keys=keys):
+        case rel.Sort(input=x, keys=keys):
             kept = tuple(k for k in keys if not _is_constant(k.expr, x))
             if len(kept) < len(keys):
                 return dataclasses.replace(node, keys=kept) if kept else x
             return _with_input(node, _unordered(x))
-        case Aggregate(input=x, aggregates=calls) if not any(
+        case rel.Aggregate(input=x, aggregates=calls) if not any(
             AGGREGATE[a.function].ordered for _, a in calls
         ):
             return _with_input(node, _unordered(x))
-        case Join():
+        case rel.Join():
             return _eliminate_join(node)
-        case SetOperation():
+        case rel.SetOperation():
             return _eliminate_set_operation(node)
     return None
 
 
-def _is_constant(expr: Expr, below: Logical) -> bool:
-    if isinstance(expr, ColumnRef) and isinstance(below, Project):
+def _is_constant(expr: Expr, below: rel.Logical) -> bool:
+    if isinstance(expr, ColumnRef) and isinstance(below, rel.Project):
         return isinstance(dict(below.items)[expr.column], Literal)
     return isinstance(expr, Literal)
 
 
-def _with_input(node: Logical, child: Logical) -> Logical | None:
+def _with_input(node: rel.Logical, child: rel.Logical) -> rel.Logical | None:
     return None if child is node.children[0] else node.with_children((child,))
 
 
-def _is_empty(node: Logical) -> bool:
-    return isinstance(node, Values) and not node.rows
+def _is_empty(node: rel.Logical) -> bool:
+    return isinstance(node, rel.Values) and not node.rows
 
 
-def _no_rows(columns: tuple[Column, ...]) -> Values:
-    return Values(columns, ())
+def _no_rows(columns: tuple[Column, ...]) -> rel.Values:
+    return rel.Values(columns, ())
 
 
-def _makes_nothing(node: Logical) -> bool:
+def _makes_nothing(node: rel.Logical) -> bool:
     match node:
-        case Values():
+        case rel.Values():
             return False
-        case Filter(predicate=predicate) if predicate == FALSE:
+        case rel.Filter(predicate=predicate) if predicate == FALSE:
             return True
-        case Limit(count=0):
+        case rel.Limit(count=0):
             return True
-        case Aggregate(input=x, keys=keys, grouping_sets=sets):
+        case rel.Aggregate(input=x, keys=keys, grouping_sets=sets):
             return bool(keys) and sets is None and _is_empty(x)
-        case Filter() | Project() | Sort() | Distinct() | Limit() | Window() | Unnest():
+        case (
+            rel.Filter()
+            | rel.Project()
+            | rel.Sort()
+            | rel.Distinct()
+            | rel.Limit()
+            | Window()
+            | rel.Unnest()
+        ):
             return _is_empty(node.children[0])
-        case Join(left=left, right=right, kind=kind):
+        case rel.Join(left=left, right=right, kind=kind):
             if kind is JoinKind.FULL:
                 return _is_empty(left) and _is_empty(right)
             if kind in (JoinKind.INNER, JoinKind.SEMI) and (
@@ -119,24 +114,24 @@ def _makes_nothing(node: Logical) -> bool:
     return False
 
 
-def _unordered(node: Logical) -> Logical:
+def _unordered(node: rel.Logical) -> rel.Logical:
     """Return `node` without the sorts whose order only passes through it."""
     match node:
-        case Sort(input=x):
+        case rel.Sort(input=x):
             return _unordered(x)
-        case Project(input=x) | Filter(input=x):
+        case rel.Project(input=x) | rel.Filter(input=x):
             return node.with_children([_unordered(x)])
     return node
 
 
-def _any_number(node: Logical) -> Logical:
+def _any_number(node: rel.Logical) -> rel.Logical:
     """Return `node` for a reader who asks only whether a row is there."""
-    while isinstance(node, Sort) or (isinstance(node, Distinct) and node.on is None):
+    while isinstance(node, rel.Sort) or (isinstance(node, rel.Distinct) and node.on is None):
         node = node.input
     return _unordered(node)
 
 
-def _eliminate_join(node: Join) -> Logical | None:
+def _eliminate_join(node: rel.Join) -> rel.Logical | None:
     left, right = node.left, node.right
     matchless = _is_empty(right) or node.condition == FALSE
     if matchless and node.kind in (JoinKind.LEFT, JoinKind.SINGLE, JoinKind.ANTI, JoinKind.MARK):
@@ -154,29 +149,29 @@ def _eliminate_join(node: Join) -> Logical | None:
     return None if new is node else new
 
 
-def _is_unit(node: Logical) -> bool:
-    return isinstance(node, Values) and not node.made and len(node.rows) == 1
+def _is_unit(node: rel.Logical) -> bool:
+    return isinstance(node, rel.Values) and not node.made and len(node.rows) == 1
 
 
-def _without_matches(node: Join) -> Logical:
+def _without_matches(node: rel.Join) -> rel.Logical:
     passed = pass_on(node.left.columns)
     match node.kind:
         case JoinKind.ANTI:
             return node.left
         case JoinKind.MARK:
             assert node.mark is not None
-            return Project(node.left, (*passed, (node.mark, FALSE)))
-    nulls: tuple[Item, ...] = tuple((c, Literal(None, c.type)) for c in node.right.columns)
-    return Project(node.left, (*passed, *nulls))
+            return rel.Project(node.left, (*passed, (node.mark, FALSE)))
+    nulls: tuple[rel.Item, ...] = tuple((c, Literal(None, c.type)) for c in node.right.columns)
+    return rel.Project(node.left, (*passed, *nulls))
 
 
-def _eliminate_set_operation(node: SetOperation) -> Logical | None:
+def _eliminate_set_operation(node: rel.SetOperation) -> rel.Logical | None:
     left, right = node.left, node.right
     if node.kind == "union":
         if _is_empty(left) or _is_empty(right):
             return _alone(node, right if _is_empty(left) else left)
         first, more = map(_constant_rows, (left, right))
-        return Values(node.made, first + more) if node.all and first and more else None
+        return rel.Values(node.made, first + more) if node.all and first and more else None
     if _is_empty(left) or (node.kind == "intersect" and _is_empty(right)):
         return _no_rows(node.made)
     if _is_empty(right):
@@ -184,17 +179,17 @@ def _eliminate_set_operation(node: SetOperation) -> Logical | None:
     return None
 
 
-def _constant_rows(node: Logical) -> tuple[tuple[Expr, ...], ...]:
+def _constant_rows(node: rel.Logical) -> tuple[tuple[Expr, ...], ...]:
     """Return the rows of a side that is made of constants, none of another."""
     rows: tuple[tuple[Expr, ...], ...] = ()
-    if isinstance(node, Values):
+    if isinstance(node, rel.Values):
         rows = node.rows
-    elif isinstance(node, Project) and _is_unit(node.input):
+    elif isinstance(node, rel.Project) and _is_unit(node.input):
         rows = (tuple(e for _, e in node.items),)
     return rows if all(isinstance(e, Literal) for row in rows for e in row) else ()
 
 
-def _alone(node: SetOperation, side: Logical) -> Logical:
+def _alone(node: rel.SetOperation, side: rel.Logical) -> rel.Logical:
     items = tuple((c, ColumnRef(s)) for c, s in zip(node.made, side.columns, strict=True))
-    renamed = Project(side, items)
-    return renamed if node.all else Distinct(renamed)
+    renamed = rel.Project(side, items)
+    return renamed if node.all else rel.Distinct(renamed)

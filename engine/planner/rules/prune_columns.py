@@ -4,23 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...plan import logical as rel
 from ...plan.expr import Column, ColumnRef, columns_of
 from ...plan.join_kinds import JoinKind
-from ...plan.logical import (
-    Aggregate,
-    CommonScan,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    Scan,
-    SetOperation,
-    Sort,
-    Unnest,
-    Values,
-)
 from ...plan.window.window_call import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import exactly_one_row, unique_keys
@@ -28,10 +14,10 @@ from ..rewrite import narrow
 
 Needed = frozenset[Column]
 
-ONE_ROW = Values((), ((),))
+ONE_ROW = rel.Values((), ((),))
 
 
-def prune_columns(plan: Logical) -> Logical | None:
+def prune_columns(plan: rel.Logical) -> rel.Logical | None:
     """Keep of scans, projections, aggregations and unions the columns that are read above, and drop joins nobody reads.
 
         Project(a, Scan(a, b))                    -> Project(a, Scan(a))
@@ -44,47 +30,47 @@ def prune_columns(plan: Logical) -> Logical | None:
     return None if result is plan else result
 
 
-def _prune(node: Logical, needed: Needed) -> Logical:
+def _prune(node: rel.Logical, needed: Needed) -> rel.Logical:
     """Return `node` with at least its columns in `needed`."""
     match node:
-        case Scan() | CommonScan():
+        case rel.Scan() | rel.CommonScan():
             return _prune_scan(node, needed)
-        case Values(made=made, rows=rows):
+        case rel.Values(made=made, rows=rows):
             places = [i for i, c in enumerate(made) if c in needed]
             if len(places) == len(made):
                 return node
-            return Values(
+            return rel.Values(
                 tuple(made[i] for i in places), tuple(tuple(r[i] for i in places) for r in rows)
             )
-        case Filter(input=x, predicate=predicate):
+        case rel.Filter(input=x, predicate=predicate):
             return node.with_children([_prune(x, needed | columns_of(predicate))])
-        case Project(input=x, items=items):
+        case rel.Project(input=x, items=items):
             kept_items = tuple(item for item in items if item[0] in needed)
             below = _prune(x, frozenset().union(*(columns_of(e) for _, e in kept_items)))
             if not kept_items:
                 return below
             if len(kept_items) == len(items):
                 return node.with_children([below])
-            return Project(below, kept_items)
-        case Sort(input=x, keys=keys):
+            return rel.Project(below, kept_items)
+        case rel.Sort(input=x, keys=keys):
             return node.with_children([_prune(x, needed.union(*(columns_of(k) for k in keys)))])
-        case Limit(input=x, per=per):
+        case rel.Limit(input=x, per=per):
             return node.with_children([_prune(x, needed.union(*map(columns_of, per)))])
-        case Distinct(input=x, on=on):
+        case rel.Distinct(input=x, on=on):
             read = frozenset(x.columns) if on is None else needed.union(*map(columns_of, on))
             return node.with_children([_prune(x, read)])
-        case Window() | Unnest():
+        case Window() | rel.Unnest():
             return _prune_beside(node, needed)
-        case Aggregate():
+        case rel.Aggregate():
             return _prune_aggregate(node, needed)
-        case Join():
+        case rel.Join():
             return _prune_join(node, needed)
-        case SetOperation():
+        case rel.SetOperation():
             return _prune_set_operation(node, needed)
     return node
 
 
-def _prune_scan(node: Scan | CommonScan, needed: Needed) -> Logical:
+def _prune_scan(node: rel.Scan | rel.CommonScan, needed: Needed) -> rel.Logical:
     places = [i for i, c in enumerate(node.made) if c in needed]
     if len(places) == len(node.made):
         return node
@@ -92,9 +78,9 @@ def _prune_scan(node: Scan | CommonScan, needed: Needed) -> Logical:
     return node.replaced(made=made, sources=tuple(node.sources[i] for i in places))
 
 
-def _prune_beside(node: Window | Unnest, needed: Needed) -> Logical:
+def _prune_beside(node: Window | rel.Unnest, needed: Needed) -> rel.Logical:
     """Windows that nobody reads fall away; lists stay, since they say how many rows there are."""
-    if isinstance(node, Unnest):
+    if isinstance(node, rel.Unnest):
         read = needed.union(*map(columns_of, node.expressions)) & frozenset(node.input.columns)
         return node.with_children([_prune(node.input, read)])
     calls = tuple((c, call) for c, call in node.calls if c in needed)
@@ -105,7 +91,7 @@ def _prune_beside(node: Window | Unnest, needed: Needed) -> Logical:
     return kept.with_children([_prune(node.input, read)])
 
 
-def _prune_aggregate(node: Aggregate, needed: Needed) -> Logical:
+def _prune_aggregate(node: rel.Aggregate, needed: Needed) -> rel.Logical:
     calls = tuple((c, a) for c, a in node.aggregates if c in needed)
     if not node.keys and not calls and node.grouping_sets is None:
         return ONE_ROW
@@ -116,7 +102,7 @@ def _prune_aggregate(node: Aggregate, needed: Needed) -> Logical:
     return dataclasses.replace(node, input=below, aggregates=calls)
 
 
-def _prune_join(node: Join, needed: Needed) -> Logical:
+def _prune_join(node: rel.Join, needed: Needed) -> rel.Logical:
     left, right = frozenset(node.left.columns), frozenset(node.right.columns)
     if node.mark is not None and node.mark not in needed:
         return _prune(node.left, needed)
@@ -133,7 +119,7 @@ def _prune_join(node: Join, needed: Needed) -> Logical:
     return node.with_children([_prune(node.left, read & left), _prune(node.right, read & right)])
 
 
-def _adds_no_row(node: Join) -> bool:
+def _adds_no_row(node: rel.Join) -> bool:
     """Whether each left row comes out exactly once, whatever is on the right."""
     if node.kind is JoinKind.INNER:
         return node.condition is None and exactly_one_row(node.right)
@@ -146,7 +132,7 @@ def _adds_no_row(node: Join) -> bool:
     return any(key <= read for key in unique_keys(node.right))
 
 
-def _prune_set_operation(node: SetOperation, needed: Needed) -> Logical:
+def _prune_set_operation(node: rel.SetOperation, needed: Needed) -> rel.Logical:
     """Only UNION ALL can do without a column: the others compare whole rows."""
     places = range(len(node.made))
     if node.kind == "union" and node.all:

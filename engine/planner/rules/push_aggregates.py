@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...plan.expr import (
-    AggregateCall,
-    Call,
-    Cast,
-    Column,
-    ColumnRef,
-    Expr,
-    Literal,
-    conjunction,
-    conjuncts,
-    new_column,
-)
+from ...plan import expr as ex
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Item, Join, Logical, Project
@@ -64,59 +53,59 @@ class _Pair:
     """An equality of the join: a left expression and a right one, by the function `test`."""
 
     test: str
-    left: Expr
-    right: Expr
+    left: ex.Expr
+    right: ex.Expr
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """An aggregate in two steps: `early` makes `partial`, `late` makes `total`, and `result` is what was asked for."""
 
-    partial: Column
-    early: AggregateCall
-    total: Column
-    late: AggregateCall
-    made: Column
-    result: Expr
+    partial: ex.Column
+    early: ex.AggregateCall
+    total: ex.Column
+    late: ex.AggregateCall
+    made: ex.Column
+    result: ex.Expr
 
 
 def _pairs(join: Join) -> list[_Pair]:
     """Return the equalities that a join consists of; none if there is anything else to it."""
     left, right = frozenset(join.left.columns), frozenset(join.right.columns)
     found = []
-    for part in conjuncts(join.condition):
+    for part in ex.conjuncts(join.condition):
         sides = as_equality(part, left, right)
         if sides is None:
             return []
-        assert isinstance(part, Call)
+        assert isinstance(part, ex.Call)
         found.append(_Pair(part.function, *sides))
     return found
 
 
-def _part(made: Column, call: AggregateCall, join: Join) -> _Part | None:
+def _part(made: ex.Column, call: ex.AggregateCall, join: Join) -> _Part | None:
     """Split an aggregate of a column of the right side; rows without a match have NULL there, or count as one row."""
     if call.distinct or call.filter is not None or call.order:
         return None
     match call:
-        case AggregateCall(function="count_star"):
-            return _count(made, call, Literal(1, BIGINT))
-        case AggregateCall(args=(ColumnRef(column=column),)) if column in join.right.columns:
+        case ex.AggregateCall(function="count_star"):
+            return _count(made, call, ex.Literal(1, BIGINT))
+        case ex.AggregateCall(args=(ex.ColumnRef(column=column),)) if column in join.right.columns:
             if call.function == "count":
-                return _count(made, call, Literal(0, BIGINT))
+                return _count(made, call, ex.Literal(0, BIGINT))
             if AGGREGATE[call.function].merges and not call.type.is_float:
-                partial = new_column(made.name, call.type)
-                late = replace(call, args=(ColumnRef(partial),))
-                return _Part(partial, call, made, late, made, ColumnRef(made))
+                partial = ex.new_column(made.name, call.type)
+                late = replace(call, args=(ex.ColumnRef(partial),))
+                return _Part(partial, call, made, late, made, ex.ColumnRef(made))
     return None
 
 
-def _count(made: Column, call: AggregateCall, without_match: Literal) -> _Part:
-    partial = new_column(made.name, BIGINT)
-    total = new_column(made.name, HUGEINT)
-    counted = Call("coalesce", (ColumnRef(partial), without_match), BIGINT)
-    late = AggregateCall("sum", (counted,), total.type)
-    none = Literal(0, BIGINT)  # without keys there is a row of no rows too
-    result = Call("coalesce", (Cast(ColumnRef(total), BIGINT), none), BIGINT)
+def _count(made: ex.Column, call: ex.AggregateCall, without_match: ex.Literal) -> _Part:
+    partial = ex.new_column(made.name, BIGINT)
+    total = ex.new_column(made.name, HUGEINT)
+    counted = ex.Call("coalesce", (ex.ColumnRef(partial), without_match), BIGINT)
+    late = ex.AggregateCall("sum", (counted,), total.type)
+    none = ex.Literal(0, BIGINT)  # without keys there is a row of no rows too
+    result = ex.Call("coalesce", (ex.Cast(ex.ColumnRef(total), BIGINT), none), BIGINT)
     return _Part(partial, call, total, late, made, result)
 
 
@@ -127,12 +116,12 @@ def _shrinks(right: Logical, pairs: list[_Pair], estimates: Estimates) -> bool:
 
 
 def _pushed(node: Aggregate, join: Join, pairs: list[_Pair], parts: list[_Part]) -> Logical:
-    keys: list[Item] = [(new_column("key", pair.right.type), pair.right) for pair in pairs]
+    keys: list[Item] = [(ex.new_column("key", pair.right.type), pair.right) for pair in pairs]
     early = Aggregate(join.right, tuple(keys), tuple((p.partial, p.early) for p in parts))
-    tests: list[Expr] = [
-        Call(pair.test, (pair.left, ColumnRef(key)), BOOLEAN)
+    tests: list[ex.Expr] = [
+        ex.Call(pair.test, (pair.left, ex.ColumnRef(key)), BOOLEAN)
         for pair, (key, _) in zip(pairs, keys, strict=True)
     ]
-    joined = Join(join.left, early, JoinKind.LEFT, conjunction(tests))
+    joined = Join(join.left, early, JoinKind.LEFT, ex.conjunction(tests))
     late = Aggregate(joined, node.keys, tuple((p.total, p.late) for p in parts))
     return Project(late, (*pass_on(c for c, _ in node.keys), *((p.made, p.result) for p in parts)))

@@ -7,38 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...errors import Span
-from ...plan.expr import (
-    FALSE,
-    TRUE,
-    AggregateCall,
-    Call,
-    Case,
-    Column,
-    ColumnRef,
-    Exists,
-    Expr,
-    Literal,
-    Quantified,
-    ScalarSubquery,
-    Subquery,
-    conjunction,
-    conjuncts,
-    new_column,
-)
+from ...plan import expr as ex, logical as rel
 from ...plan.functions import NEGATED, SCALAR
 from ...plan.join_kinds import JoinKind
-from ...plan.logical import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Logical,
-    Project,
-    Sort,
-    Values,
-    free_columns,
-)
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, Kind
 from ...plan.window.window_call import Window
@@ -49,104 +20,105 @@ from .unnest import Outer, materialized, with_defaults
 
 UNORDERED = (Kind.BOOLEAN, Kind.INTERVAL, Kind.NULL)  # types without MIN and MAX
 
-Take = Callable[[Logical], Logical]
+Take = Callable[[rel.Logical], rel.Logical]
 
 
 @dataclass
 class Attachment:
     """Joins subqueries to `plan` one after the other; `take` gives the plan of a subquery without subqueries of its own."""
 
-    plan: Logical
+    plan: rel.Logical
     take: Take
-    _answers: dict[Expr, Expr] = field(default_factory=dict)
+    _answers: dict[ex.Expr, ex.Expr] = field(default_factory=dict)
 
-    def without_subqueries(self, expr: Expr) -> Expr:
+    def without_subqueries(self, expr: ex.Expr) -> ex.Expr:
         """Return `expr` reading the columns of the joins instead; equal subqueries are joined once."""
         return transform_up(expr, self._answer)
 
-    def _answer(self, expr: Expr) -> Expr | None:
-        if not isinstance(expr, Subquery):
+    def _answer(self, expr: ex.Expr) -> ex.Expr | None:
+        if not isinstance(expr, ex.Subquery):
             return None
         if expr not in self._answers:
             match expr:
-                case ScalarSubquery():
+                case ex.ScalarSubquery():
                     self._answers[expr] = self._scalar(self.take(expr.plan), expr.span)
-                case Exists():
+                case ex.Exists():
                     self._answers[expr] = self._exists(self.take(expr.plan))
-                case Quantified():
+                case ex.Quantified():
                     self._answers[expr] = self._quantified(expr)
         return self._answers[expr]
 
-    def _scalar(self, plan: Logical, span: Span | None) -> Expr:
+    def _scalar(self, plan: rel.Logical, span: Span | None) -> ex.Expr:
         match plan:
-            case Project(input=Values(made=(), rows=((),)), items=((_, expr),)):
+            case rel.Project(input=rel.Values(made=(), rows=((),)), items=((_, expr),)):
                 return expr  # (SELECT e) without a FROM
         column = plan.columns[0]
         kind: JoinKind = JoinKind.LEFT if at_most_one_row(plan) else JoinKind.SINGLE
         if exactly_one_row(plan):
             kind = JoinKind.INNER
-        self.plan = unnested(Join(self.plan, plan, kind, span=span))
-        return ColumnRef(column)
+        self.plan = unnested(rel.Join(self.plan, plan, kind, span=span))
+        return ex.ColumnRef(column)
 
-    def _exists(self, plan: Logical) -> Expr:
+    def _exists(self, plan: rel.Logical) -> ex.Expr:
         found = existence(plan)
-        if isinstance(found, Literal):
+        if isinstance(found, ex.Literal):
             return found
-        mark = new_column("exists", BOOLEAN)
+        mark = ex.new_column("exists", BOOLEAN)
         self.plan = join(self.plan, found, JoinKind.MARK, mark=mark)
-        return ColumnRef(mark)
+        return ex.ColumnRef(mark)
 
-    def _quantified(self, expr: Quantified) -> Expr:
+    def _quantified(self, expr: ex.Quantified) -> ex.Expr:
         expr, negated = as_any(expr)
         plan = self.take(expr.plan)
         answer = self._any(expr, plan)
-        return Call("not", (answer,), BOOLEAN, expr.span) if negated else answer
+        return ex.Call("not", (answer,), BOOLEAN, expr.span) if negated else answer
 
-    def _any(self, expr: Quantified, plan: Logical) -> Expr:
+    def _any(self, expr: ex.Quantified, plan: rel.Logical) -> ex.Expr:
         """Return the three-valued value of operands <op> ANY (plan)."""
         if exactly_one_row(plan) and len(expr.operands) == 1:
-            return Call(
+            return ex.Call(
                 expr.op, (expr.operands[0], self._scalar(plan, expr.span)), BOOLEAN, expr.span
             )
         if is_by_extremes(expr):
             return self._by_extremes(expr.op, expr.operands[0], plan)
-        mark = new_column("any", BOOLEAN)
+        mark = ex.new_column("any", BOOLEAN)
         test = comparison(expr, plan)
         if expr.op == "eq" and len(expr.operands) == 1 and not _reads(plan, self.plan):
-            self.plan = Join(self.plan, plan, JoinKind.MARK, test, null_aware=True, mark=mark)
+            self.plan = rel.Join(self.plan, plan, JoinKind.MARK, test, null_aware=True, mark=mark)
         else:
             self.plan = _unnested_marks(marked(self.plan, plan, [], test, mark))
-        return ColumnRef(mark)
+        return ex.ColumnRef(mark)
 
-    def _by_extremes(self, op: str, operand: Expr, plan: Logical) -> Expr:
+    def _by_extremes(self, op: str, operand: ex.Expr, plan: rel.Logical) -> ex.Expr:
         """X < ANY (plan) is x < max(plan) where that is TRUE; FALSE or NULL follow from the counts."""
-        value = ColumnRef(plan.columns[0])
+        value = ex.ColumnRef(plan.columns[0])
         functions = {"upper": ("max",), "lower": ("min",)}.get(SCALAR[op].bound, ("min", "max"))
         extremes = [
-            (new_column(f, value.type), AggregateCall(f, (value,), value.type)) for f in functions
+            (ex.new_column(f, value.type), ex.AggregateCall(f, (value,), value.type))
+            for f in functions
         ]
-        rows, values = new_column("rows", BIGINT), new_column("values", BIGINT)
+        rows, values = ex.new_column("rows", BIGINT), ex.new_column("values", BIGINT)
         calls = (
             *extremes,
-            (rows, AggregateCall("count_star", (), BIGINT)),
-            (values, AggregateCall("count", (value,), BIGINT)),
+            (rows, ex.AggregateCall("count_star", (), BIGINT)),
+            (values, ex.AggregateCall("count", (value,), BIGINT)),
         )
-        self.plan = join(self.plan, Aggregate(plan, (), calls), JoinKind.INNER)
-        tests = [Call(op, (operand, ColumnRef(c)), BOOLEAN) for c, _ in extremes]
-        is_true = tests[0] if len(tests) == 1 else Call("or", tuple(tests), BOOLEAN)
-        none = Call("eq", (ColumnRef(rows), Literal(0, BIGINT)), BOOLEAN)
-        known = Call("is_not_null", (operand,), BOOLEAN)
-        no_nulls = Call("eq", (ColumnRef(rows), ColumnRef(values)), BOOLEAN)
-        is_false = Call("or", (none, Call("and", (known, no_nulls), BOOLEAN)), BOOLEAN)
-        return Case((is_true, is_false), (TRUE, FALSE), Literal(None, BOOLEAN), BOOLEAN)
+        self.plan = join(self.plan, rel.Aggregate(plan, (), calls), JoinKind.INNER)
+        tests = [ex.Call(op, (operand, ex.ColumnRef(c)), BOOLEAN) for c, _ in extremes]
+        is_true = tests[0] if len(tests) == 1 else ex.Call("or", tuple(tests), BOOLEAN)
+        none = ex.Call("eq", (ex.ColumnRef(rows), ex.Literal(0, BIGINT)), BOOLEAN)
+        known = ex.Call("is_not_null", (operand,), BOOLEAN)
+        no_nulls = ex.Call("eq", (ex.ColumnRef(rows), ex.ColumnRef(values)), BOOLEAN)
+        is_false = ex.Call("or", (none, ex.Call("and", (known, no_nulls), BOOLEAN)), BOOLEAN)
+        return ex.Case((is_true, is_false), (ex.TRUE, ex.FALSE), ex.Literal(None, BOOLEAN), BOOLEAN)
 
 
-def filter_by(plan: Logical, predicate: Expr, take: Take) -> Logical:
+def filter_by(plan: rel.Logical, predicate: ex.Expr, take: Take) -> rel.Logical:
     """Return Filter(predicate, plan) without subqueries; a subquery that is a whole condition becomes a semi or anti join."""
     columns = plan.columns
-    parts = list(conjuncts(predicate))
+    parts = list(ex.conjuncts(predicate))
     plain = [p for p in parts if not p.subqueries]
-    current = Filter(plan, conjunction(plain)) if plain else plan
+    current = rel.Filter(plan, ex.conjunction(plain)) if plain else plan
     for part in parts:
         if not part.subqueries:
             continue
@@ -154,32 +126,34 @@ def filter_by(plan: Logical, predicate: Expr, take: Take) -> Logical:
         if joined is None:
             attachment = Attachment(current, take)
             condition = attachment.without_subqueries(part)
-            joined = Filter(attachment.plan, condition)
+            joined = rel.Filter(attachment.plan, condition)
         current = joined
     return narrow(current, columns)
 
 
-def _semi_or_anti(plan: Logical, part: Expr, take: Take) -> Logical | None:
+def _semi_or_anti(plan: rel.Logical, part: ex.Expr, take: Take) -> rel.Logical | None:
     """Return the join that a condition is by itself, or None."""
     negated = False
-    while isinstance(part, Call) and part.function == "not":
+    while isinstance(part, ex.Call) and part.function == "not":
         part, negated = part.args[0], not negated
     kind: JoinKind = JoinKind.ANTI if negated else JoinKind.SEMI
     match part:
-        case Exists():
+        case ex.Exists():
             found = existence(take(part.plan))
-            if isinstance(found, Literal):
+            if isinstance(found, ex.Literal):
                 keeps = bool(found.truth) != negated
-                return plan if keeps else Filter(plan, FALSE)
+                return plan if keeps else rel.Filter(plan, ex.FALSE)
             return join(plan, found, kind)
-        case Quantified():
+        case ex.Quantified():
             expr, turned = as_any(part)
             kind = JoinKind.ANTI if negated != turned else JoinKind.SEMI
             return _by_comparison(plan, expr, kind, take)
     return None
 
 
-def _by_comparison(plan: Logical, expr: Quantified, kind: JoinKind, take: Take) -> Logical | None:
+def _by_comparison(
+    plan: rel.Logical, expr: ex.Quantified, kind: JoinKind, take: Take
+) -> rel.Logical | None:
     if is_by_extremes(expr) or exactly_one_row(expr.plan):
         return None
     attachment = Attachment(plan, take)
@@ -190,110 +164,110 @@ def _by_comparison(plan: Logical, expr: Quantified, kind: JoinKind, take: Take) 
     if kind is JoinKind.SEMI:
         joined = join(attachment.plan, right, JoinKind.SEMI, test)
     elif expr.op == "eq" and len(operands) == 1 and not _reads(right, attachment.plan):
-        joined = Join(attachment.plan, right, JoinKind.ANTI, test, null_aware=True)
+        joined = rel.Join(attachment.plan, right, JoinKind.ANTI, test, null_aware=True)
     else:
         joined = join(attachment.plan, right, JoinKind.ANTI, not_false(test))
     return joined
 
 
-def is_by_extremes(expr: Quantified) -> bool:
+def is_by_extremes(expr: ex.Quantified) -> bool:
     return (
         expr.op != "eq" and len(expr.operands) == 1 and expr.operands[0].type.kind not in UNORDERED
     )
 
 
-def as_any(expr: Quantified) -> tuple[Quantified, bool]:
+def as_any(expr: ex.Quantified) -> tuple[ex.Quantified, bool]:
     """X <op> ALL (q) is not (x <negated op> ANY (q)), in three-valued logic too."""
     if expr.quantifier == "any":
         return expr, False
     return dataclasses.replace(expr, op=NEGATED[expr.op], quantifier="any"), True
 
 
-def comparison(expr: Quantified, plan: Logical) -> Call:
+def comparison(expr: ex.Quantified, plan: rel.Logical) -> ex.Call:
     """Return the comparison of the operands with one row of the subquery; rows are equal when all their values are."""
     pairs = zip(expr.operands, plan.columns, strict=True)
-    tests = tuple(Call(expr.op, (a, ColumnRef(c)), BOOLEAN, expr.span) for a, c in pairs)
+    tests = tuple(ex.Call(expr.op, (a, ex.ColumnRef(c)), BOOLEAN, expr.span) for a, c in pairs)
     if len(tests) == 1:
         return tests[0]
-    return Call("and" if expr.op == "eq" else "or", tests, BOOLEAN)
+    return ex.Call("and" if expr.op == "eq" else "or", tests, BOOLEAN)
 
 
-def existence(plan: Logical) -> Logical | Literal:
+def existence(plan: rel.Logical) -> rel.Logical | ex.Literal:
     """Return what is left to ask of a plan when only the presence of a row counts."""
     while True:
         match plan:
             case _ if exactly_one_row(plan):
-                return TRUE
-            case Limit(count=0):
-                return FALSE
-            case Project() | Sort() | Distinct() | Limit(offset=0) | Window():
+                return ex.TRUE
+            case rel.Limit(count=0):
+                return ex.FALSE
+            case rel.Project() | rel.Sort() | rel.Distinct() | rel.Limit(offset=0) | Window():
                 plan = plan.children[0]
-            case Aggregate(input=x, grouping_sets=sets):
+            case rel.Aggregate(input=x, grouping_sets=sets):
                 if sets is not None and () in sets:
-                    return TRUE
+                    return ex.TRUE
                 plan = x
             case _:
                 return plan
 
 
-def _reads(right: Logical, left: Logical) -> bool:
-    return not free_columns(right).isdisjoint(left.columns)
+def _reads(right: rel.Logical, left: rel.Logical) -> bool:
+    return not rel.free_columns(right).isdisjoint(left.columns)
 
 
-def _unnested_marks(plan: Logical) -> Logical:
+def _unnested_marks(plan: rel.Logical) -> rel.Logical:
     """Unnest the two mark joins of `marked`."""
     second = plan.children[0]
-    assert isinstance(second, Join)
+    assert isinstance(second, rel.Join)
     first = second.left
-    assert isinstance(first, Join)
+    assert isinstance(first, rel.Join)
     inner = unnested(first)
     return plan.with_children([unnested(dataclasses.replace(second, left=inner))])
 
 
 def join(
-    left: Logical,
-    right: Logical,
+    left: rel.Logical,
+    right: rel.Logical,
     kind: JoinKind,
-    condition: Expr | None = None,
-    mark: Column | None = None,
-) -> Logical:
-    return unnested(Join(left, right, kind, condition, mark=mark))
+    condition: ex.Expr | None = None,
+    mark: ex.Column | None = None,
+) -> rel.Logical:
+    return unnested(rel.Join(left, right, kind, condition, mark=mark))
 
 
-def unnested(node: Join) -> Logical:
+def unnested(node: rel.Join) -> rel.Logical:
     """Return a join whose right side may read the left one as joins of independent sides."""
-    outer = Outer(node.left, frozenset(free_columns(node.right)) & frozenset(node.left.columns))
+    outer = Outer(node.left, frozenset(rel.free_columns(node.right)) & frozenset(node.left.columns))
     if not outer.columns:
         return node
     inlined = _inlined(node)
     if inlined is not None:
         return inlined
-    parts = list(conjuncts(node.condition))
+    parts = list(ex.conjuncts(node.condition))
     bound = flatten(node.right, outer)
     keeps_default = not (parts or bound.pending or node.kind.is_membership)
     if bound.default is not None and keeps_default:
-        belongs = [bound.belongs(c, ColumnRef(c)) for c in bound.where]
+        belongs = [bound.belongs(c, ex.ColumnRef(c)) for c in bound.where]
         default = {c: bound.default[c] for c in node.right.columns}
-        return with_defaults(node.left, bound.plan, conjunction(belongs), default)
+        return with_defaults(node.left, bound.plan, ex.conjunction(belongs), default)
     bound = materialized(bound, outer)
-    parts += [bound.belongs(c, ColumnRef(c)) for c in bound.where]
+    parts += [bound.belongs(c, ex.ColumnRef(c)) for c in bound.where]
     parts += bound.pending
     kind = node.kind
     own = set(bound.where.values())
     if kind is JoinKind.SINGLE and any(key <= own for key in unique_keys(bound.plan)):
         kind = JoinKind.LEFT
-    condition = conjunction(parts) if parts else None
+    condition = ex.conjunction(parts) if parts else None
     joined = dataclasses.replace(node, right=bound.plan, kind=kind, condition=condition)
     return narrow(joined, node.columns)
 
 
-def _inlined(node: Join) -> Logical | None:
+def _inlined(node: rel.Join) -> rel.Logical | None:
     """Join(L, Project(e, one row)) -> Project(L, e): a lateral SELECT without a FROM."""
     match node:
-        case Join(
+        case rel.Join(
             kind=JoinKind.INNER | JoinKind.LEFT | JoinKind.SINGLE,
             condition=None,
-            right=Project(input=Values(made=(), rows=((),)), items=items),
+            right=rel.Project(input=rel.Values(made=(), rows=((),)), items=items),
         ):
-            return Project(node.left, (*pass_on(node.left.columns), *items))
+            return rel.Project(node.left, (*pass_on(node.left.columns), *items))
     return None

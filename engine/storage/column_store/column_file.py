@@ -24,15 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..columns.encodings import (
-    Dictionary,
-    EncodedColumn,
-    Encoding,
-    Narrow,
-    Plain,
-    codes_of,
-    values_of,
-)
+from ..columns import encodings as enc
 from ..spill_folders import open_file
 
 if TYPE_CHECKING:
@@ -45,7 +37,7 @@ BLOCK_BYTES = 1 << 20
 UNFINISHED = ".new"  # at the end of the name of a file that is written
 OTHER_BYTES = "has other bytes than were written"
 _TAIL = struct.Struct("<II16s")
-_ENCODINGS = {"narrow": Narrow, "dictionary": Dictionary, "plain": Plain}
+_ENCODINGS = {"narrow": enc.Narrow, "dictionary": enc.Dictionary, "plain": enc.Plain}
 
 
 class Damaged(Exception):
@@ -55,7 +47,7 @@ class Damaged(Exception):
 class StoredColumn(NamedTuple):
     """What a file holds: a column as kernels read it, or an array as operators do, texts in memory in several; `refused`: it has no encoding."""
 
-    value: EncodedColumn | pa.Array | pa.ChunkedArray
+    value: enc.EncodedColumn | pa.Array | pa.ChunkedArray
     refused: bool = False
 
 
@@ -196,9 +188,9 @@ def _check_blocks(file: BinaryIO, said: Description, threads: int) -> None:
 def _array(column: StoredColumn) -> pa.Array:
     """Return what a file holds as one array."""
     value = column.value
-    if not isinstance(value, EncodedColumn):
+    if not isinstance(value, enc.EncodedColumn):
         return value
-    codes = codes_of(value)
+    codes = enc.codes_of(value)
     if value.encoding.values is None:
         return codes
     return pa.DictionaryArray.from_arrays(codes, value.encoding.values, safe=False)
@@ -206,7 +198,7 @@ def _array(column: StoredColumn) -> pa.Array:
 
 def _described(key: str, body: _Blocks, column: StoredColumn) -> Description:
     value, written = column.value, (key, body.count, body.checksums())
-    if not isinstance(value, EncodedColumn):
+    if not isinstance(value, enc.EncodedColumn):
         return Description(*written, None, column.refused)
     form = value.encoding.flat
     return Description(
@@ -226,18 +218,18 @@ def _column(array: pa.Array, said: Description, data_type: DataType) -> StoredCo
     if said.encoding is None:
         return StoredColumn(array, said.refused)
     codes = array.indices if said.encoding == "dictionary" else array
-    encoding: Encoding = Narrow(said.base, said.step, said.width)
+    encoding: enc.Encoding = enc.Narrow(said.base, said.step, said.width)
     if said.encoding == "dictionary":
-        encoding = Dictionary(array.dictionary, said.width)
+        encoding = enc.Dictionary(array.dictionary, said.width)
     elif said.encoding == "plain":
-        encoding = Plain(said.width)
+        encoding = enc.Plain(said.width)
     nulls, bitmap = codes.null_count, codes.buffers()[0]
     return StoredColumn(
-        EncodedColumn(
+        enc.EncodedColumn(
             data_type,
             encoding,
             len(codes),
-            values_of(codes, encoding.code_type),
+            enc.values_of(codes, encoding.code_type),
             np.frombuffer(bitmap, np.uint8, -(-len(codes) // 8)) if nulls else None,
             nulls,
             said.low,

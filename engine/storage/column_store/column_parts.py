@@ -21,28 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
+from ..columns import encodings as enc
 from ..columns.encode import encode, largest_dictionary, with_order
-from ..columns.encodings import (
-    BLOCK,
-    TRUTHS,
-    Array,
-    Dictionary,
-    EncodedColumn,
-    Narrow,
-    bits_of,
-    code_width,
-    codes_of,
-    each_block,
-    narrow_for,
-    useful_step,
-)
 from .column_file import StoredColumn
 
 BUFFER_BYTES = 1 << 20
 ROWS_TOGETHER = 16  # as one row of a block, so that threads that write memory meet less often
 MOST_TEXT = (1 << 31) - 1  # bytes, as far as offsets of 32 bits reach
-Convert = Callable[[Array], Array]
-Allocate = Callable[[int], Array]  # bytes of memory
+Convert = Callable[[enc.Array], enc.Array]
+Allocate = Callable[[int], enc.Array]  # bytes of memory
 
 
 class ColumnParts:
@@ -55,7 +42,7 @@ class ColumnParts:
 
     def __init__(self, place: Path | Allocate, data_type: DataType) -> None:
         self._place, self._type = place, data_type
-        self._parts: list[EncodedColumn] = []
+        self._parts: list[enc.EncodedColumn] = []
         self._open = ExitStack()
         self._codes = _File(place, self._open) if isinstance(place, Path) else None
         self._texts: _TextParts | _TextsInMemory | None = None
@@ -66,10 +53,12 @@ class ColumnParts:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def add(self, rows: pa.Array | EncodedColumn, threads: int) -> bool:
+    def add(self, rows: pa.Array | enc.EncodedColumn, threads: int) -> bool:
         """Append rows; False where nothing can be made of all of them together: neither text nor what has codes."""
         if self._texts is None:
-            encoded = rows if isinstance(rows, EncodedColumn) else encode(rows, self._type, threads)
+            encoded = (
+                rows if isinstance(rows, enc.EncodedColumn) else encode(rows, self._type, threads)
+            )
             if encoded is not None:
                 encoded = encoded.flat()
                 if self._codes is not None:
@@ -85,13 +74,13 @@ class ColumnParts:
         """Return the column of all rows, over files that have no name; None where nothing can be made of them together."""
         if self._texts is not None:
             return StoredColumn(self._texts.whole(), refused=True)
-        coded = [part for part in self._parts if isinstance(part.encoding, Dictionary)]
+        coded = [part for part in self._parts if isinstance(part.encoding, enc.Dictionary)]
         if coded:
             values = _values_of_all(coded)
             if len(values) > largest_dictionary(self._rows):
                 texts = self._as_texts()
                 return None if texts.is_full else StoredColumn(texts.whole(), refused=True)
-            form = Dictionary(values, code_width(len(values)))
+            form = enc.Dictionary(values, enc.code_width(len(values)))
             return self._made(replace(self._parts[0], encoding=form), threads)
         first = self._parts[0]
         if first.encoding.is_float:
@@ -99,13 +88,13 @@ class ColumnParts:
         lows = [part.low for part in self._parts if part.low is not None]
         highs = [part.high for part in self._parts if part.high is not None]
         if not lows:
-            return self._made(replace(first, encoding=TRUTHS, low=None, high=None), threads)
+            return self._made(replace(first, encoding=enc.TRUTHS, low=None, high=None), threads)
         low, high = min(lows), max(highs)
         step = math.gcd(
             *(part.encoding.step for part in self._parts if part.low != part.high),
             *(number - low for number in (*lows, *highs)),
         )
-        narrow = narrow_for(low, high, useful_step(low, high, step or 1))
+        narrow = enc.narrow_for(low, high, enc.useful_step(low, high, step or 1))
         return self._made(replace(first, encoding=narrow, low=low, high=high), threads)
 
     @property
@@ -123,7 +112,7 @@ class ColumnParts:
                 self._texts.add(_texts_of(part))
         return self._texts
 
-    def _stored(self) -> Iterator[EncodedColumn]:
+    def _stored(self) -> Iterator[enc.EncodedColumn]:
         """Yield the parts with their codes."""
         if self._codes is None:
             yield from self._parts
@@ -134,7 +123,7 @@ class ColumnParts:
             yield replace(part, codes=codes)
             start += codes.nbytes
 
-    def _made(self, form: EncodedColumn, threads: int) -> StoredColumn:
+    def _made(self, form: enc.EncodedColumn, threads: int) -> StoredColumn:
         """Return all rows in one form, that of `form`."""
         in_file = isinstance(self._place, Path)
         data = self._codes_in_file(form) if in_file else self._codes_in_memory(form, threads)
@@ -149,17 +138,17 @@ class ColumnParts:
         )
         return StoredColumn(with_order(column, threads))
 
-    def _codes_in_file(self, form: EncodedColumn) -> pa.Buffer:
+    def _codes_in_file(self, form: enc.EncodedColumn) -> pa.Buffer:
         assert isinstance(self._place, Path)
         codes = _File(self._place, self._open)
         for part in self._stored():
             convert = _conversion(part, form)
-            for start in range(0, part.rows, BLOCK):
-                block = _converted(part, convert, slice(start, min(start + BLOCK, part.rows)))
+            for start in range(0, part.rows, enc.BLOCK):
+                block = _converted(part, convert, slice(start, min(start + enc.BLOCK, part.rows)))
                 codes.write(block.astype(form.encoding.code_type, copy=False))
         return codes.buffer()
 
-    def _codes_in_memory(self, form: EncodedColumn, threads: int) -> Array:
+    def _codes_in_memory(self, form: enc.EncodedColumn, threads: int) -> enc.Array:
         assert not isinstance(self._place, Path)
         data = self._place(self._rows * form.encoding.width)
         codes, first = data.view(form.encoding.code_type), 0
@@ -168,16 +157,16 @@ class ColumnParts:
 
             def write(
                 blocks: slice,
-                part: EncodedColumn = part,
+                part: enc.EncodedColumn = part,
                 convert: Convert = convert,
-                own: Array = own,
+                own: enc.Array = own,
             ) -> None:
                 rows = slice(
                     blocks.start * ROWS_TOGETHER, min(blocks.stop * ROWS_TOGETHER, part.rows)
                 )
                 own[rows] = _converted(part, convert, rows)
 
-            each_block(-(-part.rows // ROWS_TOGETHER), threads, write)
+            enc.each_block(-(-part.rows // ROWS_TOGETHER), threads, write)
             first += part.rows
         return data
 
@@ -190,7 +179,7 @@ class _File:
         self._file: IO[bytes] = open_files.enter_context(made)
         self.size = 0
 
-    def write(self, values: Array) -> None:
+    def write(self, values: enc.Array) -> None:
         self._file.write(np.ascontiguousarray(values).view(np.uint8).data)
         self.size += values.nbytes
 
@@ -247,32 +236,32 @@ class _TextParts:
         return pa.Array.from_buffers(pa.string(), len(valid), buffers, nulls)
 
 
-def _texts_of(rows: pa.Array | EncodedColumn) -> pa.Array:
-    if isinstance(rows, EncodedColumn):
-        rows = rows.encoding.decode(codes_of(rows), pa.string())
+def _texts_of(rows: pa.Array | enc.EncodedColumn) -> pa.Array:
+    if isinstance(rows, enc.EncodedColumn):
+        rows = rows.encoding.decode(enc.codes_of(rows), pa.string())
     return rows.dictionary_decode() if pa.types.is_dictionary(rows.type) else rows
 
 
-def _converted(part: EncodedColumn, convert: Convert, rows: slice) -> Array:
+def _converted(part: enc.EncodedColumn, convert: Convert, rows: slice) -> enc.Array:
     """Return codes of some rows of a part, from a multiple of 8 on, in the form of all; that of a NULL is 0."""
     block = convert(part.codes[rows])
     if part.validity is None:
         return block
     bits = part.validity[rows.start // 8 : (rows.stop + 7) // 8]
-    return np.where(bits_of(bits, 0, len(block)), block, 0)
+    return np.where(enc.bits_of(bits, 0, len(block)), block, 0)
 
 
-def _conversion(part: EncodedColumn, form: EncodedColumn) -> Convert:
+def _conversion(part: enc.EncodedColumn, form: enc.EncodedColumn) -> Convert:
     """Return what makes codes of a part to codes of a form."""
     own, target = part.encoding, form.encoding
-    if isinstance(target, Dictionary):
+    if isinstance(target, enc.Dictionary):
         assert own.values is not None
         if not len(own.values):
             return np.zeros_like
         places = pc.index_in(own.values, target.values)
         table = np.asarray(places).astype(target.code_type)
         return lambda codes: np.take(table, codes)
-    if not isinstance(target, Narrow) or part.low is None or own == target:
+    if not isinstance(target, enc.Narrow) or part.low is None or own == target:
         return lambda codes: codes
     base = target.base if target.width < 8 else 0
     if part.low == part.high:  # whose step says nothing
@@ -286,7 +275,7 @@ def _conversion(part: EncodedColumn, form: EncodedColumn) -> Convert:
     return lambda codes: codes.astype(np.uint64) * times + plus
 
 
-def _values_of_all(parts: list[EncodedColumn]) -> pa.Array:
+def _values_of_all(parts: list[enc.EncodedColumn]) -> pa.Array:
     """Return the values of some dictionaries, sorted."""
     known = (part.encoding.values for part in parts)
     arrays = [values.cast(pa.string()) for values in known if values is not None]
@@ -294,7 +283,7 @@ def _values_of_all(parts: list[EncodedColumn]) -> pa.Array:
     return values.take(pc.sort_indices(values))
 
 
-def _bits_of_all(parts: list[EncodedColumn]) -> pa.Buffer:
+def _bits_of_all(parts: list[enc.EncodedColumn]) -> pa.Buffer:
     """Return the bitmap of all rows."""
     every = [pa.array([], pa.bool_())]
     for part in parts:

@@ -20,20 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .encodings import (
-    UNSIGNED,
-    Array,
-    Dictionary,
-    EncodedColumn,
-    Narrow,
-    bits_of,
-    code_width,
-    each_block,
-    narrow_for,
-    useful_step,
-    values_of,
-    zeros,
-)
+from . import encodings as enc
 
 MOST_TEXTS = (
     1 << 15
@@ -73,7 +60,7 @@ class ColumnForm:
     Of texts that are too many for a common dictionary `width` is the bytes of a code.
     """
 
-    encoding: Narrow | Dictionary | None = None
+    encoding: enc.Narrow | enc.Dictionary | None = None
     nullable: bool = False
     low: int | None = None
     high: int | None = None
@@ -83,7 +70,7 @@ class ColumnForm:
     refused: bool = False
 
 
-def facts_of(column: EncodedColumn) -> ColumnFacts:
+def facts_of(column: enc.EncodedColumn) -> ColumnFacts:
     """Return what is to be told of a column that is encoded."""
     encoding, nullable = column.encoding, column.validity is not None
     order = column.ascending, column.clustered
@@ -112,7 +99,7 @@ def facts_of(column: EncodedColumn) -> ColumnFacts:
     )
 
 
-def _step_of(column: EncodedColumn) -> int:
+def _step_of(column: enc.EncodedColumn) -> int:
     """The step of codes; where these take a byte each, one that makes them no narrower was not looked for."""
     column = column.flat()
     encoding = column.encoding
@@ -155,7 +142,7 @@ def _form_of_integers(told: Sequence[ColumnFacts], rank: int, nullable: bool) ->
         step = gcd(*(f.step for f in valued), *(f.low - low for f in valued))
     step = step or 1
     high = low + (high - low) // step * step
-    encoding = narrow_for(low, high, useful_step(low, high, step))
+    encoding = enc.narrow_for(low, high, enc.useful_step(low, high, step))
     return ColumnForm(encoding, nullable, low, high, encoding.width, *order)
 
 
@@ -165,9 +152,9 @@ def _form_of_texts(told: Sequence[ColumnFacts], nullable: bool) -> ColumnForm:
     if all(facts.kind != "many texts" for facts in told):
         texts = _sorted_texts(known)
         if len(texts) <= MOST_TEXTS and texts.nbytes <= MOST_TEXT_BYTES:
-            width = code_width(len(texts))
-            return ColumnForm(Dictionary(texts, width), nullable, width=width)
-    return ColumnForm(nullable=nullable, width=code_width(largest))
+            width = enc.code_width(len(texts))
+            return ColumnForm(enc.Dictionary(texts, width), nullable, width=width)
+    return ColumnForm(nullable=nullable, width=enc.code_width(largest))
 
 
 def _sorted_texts(known: Sequence[pa.Array]) -> pa.Array:
@@ -204,28 +191,28 @@ def is_common(texts: pa.Array) -> bool:
     return any(place_of_texts(known) == place for known in list(_interned.values()))
 
 
-def in_form(column: EncodedColumn, form: ColumnForm, threads: int = 1) -> EncodedColumn:
+def in_form(column: enc.EncodedColumn, form: ColumnForm, threads: int = 1) -> enc.EncodedColumn:
     """Return a column on the host in the form that workers have agreed on: itself where it has that already."""
     made = column = column.flat()
     if form.encoding is not None and not has_encoding(column, form):
         made = (
             _with_texts(made, form.encoding, threads)
-            if isinstance(form.encoding, Dictionary)
+            if isinstance(form.encoding, enc.Dictionary)
             else _with_numbers(made, form, form.encoding, threads)
         )
-    elif form.encoding is None and isinstance(column.encoding, Dictionary):
+    elif form.encoding is None and isinstance(column.encoding, enc.Dictionary):
         made = _widened(made, column.encoding, form.width)
     if form.nullable and made.validity is None:
-        bitmap = zeros(-(-made.rows // 8), np.uint8)
+        bitmap = enc.zeros(-(-made.rows // 8), np.uint8)
         bitmap[:] = 255
         made = replace(made, validity=bitmap, ascending=False, clustered=False)
     return made
 
 
-def has_encoding(column: EncodedColumn, form: ColumnForm) -> bool:
+def has_encoding(column: enc.EncodedColumn, form: ColumnForm) -> bool:
     """Whether codes and what is said of them are those of the form."""
     encoding = column.encoding
-    if isinstance(form.encoding, Dictionary):
+    if isinstance(form.encoding, enc.Dictionary):
         own = encoding.values
         same = own is not None and place_of_texts(own) == place_of_texts(form.encoding.values)
         return same and encoding.width == form.width
@@ -239,14 +226,14 @@ def has_encoding(column: EncodedColumn, form: ColumnForm) -> bool:
 
 
 def _with_numbers(
-    column: EncodedColumn, form: ColumnForm, encoding: Narrow, threads: int
-) -> EncodedColumn:
+    column: enc.EncodedColumn, form: ColumnForm, encoding: enc.Narrow, threads: int
+) -> enc.EncodedColumn:
     codes, own = column.codes, column.encoding
     if column.nulls == column.rows:
-        codes = zeros(column.rows, encoding.code_type)
+        codes = enc.zeros(column.rows, encoding.code_type)
     elif own != encoding:
-        codes = zeros(column.rows, encoding.code_type)
-        valid = None if column.validity is None else bits_of(column.validity, 0, column.rows)
+        codes = enc.zeros(column.rows, encoding.code_type)
+        valid = None if column.validity is None else enc.bits_of(column.validity, 0, column.rows)
         base, step = encoding.base, encoding.step
 
         def of_block(rows: slice) -> None:
@@ -254,7 +241,7 @@ def _with_numbers(
             found = found // step if step != 1 else found
             codes[rows] = found if valid is None else np.where(valid[rows], found, 0)
 
-        each_block(column.rows, threads, of_block)
+        enc.each_block(column.rows, threads, of_block)
     return replace(
         column,
         encoding=encoding,
@@ -266,40 +253,42 @@ def _with_numbers(
     )
 
 
-def _with_texts(column: EncodedColumn, encoding: Dictionary, threads: int) -> EncodedColumn:
+def _with_texts(
+    column: enc.EncodedColumn, encoding: enc.Dictionary, threads: int
+) -> enc.EncodedColumn:
     places = places_in(column.encoding, encoding)
-    codes = zeros(column.rows, UNSIGNED[encoding.width])
+    codes = enc.zeros(column.rows, enc.UNSIGNED[encoding.width])
     if len(places):
-        valid = None if column.validity is None else bits_of(column.validity, 0, column.rows)
+        valid = None if column.validity is None else enc.bits_of(column.validity, 0, column.rows)
 
         def of_block(rows: slice) -> None:
             np.take(places, column.codes[rows], out=codes[rows], mode="clip")
             if valid is not None:
                 codes[rows] *= valid[rows]
 
-        each_block(column.rows, threads, of_block)
+        enc.each_block(column.rows, threads, of_block)
     return replace(column, encoding=encoding, codes=codes)
 
 
-def places_in(own: object, encoding: Dictionary) -> Array:
+def places_in(own: object, encoding: enc.Dictionary) -> enc.Array:
     """Return where the values of a dictionary stand in one that has them all; nothing for none."""
-    values = own.values if isinstance(own, Dictionary) else None
+    values = own.values if isinstance(own, enc.Dictionary) else None
     if values is None or not len(values):
-        return np.zeros(0, UNSIGNED[encoding.width])
+        return np.zeros(0, enc.UNSIGNED[encoding.width])
     found = pc.index_in(values.cast(encoding.values.type), encoding.values)
-    return values_of(found, np.int32).astype(UNSIGNED[encoding.width])
+    return enc.values_of(found, np.int32).astype(enc.UNSIGNED[encoding.width])
 
 
-def _widened(column: EncodedColumn, own: Dictionary, width: int) -> EncodedColumn:
+def _widened(column: enc.EncodedColumn, own: enc.Dictionary, width: int) -> enc.EncodedColumn:
     """The same codes in a width that all have."""
     if width <= own.width:
         return column
-    codes = zeros(column.rows, UNSIGNED[width])
+    codes = enc.zeros(column.rows, enc.UNSIGNED[width])
     codes[:] = column.codes
-    return replace(column, encoding=Dictionary(own.values, width), codes=codes)
+    return replace(column, encoding=enc.Dictionary(own.values, width), codes=codes)
 
 
 def common_dictionaries(forms: Sequence[ColumnForm | None]) -> Mapping[str, pa.Array]:
     """Return the dictionaries of forms by what tells them from others."""
-    found = [f.encoding.values for f in forms if f and isinstance(f.encoding, Dictionary)]
+    found = [f.encoding.values for f in forms if f and isinstance(f.encoding, enc.Dictionary)]
     return {texts_digest(texts): texts for texts in found}

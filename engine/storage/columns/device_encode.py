@@ -17,22 +17,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan.types import DataType, Kind
+from . import encodings as enc
 from .encode import SAMPLE, most_values
-from .encodings import (
-    MOST_ALIKE,
-    PADDING,
-    REGISTER,
-    TRUTHS,
-    Array,
-    Dictionary,
-    EncodedColumn,
-    Encoding,
-    code_width,
-    fixed_encoding,
-    likely_step,
-    narrow_for,
-    useful_step,
-)
 from .value_checks import check_narrow_decimals
 
 I64_MAX = 2**63 - 1
@@ -70,18 +56,18 @@ Operator = plc.binaryop.BinaryOperator
 UNCHECKED = plc.copying.OutOfBoundsPolicy.DONT_CHECK
 
 
-def encode_on_device(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
+def encode_on_device(column: plc.Column, data_type: DataType) -> enc.EncodedColumn | None:
     """Return a column encoded, or None for what no kernel reads: many different strings, decimals beyond 64 bits."""
     if data_type.is_ranked or data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
     column = aligned(column)
     if data_type.kind is Kind.VARCHAR:
         return _strings(column, data_type)
-    fixed = fixed_encoding(data_type)
+    fixed = enc.fixed_encoding(data_type)
     if fixed is not None and fixed.is_float:
         return encoded_as(data_type, fixed, column, column)
     if column.size() == column.null_count():
-        return encoded_as(data_type, TRUTHS, column, _zeros(column.size()))
+        return encoded_as(data_type, enc.TRUTHS, column, _zeros(column.size()))
     integers = _integers(column, data_type)
     return None if integers is None else _narrow(column, integers, data_type)
 
@@ -110,21 +96,21 @@ def _low_half(column: plc.Column) -> plc.Column | None:
     return reinterpret(narrow, INT64)
 
 
-def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> EncodedColumn:
+def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> enc.EncodedColumn:
     low, high = _extremes(integers)
     if data_type.is_decimal:
         check_narrow_decimals(low, high, data_type)
     if data_type.kind is Kind.BOOLEAN:
         codes = _without_nulls(integers, 0)
-        return encoded_as(data_type, TRUTHS, column, codes, low, high)
+        return encoded_as(data_type, enc.TRUTHS, column, codes, low, high)
     values = _without_nulls(cast_to(integers, INT64), low)
     # Differences beyond 63 bits would wrap, and no step makes a narrow code of them
     differences = None if high - low > I64_MAX else _subtract(values, low)
     step = 1 if differences is None else _step(differences, low, high)
-    encoding = narrow_for(low, high, step)
+    encoding = enc.narrow_for(low, high, step)
     if encoding.width == 8 or differences is None:
         whole = _without_nulls(cast_to(integers, INT64), 0)
-        return encoded_as(data_type, REGISTER, column, aligned(whole), low, high)
+        return encoded_as(data_type, enc.REGISTER, column, aligned(whole), low, high)
     codes = differences if step == 1 else operate(differences, Operator.DIV, step)
     codes = plc.unary.cast(codes, UNSIGNED[encoding.width])
     return encoded_as(data_type, encoding, column, codes, low, high)
@@ -140,19 +126,19 @@ def _step(differences: plc.Column, low: int, high: int) -> int:
 
     Guessed from a sample, then checked.
     """
-    if narrow_for(low, high, 1).width == 1:
+    if enc.narrow_for(low, high, 1).width == 1:
         return 1
-    step = likely_step(_sample(differences), 0, high - low)
+    step = enc.likely_step(_sample(differences), 0, high - low)
     while step > 1:
         rest = operate(differences, Operator.MOD, step)
         _, worst = _extremes(rest)
         if worst == 0:
             return step
-        step = useful_step(low, high, gcd(step, worst))
+        step = enc.useful_step(low, high, gcd(step, worst))
     return 1
 
 
-def _sample(column: plc.Column) -> Array:
+def _sample(column: plc.Column) -> enc.Array:
     """Some values, evenly spread, on the host."""
     return np.asarray(_picked(column, SAMPLE).to_arrow())
 
@@ -169,7 +155,7 @@ def spread(rows: int, count: int) -> plc.Column:
     return plc.filling.sequence(-(-rows // stride), _scalar(0, INT32), _scalar(stride, INT32))
 
 
-def with_order(column: EncodedColumn) -> EncodedColumn:
+def with_order(column: enc.EncodedColumn) -> enc.EncodedColumn:
     """Look whether values ascend, or at least never fall nor repeat often: a sample first, which few columns pass that may."""
     if not column.may_be_clustered:
         return column
@@ -179,7 +165,7 @@ def with_order(column: EncodedColumn) -> EncodedColumn:
     ascending = bool((sample[1:] > sample[:-1]).all()) and _all_rows(codes, Operator.LESS, 1)
     clustered = ascending or (
         _all_rows(codes, Operator.LESS_EQUAL, 1)
-        and _all_rows(codes, Operator.NOT_EQUAL, MOST_ALIKE)
+        and _all_rows(codes, Operator.NOT_EQUAL, enc.MOST_ALIKE)
     )
     return replace(column, ascending=ascending, clustered=clustered)
 
@@ -197,9 +183,11 @@ def _all_rows(codes: plc.Column, operator: plc.binaryop.BinaryOperator, distance
 # Strings
 
 
-def _strings(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
+def _strings(column: plc.Column, data_type: DataType) -> enc.EncodedColumn | None:
     if column.size() == column.null_count():
-        return encoded_as(data_type, Dictionary(_no_strings(), 1), column, _zeros(column.size()))
+        return encoded_as(
+            data_type, enc.Dictionary(_no_strings(), 1), column, _zeros(column.size())
+        )
     limit = most_values_of(column)
     if not limit:
         return None
@@ -209,7 +197,7 @@ def _strings(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
     return _coded(column, codes, keys.columns()[0], data_type)
 
 
-def encode_codes(codes: plc.Column, keys: plc.Column, data_type: DataType) -> EncodedColumn:
+def encode_codes(codes: plc.Column, keys: plc.Column, data_type: DataType) -> enc.EncodedColumn:
     """Return strings encoded that are codes already: places in different keys, ascending, NULL where the string is."""
     codes = aligned(codes)
     return _coded(codes, codes, keys, data_type)
@@ -217,14 +205,14 @@ def encode_codes(codes: plc.Column, keys: plc.Column, data_type: DataType) -> En
 
 def _coded(
     column: plc.Column, codes: plc.Column, keys: plc.Column, data_type: DataType
-) -> EncodedColumn:
+) -> enc.EncodedColumn:
     """Put codes into the narrowest width; `column` has the NULLs.  Both sort strings by their bytes, as Arrow does."""
     values = keys.to_arrow().drop_null().cast(_no_strings().type)
-    width = code_width(len(values))
+    width = enc.code_width(len(values))
     if column.null_count():
         zero = _scalar(0, codes.type())
         codes = plc.copying.copy_if_else(codes, zero, plc.unary.is_valid(column))
-    return encoded_as(data_type, Dictionary(values, width), column, _unsigned(codes, width))
+    return encoded_as(data_type, enc.Dictionary(values, width), column, _unsigned(codes, width))
 
 
 def _unsigned(codes: plc.Column, width: int) -> plc.Column:
@@ -261,25 +249,25 @@ def _no_strings() -> pa.Array:
 
 def encoded_as(
     data_type: DataType,
-    encoding: Encoding,
+    encoding: enc.Encoding,
     column: plc.Column,
     codes: plc.Column,
     low: int | None = None,
     high: int | None = None,
-) -> EncodedColumn:
+) -> enc.EncodedColumn:
     """Put the codes of a column together with its NULLs; `low` and `high` hold its integers."""
     nulls = column.null_count()
     bitmap = column.null_mask() if nulls else None
-    return EncodedColumn(data_type, encoding, column.size(), codes, bitmap, nulls, low, high)
+    return enc.EncodedColumn(data_type, encoding, column.size(), codes, bitmap, nulls, low, high)
 
 
-def code_type(encoding: Encoding) -> plc.DataType:
+def code_type(encoding: enc.Encoding) -> plc.DataType:
     """Return libcudf's type of an encoding's codes."""
     width = encoding.width
     return FLOATS[width] if encoding.is_float else UNSIGNED.get(width, INT64)
 
 
-def codes_at(data: Any, encoding: Encoding, rows: int) -> plc.Column:
+def codes_at(data: Any, encoding: enc.Encoding, rows: int) -> plc.Column:
     """Return codes that lie in some memory."""
     return plc.Column(code_type(encoding), rows, data, None, 0, 0, [])
 
@@ -287,8 +275,8 @@ def codes_at(data: Any, encoding: Encoding, rows: int) -> plc.Column:
 def aligned(column: plc.Column) -> plc.Column:
     """The column itself, or a copy where it begins within a buffer or between words."""
     data, mask = column.data(), column.null_mask()
-    begins = column.offset() == 0 and (data is None or data.ptr % PADDING == 0)
-    return column if begins and (mask is None or mask.ptr % PADDING == 0) else column.copy()
+    begins = column.offset() == 0 and (data is None or data.ptr % enc.PADDING == 0)
+    return column if begins and (mask is None or mask.ptr % enc.PADDING == 0) else column.copy()
 
 
 def reinterpret(column: plc.Column, data_type: plc.DataType) -> plc.Column:

@@ -15,28 +15,7 @@ import pyarrow.compute as pc
 
 from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind
-from .encodings import (
-    BLOCK,
-    LIMBS,
-    MOST_ALIKE,
-    REGISTER,
-    TRUTHS,
-    UNSIGNED,
-    Array,
-    Dictionary,
-    EncodedColumn,
-    Encoding,
-    bits_of,
-    code_width,
-    each_block,
-    fixed_encoding,
-    likely_step,
-    narrow_for,
-    rounded,
-    useful_step,
-    values_of,
-    zeros,
-)
+from . import encodings as enc
 
 SAMPLE = 4096  # values from which the greatest common step is guessed before all are checked
 # Strings that are not a dictionary yet are made one when so few rows or so small a share of them differ
@@ -54,7 +33,7 @@ Ends = tuple[int, int] | None  # of integers
 
 def encode(
     array: pa.Array, data_type: DataType, threads: int = 1, narrow: bool = True
-) -> EncodedColumn | None:
+) -> enc.EncodedColumn | None:
     """Return a column encoded, or None for what no kernel reads: long strings, lists, intervals, decimals beyond 64 bits.
 
     Numbers that are not made `narrow` take 8 bytes, and texts have few values or no codes: for kernels that read them once or twice, this
@@ -73,76 +52,78 @@ def encode(
     return _narrow(values, data_type, mask, threads)
 
 
-def encode_numbers(values: Array, mask: Array | None, data_type: DataType) -> EncodedColumn:
+def encode_numbers(
+    values: enc.Array, mask: enc.Array | None, data_type: DataType
+) -> enc.EncodedColumn:
     """Return numbers as in registers encoded as they lie, without a copy where that is possible."""
-    encoding = fixed_encoding(data_type) or REGISTER
+    encoding = enc.fixed_encoding(data_type) or enc.REGISTER
     codes = np.ascontiguousarray(values, encoding.code_type)
     mask = None if mask is None or mask.all() else mask
     if mask is not None:
         codes = np.where(mask, codes, codes.dtype.type(0))
     ends = (0, 1) if data_type.kind is Kind.BOOLEAN else None
-    if encoding == REGISTER:
+    if encoding == enc.REGISTER:
         low, high = np.minimum.reduce(codes, initial=0), np.maximum.reduce(codes, initial=0)
-        ends = rounded((int(low), int(high)))
+        ends = enc.rounded((int(low), int(high)))
     return _column(data_type, encoding, codes, mask, ends)
 
 
-def registers_of(array: pa.Array, data_type: DataType, mask: Array | None) -> Array | None:
+def registers_of(array: pa.Array, data_type: DataType, mask: enc.Array | None) -> enc.Array | None:
     """Return the register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
-        return bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
+        return enc.bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
     if data_type.is_wide_decimal:
-        low, high = values_of(array, LIMBS).T
+        low, high = enc.values_of(array, enc.LIMBS).T
         fits = high == low >> 63
         if mask is not None:
             fits |= ~mask
         return low if bool(fits.all()) else None
     if data_type.kind is Kind.UBIGINT:
-        values = values_of(array, np.uint64)
+        values = enc.values_of(array, np.uint64)
         small = values <= np.uint64(2**63 - 1)
         if mask is not None:
             small |= ~mask
         return values.view(np.int64) if bool(small.all()) else None
     if data_type.is_ticks or data_type.is_decimal:
-        return values_of(array, np.int64)
-    return values_of(array, values_type(array.type))
+        return enc.values_of(array, np.int64)
+    return enc.values_of(array, values_type(array.type))
 
 
 # Integers
 
 
 def _narrow(
-    integers: Array, data_type: DataType, mask: Array | None, threads: int
-) -> EncodedColumn:
+    integers: enc.Array, data_type: DataType, mask: enc.Array | None, threads: int
+) -> enc.EncodedColumn:
     if not (len(integers) if mask is None else mask.any()):
-        return _column(data_type, TRUTHS, zeros(len(integers), np.uint8), mask)
+        return _column(data_type, enc.TRUTHS, enc.zeros(len(integers), np.uint8), mask)
     low, high = _extremes(integers, mask, threads)
     picked = slice(None, None, max(1, len(integers) // SAMPLE))
     sample = integers[picked] if mask is None else integers[picked][mask[picked]]
-    step = likely_step(sample, low, high)
-    while (encoding := narrow_for(low, high, step)).width < 8:
+    step = enc.likely_step(sample, low, high)
+    while (encoding := enc.narrow_for(low, high, step)).width < 8:
         codes, divides = _codes(integers, low, high, encoding, mask, threads)
         if divides == step:
             return _column(data_type, encoding, codes, mask, (low, high))
-        step = useful_step(low, high, divides)
+        step = enc.useful_step(low, high, divides)
     return _whole(integers, data_type, mask, threads, (low, high))
 
 
 def _whole(
-    values: Array, data_type: DataType, mask: Array | None, threads: int, ends: Ends = None
-) -> EncodedColumn:
+    values: enc.Array, data_type: DataType, mask: enc.Array | None, threads: int, ends: Ends = None
+) -> enc.EncodedColumn:
     """Values as they are, 0 for NULL."""
-    encoding = fixed_encoding(data_type) or REGISTER
-    codes = zeros(len(values), encoding.code_type)
+    encoding = enc.fixed_encoding(data_type) or enc.REGISTER
+    codes = enc.zeros(len(values), encoding.code_type)
 
     def of_block(rows: slice) -> None:
         codes[rows] = values[rows] if mask is None else np.where(mask[rows], values[rows], 0)
 
-    each_block(len(values), threads, of_block)
+    enc.each_block(len(values), threads, of_block)
     return _column(data_type, encoding, codes, mask, ends)
 
 
-def with_order(column: EncodedColumn, threads: int = 1) -> EncodedColumn:
+def with_order(column: enc.EncodedColumn, threads: int = 1) -> enc.EncodedColumn:
     """Look whether values ascend, or at least never fall nor repeat often: a sample first, which few columns pass that may."""
     codes = column.codes
     picked = codes[:: max(1, len(codes) // SAMPLE)] if column.may_be_clustered else codes[:0]
@@ -153,34 +134,39 @@ def with_order(column: EncodedColumn, threads: int = 1) -> EncodedColumn:
         part = codes[max(rows.start - 1, 0) : rows.stop]
         if bool((part[1:] > part[:-1]).all()):
             return True, True
-        many = codes[max(rows.start - MOST_ALIKE, 0) : rows.stop]
+        many = codes[max(rows.start - enc.MOST_ALIKE, 0) : rows.stop]
         rises = bool((part[1:] >= part[:-1]).all())
-        return False, rises and bool((many[MOST_ALIKE:] != many[:-MOST_ALIKE]).all())
+        return False, rises and bool((many[enc.MOST_ALIKE :] != many[: -enc.MOST_ALIKE]).all())
 
-    strictly, clustered = zip(*each_block(len(codes), threads, of_block), strict=True)
+    strictly, clustered = zip(*enc.each_block(len(codes), threads, of_block), strict=True)
     return replace(column, ascending=all(strictly), clustered=all(clustered))
 
 
-def _extremes(integers: Array, mask: Array | None, threads: int) -> tuple[int, int]:
+def _extremes(integers: enc.Array, mask: enc.Array | None, threads: int) -> tuple[int, int]:
     some = integers[0] if mask is None else integers[int(np.argmax(mask))]
 
     def of_block(rows: slice) -> tuple[int, int]:
         values = integers[rows] if mask is None else np.where(mask[rows], integers[rows], some)
         return int(values.min()), int(values.max())
 
-    found = each_block(len(integers), threads, of_block)
+    found = enc.each_block(len(integers), threads, of_block)
     return min(low for low, _ in found), max(high for _, high in found)
 
 
 def _codes(
-    integers: Array, low: int, high: int, encoding: Encoding, mask: Array | None, threads: int
-) -> tuple[Array, int]:
+    integers: enc.Array,
+    low: int,
+    high: int,
+    encoding: enc.Encoding,
+    mask: enc.Array | None,
+    threads: int,
+) -> tuple[enc.Array, int]:
     """Return codes and the step; a smaller step, and useless codes, when a difference is no multiple of the encoding's."""
     step = encoding.step
     # Differences are right modulo the type's size, whatever the sign
-    unsigned = UNSIGNED[integers.itemsize]
+    unsigned = enc.UNSIGNED[integers.itemsize]
     offset = np.array(low % 2 ** (8 * integers.itemsize), np.uint64).astype(unsigned)
-    codes = zeros(len(integers), encoding.code_type)
+    codes = enc.zeros(len(integers), encoding.code_type)
     shorter = np.uint32 if integers.itemsize == 8 and high - low < 2**32 else unsigned
     divisor = shorter(step) if step > 1 else None
 
@@ -199,7 +185,7 @@ def _codes(
             return step
         return int(np.gcd(step, int(np.gcd.reduce(difference - quotient))))
 
-    found = each_block(len(integers), threads, of_block)
+    found = enc.each_block(len(integers), threads, of_block)
     return codes, int(np.gcd.reduce(found))
 
 
@@ -208,7 +194,7 @@ def _codes(
 
 def _strings(
     array: pa.Array, data_type: DataType, threads: int, again: bool = False
-) -> EncodedColumn | None:
+) -> enc.EncodedColumn | None:
     """Return codes of sorted values; of many, too, where these come `again` and the column is kept."""
     if not isinstance(array, pa.DictionaryArray):
         coded = _with_few_values(array, threads)
@@ -220,16 +206,16 @@ def _strings(
     values, order = array.dictionary, None
     if not ascend(values):
         places = pc.sort_indices(values)
-        order, values = values_of(places, np.uint64), values.take(places)
+        order, values = enc.values_of(places, np.uint64), values.take(places)
         if not ascend(values):
             return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
     indices = array.indices
     mask = np.asarray(indices.is_valid()) if indices.null_count else None
-    width = code_width(len(values))
-    rank = np.zeros(max(len(values), 1), UNSIGNED[width])
+    width = enc.code_width(len(values))
+    rank = np.zeros(max(len(values), 1), enc.UNSIGNED[width])
     rank[slice(len(values)) if order is None else order] = np.arange(len(values))
-    raw = values_of(indices, values_type(indices.type))
-    codes = zeros(len(raw), rank.dtype)
+    raw = enc.values_of(indices, values_type(indices.type))
+    codes = enc.zeros(len(raw), rank.dtype)
 
     def of_block(rows: slice) -> None:
         # What lies under a NULL may point anywhere
@@ -237,14 +223,14 @@ def _strings(
         if mask is not None:
             codes[rows] *= mask[rows]
 
-    each_block(len(raw), threads, of_block)
-    return _column(data_type, Dictionary(values, width), codes, mask)
+    enc.each_block(len(raw), threads, of_block)
+    return _column(data_type, enc.Dictionary(values, width), codes, mask)
 
 
 def _with_few_values(array: pa.Array, threads: int) -> pa.DictionaryArray | None:
     """Return strings as a dictionary made block by block, or None where many differ, as mostly the first block says."""
     limit = few_values(min(len(array), DISTINCT_SAMPLE))
-    first, rest = array.slice(0, BLOCK).dictionary_encode(), array.slice(BLOCK)
+    first, rest = array.slice(0, enc.BLOCK).dictionary_encode(), array.slice(enc.BLOCK)
     many = [len(first.dictionary) > limit]
 
     def of_block(rows: slice) -> pa.DictionaryArray:
@@ -255,7 +241,7 @@ def _with_few_values(array: pa.Array, threads: int) -> pa.DictionaryArray | None
             many.append(True)
         return coded
 
-    others = each_block(len(rest), threads, of_block)
+    others = enc.each_block(len(rest), threads, of_block)
     if many[-1]:
         return None
     coded = pa.chunked_array([first, *others]).unify_dictionaries().combine_chunks()
@@ -313,12 +299,16 @@ def ascend(values: pa.Array) -> bool:
 
 
 def _column(
-    data_type: DataType, encoding: Encoding, codes: Array, mask: Array | None, ends: Ends = None
-) -> EncodedColumn:
+    data_type: DataType,
+    encoding: enc.Encoding,
+    codes: enc.Array,
+    mask: enc.Array | None,
+    ends: Ends = None,
+) -> enc.EncodedColumn:
     """`codes` lie at the start of a padded buffer (`zeros`)."""
     validity, nulls, (low, high) = None, 0, ends or (None, None)
     if mask is not None:
         packed = np.packbits(mask, bitorder="little")
-        validity, nulls = zeros(len(packed), np.uint8), len(mask) - int(np.count_nonzero(mask))
+        validity, nulls = enc.zeros(len(packed), np.uint8), len(mask) - int(np.count_nonzero(mask))
         validity[:] = packed
-    return EncodedColumn(data_type, encoding, len(codes), codes, validity, nulls, low, high)
+    return enc.EncodedColumn(data_type, encoding, len(codes), codes, validity, nulls, low, high)

@@ -17,20 +17,7 @@ import pyarrow.compute as pc
 
 from .... import stopping
 from ....errors import ExecutionError, FuselineError
-from ....plan.expr import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    ColumnRef,
-    Expr,
-    InList,
-    ListAggregate,
-    ListMap,
-    ListReduce,
-    Literal,
-    Try,
-)
+from ....plan import expr as ex
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
 from ....plan.udf.python_function import PythonCall, PythonFold, has_python
@@ -64,7 +51,7 @@ NARROW = 8
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedConstant(Expr):
+class ComputedConstant(ex.Expr):
     """A constant that has been computed."""
 
     vector: Vector
@@ -73,10 +60,10 @@ class ComputedConstant(Expr):
 
 
 @dataclass(frozen=True, eq=False)
-class DictionaryLookup(Expr):
+class DictionaryLookup(ex.Expr):
     """A function of one dictionary column: its value for each entry, and last for NULL."""
 
-    column: Column
+    column: ex.Column
     entries: Vector
     type: DataType
     span: None = None
@@ -143,7 +130,7 @@ class Chunk:
             self.table, self.start, self.stop, self.shared, whole=self.whole, rows=self.rows[rows]
         )
 
-    def array(self, column: Column) -> pa.Array:
+    def array(self, column: ex.Column) -> pa.Array:
         return self.table.arrays[column.id].slice(self.start, self.stop - self.start)
 
     def once(self, key: int, make: Callable[[], Vector]) -> Vector:
@@ -151,7 +138,7 @@ class Chunk:
             self.memo[key] = make()
         return self.memo[key]
 
-    def column(self, column: Column) -> Vector:
+    def column(self, column: ex.Column) -> Vector:
         if self.whole is not None and self.rows is not None:
             rows = self.rows
             whole = self.whole.column(column)
@@ -163,7 +150,7 @@ class Chunk:
         return lookup.values(codes if self.rows is None else codes.take(pa.array(self.rows)))
 
 
-def value(expr: Expr, chunk: Chunk) -> Vector:
+def value(expr: ex.Expr, chunk: Chunk) -> Vector:
     """Return the values of `expr`, or one constant; an error gets the place of the innermost expression that raised it."""
     stopping.check()
     if chunk.num_rows == 0:  # not even a constant may raise
@@ -177,44 +164,44 @@ def value(expr: Expr, chunk: Chunk) -> Vector:
         raise
 
 
-def _value(expr: Expr, chunk: Chunk) -> Vector:
+def _value(expr: ex.Expr, chunk: Chunk) -> Vector:
     match expr:
         case ComputedConstant(vector=vector):
             return vector
-        case ColumnRef(column=column):
+        case ex.ColumnRef(column=column):
             return chunk.column(column)
-        case Call():
+        case ex.Call():
             return _call(expr, chunk)
         case DictionaryLookup():
             return chunk.lookup(expr)
-        case Literal():
+        case ex.Literal():
             return constant(expr.value, expr.type)
-        case Cast(operand=operand):
+        case ex.Cast(operand=operand):
             return cast(value(operand, chunk), expr.type, expr.safe)
-        case Case():
+        case ex.Case():
             return _case(expr, chunk)
-        case InList():
+        case ex.InList():
             return _in_list(expr, chunk)
-        case ListAggregate(operand=operand):
+        case ex.ListAggregate(operand=operand):
             return aggregated(expr, value(operand, chunk), _over_rows)
         case PythonCall():
             return called(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
         case PythonFold():
             return folded(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
-        case ListMap():
+        case ex.ListMap():
             return mapped(expr, [value(child, chunk) for child in expr.children], _over_rows)
-        case ListReduce():
+        case ex.ListReduce():
             return reduced(expr, [value(child, chunk) for child in expr.children], _over_rows)
-        case Try():
+        case ex.Try():
             return attempted(expr, [value(child, chunk) for child in expr.children], _over_rows)
     raise ExecutionError(f"{type(expr).__name__} is no expression over rows: plan it away before.")
 
 
-def _over_rows(expr: Expr, table: Table) -> pa.Array:
+def _over_rows(expr: ex.Expr, table: Table) -> pa.Array:
     return value(expr, Chunk(table, 0, table.num_rows)).to_arrow(table.num_rows)
 
 
-def _call(call: Call, chunk: Chunk) -> Vector:
+def _call(call: ex.Call, chunk: Chunk) -> Vector:
     lazy = _LAZY.get(call.function)
     if lazy is not None and any(map(has_python, call.args[1:])):
         return lazy(call, chunk)
@@ -237,7 +224,7 @@ def spread(vector: Vector, count: int) -> tuple[Array, Array]:
     )
 
 
-def _decided(call: Call, chunk: Chunk) -> Vector:
+def _decided(call: ex.Call, chunk: Chunk) -> Vector:
     """AND or OR from left to right, each argument for the rows alone that are not decided yet."""
     count = chunk.num_rows
     settled = np.zeros(count, bool)  # FALSE found for AND, TRUE for OR
@@ -252,7 +239,7 @@ def _decided(call: Call, chunk: Chunk) -> Vector:
     return booleans(data, None if valid.all() else valid)
 
 
-def _first_present(call: Call, chunk: Chunk) -> Vector:
+def _first_present(call: ex.Call, chunk: Chunk) -> Vector:
     """COALESCE, each argument for the rows alone for which all before were NULL."""
     pieces = []
     rows = np.arange(chunk.num_rows)
@@ -284,7 +271,7 @@ def _joined(
     return Vector.from_arrow(tables.take_array(joined, places), data_type)
 
 
-def _case(case: Case, chunk: Chunk) -> Vector:
+def _case(case: ex.Case, chunk: Chunk) -> Vector:
     if has_python(case):
         return _case_by_rows(case, chunk)
     try:
@@ -298,7 +285,7 @@ def _case(case: Case, chunk: Chunk) -> Vector:
     return result
 
 
-def _case_by_rows(case: Case, chunk: Chunk) -> Vector:
+def _case_by_rows(case: ex.Case, chunk: Chunk) -> Vector:
     """Each branch for the rows alone that it is for."""
     pieces = []
     rows = np.arange(chunk.num_rows)
@@ -310,13 +297,13 @@ def _case_by_rows(case: Case, chunk: Chunk) -> Vector:
     return _joined(pieces, case.type, chunk.num_rows)
 
 
-def _over(expr: Expr, chunk: Chunk, rows: npt.NDArray[np.int64]) -> pa.Array:
+def _over(expr: ex.Expr, chunk: Chunk, rows: npt.NDArray[np.int64]) -> pa.Array:
     if not len(rows):
         return pa.array([], tables.physical_type(expr.type))
     return value(expr, chunk.narrowed(rows)).to_arrow(len(rows))
 
 
-def _in_list(expr: InList, chunk: Chunk) -> Vector:
+def _in_list(expr: ex.InList, chunk: Chunk) -> Vector:
     operand = value(expr.operand, chunk)
     if operand.is_null:
         return null_constant(BOOLEAN)
@@ -344,7 +331,7 @@ def _among(operand: Vector, values: list[Vector]) -> Array:
     return reduce(np.logical_or, [logic.same(operand, v) for v in values])
 
 
-def true_rows(parts: Sequence[Expr], chunk: Chunk) -> Array:
+def true_rows(parts: Sequence[ex.Expr], chunk: Chunk) -> Array:
     """Return the rows for which all `parts` are TRUE, as a mask that may be one value for all."""
     try:
         if any(map(has_python, parts)):
@@ -354,17 +341,17 @@ def true_rows(parts: Sequence[Expr], chunk: Chunk) -> Array:
         return _true_rows(parts, chunk, 1)
 
 
-def _cost(part: Expr) -> int:
+def _cost(part: ex.Expr) -> int:
     """Lookups and comparisons of numbers first, plain strings last."""
     match part:
         case DictionaryLookup():
             return 0
-        case Call(args=args) if args and all(a.type.kind is not Kind.VARCHAR for a in args):
+        case ex.Call(args=args) if args and all(a.type.kind is not Kind.VARCHAR for a in args):
             return 1
     return 2
 
 
-def _true_rows(parts: Sequence[Expr], chunk: Chunk, narrow: int) -> Array:
+def _true_rows(parts: Sequence[ex.Expr], chunk: Chunk, narrow: int) -> Array:
     """With `narrow` 1 every part sees the rows alone for which all before were TRUE."""
     mask: Array | None = None
     for part in parts:

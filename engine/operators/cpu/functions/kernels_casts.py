@@ -9,19 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, OutOfRange
+from ....plan import types as ty
 from ....plan.coercion import castable
 from ....plan.temporal import ticks
-from ....plan.types import (
-    BIT,
-    DIGITS,
-    HUGEINT,
-    JSON,
-    MAX_DECIMAL_DIGITS,
-    VARCHAR,
-    DataType,
-    Kind,
-    list_of,
-)
 from . import kernels_wide as decimals, kernels_wide as wide
 from .json.json_columns import cast_json, transform
 from .json.json_texts import makers
@@ -41,37 +31,37 @@ HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
 Converted = tuple[Array, Mask | None]
 
 
-def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
+def cast(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
     """Return values in another type; where there is none: NULL when `safe`, else `ConversionError`."""
     source = vector.type
     if source == target:
         return vector
-    if vector.is_null or Kind.NULL in (source.kind, target.kind):
+    if vector.is_null or ty.Kind.NULL in (source.kind, target.kind):
         return null_constant(target)
     if vector.is_constant:
         return cast(_as_row(vector), target, safe).first()
     if source.is_enum:
-        return cast(Vector(VARCHAR, attempts.texts_of(vector)), target, safe)
-    if JSON in (source, target):
+        return cast(Vector(ty.VARCHAR, attempts.texts_of(vector)), target, safe)
+    if ty.JSON in (source, target):
         return cast_json(vector, target, safe, cast)
-    if BIT in (source, target):
+    if ty.BIT in (source, target):
         return cast_bits(vector, target, safe)
     if source.is_nested or target.is_nested:
         return _nested(vector, target, safe)
-    if Kind.UUID in (source.kind, target.kind):
+    if ty.Kind.UUID in (source.kind, target.kind):
         return _uuids(vector, target, safe)
-    if Kind.BLOB in (source.kind, target.kind):
+    if ty.Kind.BLOB in (source.kind, target.kind):
         return _bytes(vector, target, safe)
-    if target.kind is Kind.VARCHAR:
-        return Vector(VARCHAR, printed(vector))
+    if target.kind is ty.Kind.VARCHAR:
+        return Vector(ty.VARCHAR, printed(vector))
     data, wrong = (
-        _read(vector.data, target) if source.kind is Kind.VARCHAR else _converted(vector, target)
+        _read(vector.data, target) if source.kind is ty.Kind.VARCHAR else _converted(vector, target)
     )
     valid = vector.mask
     if wrong is not None and wrong.any():
         wrong = wrong if valid is None else wrong & valid
         if wrong.any():
-            if target == HUGEINT:
+            if target == ty.HUGEINT:
                 _refuse_39_digits(vector, wrong)
             if not safe:
                 raise ConversionError(_message(vector, first_row(wrong), target))
@@ -79,32 +69,32 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
     return Vector(target, data, valid)
 
 
-def _bytes(vector: Vector, target: DataType, safe: bool) -> Vector:
+def _bytes(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
     """Bytes from and to text, of which there is no cast to anything else."""
     codes = pc.dictionary_encode(vector.data)
     values = codes.dictionary.to_pylist()
-    if target.kind is Kind.VARCHAR:
+    if target.kind is ty.Kind.VARCHAR:
         texts = pa.array([byte_strings.text_of(v) for v in values], pa.string())
-        return Vector(VARCHAR, texts.take(codes.indices))
+        return Vector(ty.VARCHAR, texts.take(codes.indices))
     found = pa.array([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
     return _checked(vector, found, target, safe)
 
 
-def _uuids(vector: Vector, target: DataType, safe: bool) -> Vector:
+def _uuids(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
     """A UUID from and to text and its 16 bytes, of which there is no cast to anything else."""
-    if target.kind is Kind.VARCHAR:
-        return Vector(VARCHAR, uuids.texts_of(vector.data))
-    if target.kind is Kind.BLOB:
+    if target.kind is ty.Kind.VARCHAR:
+        return Vector(ty.VARCHAR, uuids.texts_of(vector.data))
+    if target.kind is ty.Kind.BLOB:
         return Vector(target, vector.data.cast(pa.binary()))
-    of = uuids.of_texts if vector.type.kind is Kind.VARCHAR else uuids.of_bytes
+    of = uuids.of_texts if vector.type.kind is ty.Kind.VARCHAR else uuids.of_bytes
     return _checked(vector, of(vector.data), target, safe)
 
 
-def _read(texts: pa.Array, target: DataType) -> Converted:
+def _read(texts: pa.Array, target: ty.DataType) -> Converted:
     return attempts.of_texts(texts, target) if target.is_enum else parsed(texts, target)
 
 
-def _checked(vector: Vector, found: pa.Array, target: DataType, safe: bool) -> Vector:
+def _checked(vector: Vector, found: pa.Array, target: ty.DataType, safe: bool) -> Vector:
     """Return what was read of a vector; raises `ConversionError` for a value without a result unless `safe`."""
     wrong = np.asarray(pc.and_(found.is_null(), vector.data.is_valid()))
     if wrong.any() and not safe:
@@ -112,15 +102,15 @@ def _checked(vector: Vector, found: pa.Array, target: DataType, safe: bool) -> V
     return Vector(target, found)
 
 
-def _nested(vector: Vector, target: DataType, safe: bool) -> Vector:
-    def inside(part: Vector, kind: DataType) -> Vector:
+def _nested(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
+    def inside(part: Vector, kind: ty.DataType) -> Vector:
         return cast(part, kind, safe)
 
-    if target.kind is Kind.VARCHAR:
-        return Vector(VARCHAR, nested_casts.texts(vector.data, vector.type, inside))
-    if vector.type == VARCHAR and target == list_of(JSON):
-        return cast(cast(vector, JSON, safe), target, safe)
-    if vector.type.kind is Kind.VARCHAR:
+    if target.kind is ty.Kind.VARCHAR:
+        return Vector(ty.VARCHAR, nested_casts.texts(vector.data, vector.type, inside))
+    if vector.type == ty.VARCHAR and target == ty.list_of(ty.JSON):
+        return cast(cast(vector, ty.JSON, safe), target, safe)
+    if vector.type.kind is ty.Kind.VARCHAR:
         made = nested_casts.read(vector.data, target, safe, inside)
     else:
         made = nested_casts.between(vector.data, vector.type, target, inside)
@@ -136,7 +126,7 @@ def _as_row(vector: Vector) -> Vector:
 
 def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
     """HUGEINT has 38 digits here, and NULL would be a wrong answer where DuckDB has a value of 39."""
-    if vector.type.kind is Kind.VARCHAR:
+    if vector.type.kind is ty.Kind.VARCHAR:
         texts = pc.unique(vector.data.filter(pa.array(wrong))).to_pylist()
         found = (_integer_of(text) for text in texts if text is not None)
         values = [value for value in found if value is not None]
@@ -145,9 +135,9 @@ def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
     else:
         return
     for value in values:
-        if value in HUGEINT_OF_DUCKDB and abs(value) >= 10**MAX_DECIMAL_DIGITS:
+        if value in HUGEINT_OF_DUCKDB and abs(value) >= 10**ty.MAX_DECIMAL_DIGITS:
             raise OutOfRange(
-                f"{value} has 39 digits, and HUGEINT holds {MAX_DECIMAL_DIGITS} here: cast to DOUBLE."
+                f"{value} has 39 digits, and HUGEINT holds {ty.MAX_DECIMAL_DIGITS} here: cast to DOUBLE."
             )
 
 
@@ -155,15 +145,15 @@ def _integer_of(text: str) -> int | None:
     """Return the number of about 39 digits that a text stands for."""
     try:
         found = float(text)
-        return int(DIGITS.to_integral_value(Decimal(text))) if 1e37 < abs(found) < 1e40 else None
+        return int(ty.DIGITS.to_integral_value(Decimal(text))) if 1e37 < abs(found) < 1e40 else None
     except (ValueError, ArithmeticError):
         return None
 
 
-def _message(vector: Vector, row: int, target: DataType) -> str:
+def _message(vector: Vector, row: int, target: ty.DataType) -> str:
     one = vector.take(np.array([row]))
-    text = cast(one, VARCHAR, safe=True).data[0].as_py()
-    if vector.type.kind is Kind.VARCHAR:
+    text = cast(one, ty.VARCHAR, safe=True).data[0].as_py()
+    if vector.type.kind is ty.Kind.VARCHAR:
         return f"Could not convert string '{text}' to {target}: use TRY_CAST to get NULL for such values."
     if not castable(vector.type, target):
         return f"{vector.type} value {text} cannot be a {target}, which the other side of the set operation is: cast one side."
@@ -173,16 +163,16 @@ def _message(vector: Vector, row: int, target: DataType) -> str:
     )
 
 
-def _converted(vector: Vector, target: DataType) -> Converted:
+def _converted(vector: Vector, target: ty.DataType) -> Converted:
     source = vector.type
     data = vector.data
     if not castable(source, target):  # of a set operation
         return np.zeros(len(data), dtype_of(target)), np.ones(len(data), bool)
-    if target.kind is Kind.BOOLEAN:
+    if target.kind is ty.Kind.BOOLEAN:
         return _to_boolean(data), None
     if target.is_temporal:
         return ticks.converted(data, source, target)
-    if source.kind is Kind.BOOLEAN:
+    if source.kind is ty.Kind.BOOLEAN:
         return _numbers(data.astype(np.int8), 0, target)
     if source.is_float:
         return _from_float(data, target)
@@ -195,7 +185,7 @@ def _to_boolean(data: Array) -> Array:
     return data != 0
 
 
-def _numbers(data: Array, scale: int, target: DataType) -> Converted:
+def _numbers(data: Array, scale: int, target: ty.DataType) -> Converted:
     """Integers and decimals, as unscaled values of `scale`."""
     if target.is_float:
         whole = scale == 0 and data.dtype != WIDE
@@ -206,7 +196,7 @@ def _numbers(data: Array, scale: int, target: DataType) -> Converted:
     return decimals.fitted(rescaled, target), wrong
 
 
-def _outside(data: Array, target: DataType) -> Mask | None:
+def _outside(data: Array, target: ty.DataType) -> Mask | None:
     low, high = target.integer_range
     if data.dtype == WIDE:
         return wide.less(wide.wide_constant(high), data) | wide.less(data, wide.wide_constant(low))
@@ -222,13 +212,13 @@ def _outside(data: Array, target: DataType) -> Mask | None:
     return wrong
 
 
-def _from_float(data: Array, target: DataType) -> Converted:
+def _from_float(data: Array, target: ty.DataType) -> Converted:
     if target.is_float:
         values = data.astype(dtype_of(target))
         return values, np.isinf(values) & ~np.isinf(data)
     if target.is_decimal:
         limit = 10.0**target.precision
-        if target == HUGEINT:
+        if target == ty.HUGEINT:
             values = np.rint(data.astype(np.float64))
             wrong = ~(np.abs(values) <= limit)  # 1e38 lies a little below 10^38
         else:

@@ -9,17 +9,7 @@ import pylibcudf as plc
 
 from ....plan.expr import AggregateCall
 from ....plan.functions import AGGREGATE
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    INT64,
-    binary,
-    null_column,
-    scalar,
-    select,
-    true_mask,
-    where_true,
-)
+from .. import columns as col
 from .aggregate_sums import as_double, float_sum
 from .groups import Answer, GroupedArgument, Groups, matching_order, pick
 
@@ -38,7 +28,7 @@ def corr(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> An
         products = [_product(dx, dy), _product(dx, dx), _product(dy, dy)]
         shared, of_x, of_y = _added(products, ("corr", x.key, y.key), groups)
         spread = _product(*(plc.unary.unary_operation(s, Unary.SQRT) for s in (of_x, of_y)))
-        return _where_more_than(0, count(), binary(shared, spread, Op.DIV, FLOAT64))
+        return _where_more_than(0, count(), col.binary(shared, spread, Op.DIV, col.FLOAT64))
 
     return divide
 
@@ -53,15 +43,17 @@ def variance(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -
         steps = distances()
         squares, rest = _added([_product(steps, steps), steps], ("squares", values.key), groups)
         # The distances would add up to 0 but for the rounding of the mean.
-        correction = binary(_product(rest, rest), count(), Op.DIV, FLOAT64)
+        correction = col.binary(_product(rest, rest), count(), Op.DIV, col.FLOAT64)
         size = plc.unary.unary_operation(correction, Unary.ABS)
-        infinite = true_mask(binary(size, scalar(float("inf"), FLOAT64), Op.EQUAL, BOOL))
-        correction = select(infinite, scalar(0.0, FLOAT64), correction)
-        corrected = binary(squares, correction, Op.SUB, FLOAT64)
-        divisor = binary(count(), scalar(row.ddof, INT64), Op.SUB, INT64)
-        alone = binary(count(), scalar(1, INT64), Op.EQUAL, BOOL)
-        variance = binary(corrected, divisor, Op.DIV, FLOAT64)
-        variance = select(alone, scalar(0.0, FLOAT64), variance)
+        infinite = col.true_mask(
+            col.binary(size, col.scalar(float("inf"), col.FLOAT64), Op.EQUAL, col.BOOL)
+        )
+        correction = col.select(infinite, col.scalar(0.0, col.FLOAT64), correction)
+        corrected = col.binary(squares, correction, Op.SUB, col.FLOAT64)
+        divisor = col.binary(count(), col.scalar(row.ddof, col.INT64), Op.SUB, col.INT64)
+        alone = col.binary(count(), col.scalar(1, col.INT64), Op.EQUAL, col.BOOL)
+        variance = col.binary(corrected, divisor, Op.DIV, col.FLOAT64)
+        variance = col.select(alone, col.scalar(0.0, col.FLOAT64), variance)
         found = _where_more_than(row.ddof, count(), variance)
         return plc.unary.unary_operation(found, Unary.SQRT) if row.root else found
 
@@ -77,8 +69,8 @@ def covariance(call: AggregateCall, args: list[GroupedArgument], groups: Groups)
     def settle() -> plc.Column:
         product = _product(distance_x(), distance_y())
         (shared,) = _added([product], ("covariance", x.key, y.key), groups)
-        divisor = binary(count(), scalar(ddof, INT64), Op.SUB, INT64)
-        return _where_more_than(ddof, count(), binary(shared, divisor, Op.DIV, FLOAT64))
+        divisor = col.binary(count(), col.scalar(ddof, col.INT64), Op.SUB, col.INT64)
+        return _where_more_than(ddof, count(), col.binary(shared, divisor, Op.DIV, col.FLOAT64))
 
     return settle
 
@@ -94,7 +86,7 @@ def _beside(argument: GroupedArgument, other: GroupedArgument, groups: Groups) -
         return argument
     key = ("beside", argument.key, other.key)
     valid = plc.unary.is_valid(other.column)
-    return GroupedArgument(key, groups.once(key, lambda: where_true(argument.column, valid)))
+    return GroupedArgument(key, groups.once(key, lambda: col.where_true(argument.column, valid)))
 
 
 def _distances(values: GroupedArgument, groups: Groups) -> Answer:
@@ -102,11 +94,11 @@ def _distances(values: GroupedArgument, groups: Groups) -> Answer:
     total, count = float_sum(values, groups), groups.ask_count(values)
 
     def subtract() -> plc.Column:
-        means = binary(total(), count(), Op.DIV, FLOAT64)
+        means = col.binary(total(), count(), Op.DIV, col.FLOAT64)
         column = values.column
         if not groups.keys:
-            return binary(column, means.to_scalar(), Op.SUB, FLOAT64)
-        return binary(column, pick(means, _group_of_row(groups)), Op.SUB, FLOAT64)
+            return col.binary(column, means.to_scalar(), Op.SUB, col.FLOAT64)
+        return col.binary(column, pick(means, _group_of_row(groups)), Op.SUB, col.FLOAT64)
 
     return lambda: groups.once(("distances", values.key), subtract)
 
@@ -123,7 +115,7 @@ def _added(columns: list[plc.Column], key: object, groups: Groups) -> list[plc.C
 
 def _second_pass(columns: list[plc.Column], groups: Groups) -> list[plc.Column]:
     if not groups.rows:
-        return [null_column(groups.count, FLOAT64) for _ in columns]
+        return [col.null_column(groups.count, col.FLOAT64) for _ in columns]
     keys = [_group_of_row(groups)] if groups.keys else []
     members = Groups(keys, groups.rows, {}, groups.deterministic)
     sums = [float_sum(GroupedArgument(i, column), members) for i, column in enumerate(columns)]
@@ -138,9 +130,9 @@ def _second_pass(columns: list[plc.Column], groups: Groups) -> list[plc.Column]:
 
 
 def _product(left: plc.Column, right: plc.Column) -> plc.Column:
-    return binary(left, right, Op.MUL, FLOAT64)
+    return col.binary(left, right, Op.MUL, col.FLOAT64)
 
 
 def _where_more_than(least: int, count: plc.Column, answer: plc.Column) -> plc.Column:
-    enough = binary(count, scalar(least, INT64), Op.GREATER, BOOL)
-    return select(enough, answer, scalar(None, FLOAT64))
+    enough = col.binary(count, col.scalar(least, col.INT64), Op.GREATER, col.BOOL)
+    return col.select(enough, answer, col.scalar(None, col.FLOAT64))

@@ -14,26 +14,7 @@ from ....storage.columns.device_encode import TIMESTAMPS
 from ....storage.columns.encodings import Array
 from ...cpu.aggregate.aggregate_order import between, neighbours, occurring
 from ...cpu.table import from_numpy, physical_type, to_numpy
-from .. import few_rows
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    INT32,
-    INT64,
-    NUMBERS,
-    TEXT,
-    as_integers,
-    as_key,
-    binary,
-    cast,
-    constant,
-    is_float,
-    null_column,
-    reinterpret,
-    scalar,
-    select,
-    without_nulls,
-)
+from .. import columns as col, few_rows
 from ..join.join_pairs import UNMATCHED
 from ..memory.to_host import numbers_on_host
 from ..memory.upload import column_of, row_numbers
@@ -54,16 +35,16 @@ def string_agg(call: AggregateCall, args: list[GroupedArgument], groups: Groups)
     count = groups.ask_rows()
     missing = argument.column.null_count() == groups.rows
     if separator.value is None or missing:
-        return lambda: null_column(count().size(), TEXT)
+        return lambda: col.null_column(count().size(), col.TEXT)
     lists = groups.ask(argument, "collect")
     combine = plc.strings.combine
 
     def join() -> plc.Column:
         return combine.join_list_elements(
             lists(),
-            scalar(separator.value, TEXT),
-            scalar("", TEXT),
-            scalar("", TEXT),
+            col.scalar(separator.value, col.TEXT),
+            col.scalar("", col.TEXT),
+            col.scalar("", col.TEXT),
             combine.SeparatorOnNulls.NO,
             combine.OutputIfEmptyList.NULL_ELEMENT,
         )
@@ -77,21 +58,24 @@ def quantile_cont(call: AggregateCall, args: list[GroupedArgument], groups: Grou
 
 def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
-    fraction = scalar(call.fraction, FLOAT64)
+    fraction = col.scalar(call.fraction, col.FLOAT64)
     groups.need()
 
     def find() -> plc.Column:
         if not _has_values(args[0].column):
-            return null_column(groups.count, args[0].column.type())
+            return col.null_column(groups.count, args[0].column.type())
         values = _sorted_values(call, args[0], groups)
         if isinstance(values, _SortedNumbers):
             return values.discrete(call.fraction)
-        left = binary(
-            values.sizes, binary(values.sizes, fraction, Op.MUL, FLOAT64), Op.SUB, FLOAT64
+        left = col.binary(
+            values.sizes,
+            col.binary(values.sizes, fraction, Op.MUL, col.FLOAT64),
+            Op.SUB,
+            col.FLOAT64,
         )
-        place = binary(values.sizes, _floor(left), Op.SUB, FLOAT64)
-        place = binary(place, scalar(1.0, FLOAT64), Op.NULL_MAX, FLOAT64)
-        return values.at(binary(place, scalar(1.0, FLOAT64), Op.SUB, FLOAT64))
+        place = col.binary(values.sizes, _floor(left), Op.SUB, col.FLOAT64)
+        place = col.binary(place, col.scalar(1.0, col.FLOAT64), Op.NULL_MAX, col.FLOAT64)
+        return values.at(col.binary(place, col.scalar(1.0, col.FLOAT64), Op.SUB, col.FLOAT64))
 
     return find
 
@@ -103,8 +87,8 @@ def mode(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> An
 
     def find() -> plc.Column:
         if not _has_values(argument.column):
-            return null_column(groups.count, argument.column.type())
-        rows = plc.Table([*groups.keys, as_key(argument.column), groups.row_numbers()])
+            return col.null_column(groups.count, argument.column.type())
+        rows = plc.Table([*groups.keys, col.as_key(argument.column), groups.row_numbers()])
         width = len(groups.keys)
         *keys, numbers = plc.stream_compaction.drop_nulls(rows, [width], 1).columns()
         aggregations = [plc.aggregation.count(INCLUDE), plc.aggregation.min()]
@@ -122,7 +106,7 @@ def mode(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> An
         row = pick(first, pick(places.rows, winner()))
         if groups.keys:
             order = matching_order(groups.group_keys, members.group_keys)
-            row = without_nulls(pick(row, order, nullify=True), UNMATCHED)
+            row = col.without_nulls(pick(row, order, nullify=True), UNMATCHED)
         return pick(argument.column, row, nullify=True)
 
     return find
@@ -142,7 +126,7 @@ class _Sorted:
 
     def at(self, places: plc.Column) -> plc.Column:
         """Return the value at a FLOAT64 place of each group, NULL for an empty group."""
-        rows = binary(self.starts, cast(places, INT32), Op.ADD, INT32)
+        rows = col.binary(self.starts, col.cast(places, col.INT32), Op.ADD, col.INT32)
         return pick(self.column, rows, nullify=True)
 
     def between(self, fraction: float, data_type: DataType) -> plc.Column:
@@ -174,7 +158,7 @@ class _SortedNumbers:
         """Return a value that occurs."""
         some = self.sizes > 0
         found = self._values(np.where(some, self.starts + occurring(self.sizes, fraction), 0))
-        return column_of(found.astype(NUMBERS[self.kind.id()]), some, self.kind)
+        return column_of(found.astype(col.NUMBERS[self.kind.id()]), some, self.kind)
 
     def between(self, fraction: float, data_type: DataType) -> plc.Column:
         """Return the interpolated value at `fraction` of the way through each group."""
@@ -217,10 +201,10 @@ def _sorted_values(
 def _sort_numbers(table: plc.Table, groups: Groups, descending: bool) -> _SortedNumbers | None:
     """Sort rows of few groups by one number alone; None for many, and for keys and values that are no integers of few places."""
     *keys, column = table.columns()
-    if groups.count > few_rows.MOST_ROWS or is_float(column):
+    if groups.count > few_rows.MOST_ROWS or col.is_float(column):
         return None
     directions = [(False, False)] * len(keys) + [(descending, False)]
-    found = numbered([*keys, as_integers(column)], directions, LIMIT)
+    found = numbered([*keys, col.as_integers(column)], directions, LIMIT)
     if found is None:
         return None
     *digits, value = found.digits
@@ -230,7 +214,7 @@ def _sort_numbers(table: plc.Table, groups: Groups, descending: bool) -> _Sorted
     order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
     ordered = plc.sorting.sort(plc.Table([found.numbers]), order, nulls)
     kind = found.numbers.type()
-    bounds = (np.arange(slots + 1) * value.size).astype(NUMBERS[kind.id()])
+    bounds = (np.arange(slots + 1) * value.size).astype(col.NUMBERS[kind.id()])
     ends = plc.search.lower_bound(ordered, plc.Table([column_of(bounds, None, kind)]), order, nulls)
     given = [replace(d, key=k).numbers() for d, k in zip(digits, groups.group_keys, strict=True)]
     ends_there, *places = numbers_on_host(ends, *given)
@@ -250,15 +234,23 @@ def _sort(table: plc.Table, groups: Groups, descending: bool) -> _Sorted:
     order = sorted_rows(table.columns(), directions)
     *keys, values = plc.copying.gather(table, order, DONT_CHECK).columns()
     if not keys:
-        return _Sorted(values, constant(0, INT32, 1), constant(float(values.size()), FLOAT64, 1))
+        return _Sorted(
+            values,
+            col.constant(0, col.INT32, 1),
+            col.constant(float(values.size()), col.FLOAT64, 1),
+        )
     sorted_keys = plc.groupby.GroupBy(plc.Table(keys), INCLUDE, plc.types.Sorted.YES)
     request = plc.groupby.GroupByRequest(values, [plc.aggregation.count(INCLUDE)])
     group_keys, (counted,) = sorted_keys.aggregate([request])
     sizes = counted.columns()[0]
     starts = plc.reduce.scan(sizes, plc.aggregation.sum(), plc.reduce.ScanType.EXCLUSIVE)
     place = matching_order(groups.group_keys, list(group_keys.columns()))
-    starts, sizes = (pick(c, place, nullify=True) for c in (cast(starts, INT32), sizes))
-    return _Sorted(values, without_nulls(starts, UNMATCHED), cast(without_nulls(sizes, 0), FLOAT64))
+    starts, sizes = (pick(c, place, nullify=True) for c in (col.cast(starts, col.INT32), sizes))
+    return _Sorted(
+        values,
+        col.without_nulls(starts, UNMATCHED),
+        col.cast(col.without_nulls(sizes, 0), col.FLOAT64),
+    )
 
 
 def _continuous(
@@ -269,16 +261,16 @@ def _continuous(
 
     def interpolate() -> plc.Column:
         if not _has_values(argument.column):
-            return null_column(groups.count, argument.column.type())
+            return col.null_column(groups.count, argument.column.type())
         values = _sorted_values(call, argument, groups)
         if isinstance(values, _SortedNumbers) or groups.count <= few_rows.MOST_ROWS:
             return values.between(fraction, call.type)
-        last = binary(values.sizes, scalar(1.0, FLOAT64), Op.SUB, FLOAT64)
-        last = binary(last, scalar(0.0, FLOAT64), Op.NULL_MAX, FLOAT64)
-        place = binary(last, scalar(fraction, FLOAT64), Op.MUL, FLOAT64)
+        last = col.binary(values.sizes, col.scalar(1.0, col.FLOAT64), Op.SUB, col.FLOAT64)
+        last = col.binary(last, col.scalar(0.0, col.FLOAT64), Op.NULL_MAX, col.FLOAT64)
+        place = col.binary(last, col.scalar(fraction, col.FLOAT64), Op.MUL, col.FLOAT64)
         below = _floor(place)
         above = plc.unary.unary_operation(place, plc.unary.UnaryOperator.CEIL)
-        weight = binary(place, below, Op.SUB, FLOAT64)
+        weight = col.binary(place, below, Op.SUB, col.FLOAT64)
         mix = _between_floats if call.type.is_float else _between_integers
         return mix(values.at(below), values.at(above), weight)
 
@@ -287,24 +279,28 @@ def _continuous(
 
 def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
     """Timestamps, rounded to the nearest, halves up, or unscaled decimals, rounded towards zero."""
-    a, b = as_integers(low), as_integers(high)
-    distance = cast(binary(b, a, Op.SUB, INT64), FLOAT64)
+    a, b = col.as_integers(low), col.as_integers(high)
+    distance = col.cast(col.binary(b, a, Op.SUB, col.INT64), col.FLOAT64)
     step = _float(distance, weight, Op.MUL)
     whole = _floor(step)
     rest = _float(step, whole, Op.SUB)
-    mixed = binary(a, cast(whole, INT64), Op.ADD, INT64)
-    zero, half = scalar(0, INT64), scalar(0.5, FLOAT64)
+    mixed = col.binary(a, col.cast(whole, col.INT64), Op.ADD, col.INT64)
+    zero, half = col.scalar(0, col.INT64), col.scalar(0.5, col.FLOAT64)
     if low.type().id() in TIMESTAMPS.values():
-        up = binary(rest, half, Op.GREATER_EQUAL, BOOL)
-        return reinterpret(binary(mixed, cast(up, INT64), Op.ADD, INT64), low.type())
-    some = binary(rest, scalar(0.0, FLOAT64), Op.GREATER, BOOL)
-    up = binary(binary(mixed, zero, Op.LESS, BOOL), some, Op.LOGICAL_AND, BOOL)
-    mixed = binary(mixed, cast(up, INT64), Op.ADD, INT64)
+        up = col.binary(rest, half, Op.GREATER_EQUAL, col.BOOL)
+        return col.reinterpret(
+            col.binary(mixed, col.cast(up, col.INT64), Op.ADD, col.INT64), low.type()
+        )
+    some = col.binary(rest, col.scalar(0.0, col.FLOAT64), Op.GREATER, col.BOOL)
+    up = col.binary(col.binary(mixed, zero, Op.LESS, col.BOOL), some, Op.LOGICAL_AND, col.BOOL)
+    mixed = col.binary(mixed, col.cast(up, col.INT64), Op.ADD, col.INT64)
     # DuckDB rounds the whole sum to a double; from 2^53 on that would lose digits.
-    total = _rounded_once(cast(a, FLOAT64), distance, weight)
+    total = _rounded_once(col.cast(a, col.FLOAT64), distance, weight)
     size = plc.unary.unary_operation(total, plc.unary.UnaryOperator.ABS)
-    exact = binary(size, scalar(2.0**53, FLOAT64), Op.LESS, BOOL)
-    return reinterpret(select(without_nulls(exact, False), cast(total, INT64), mixed), low.type())
+    exact = col.binary(size, col.scalar(2.0**53, col.FLOAT64), Op.LESS, col.BOOL)
+    return col.reinterpret(
+        col.select(col.without_nulls(exact, False), col.cast(total, col.INT64), mixed), low.type()
+    )
 
 
 def _rounded_once(base: plc.Column, distance: plc.Column, weight: plc.Column) -> plc.Column:
@@ -326,7 +322,7 @@ def _rounded_once(base: plc.Column, distance: plc.Column, weight: plc.Column) ->
 
 def _halves(column: plc.Column) -> tuple[plc.Column, plc.Column]:
     """Split doubles into two of 26 bits, whose products are exact."""
-    far = _float(column, scalar(float((1 << 27) + 1), FLOAT64), Op.MUL)
+    far = _float(column, col.scalar(float((1 << 27) + 1), col.FLOAT64), Op.MUL)
     high = _float(far, _float(far, column, Op.SUB), Op.SUB)
     return high, _float(column, high, Op.SUB)
 
@@ -334,21 +330,23 @@ def _halves(column: plc.Column) -> tuple[plc.Column, plc.Column]:
 def _float(
     left: plc.Column, right: plc.Column | plc.Scalar, operator: plc.binaryop.BinaryOperator
 ) -> plc.Column:
-    return binary(left, right, operator, FLOAT64)
+    return col.binary(left, right, operator, col.FLOAT64)
 
 
 def _between_floats(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
     """Mix doubles by their weights and floats by their difference, as DuckDB; a neighbour that is not needed must not make it NaN."""
     data_type = low.type()
-    if data_type.id() == FLOAT64.id():
-        rest = binary(scalar(1.0, FLOAT64), weight, Op.SUB, FLOAT64)
-        low_share = binary(low, rest, Op.MUL, FLOAT64)
-        mixed = binary(low_share, binary(high, weight, Op.MUL, FLOAT64), Op.ADD, FLOAT64)
+    if data_type.id() == col.FLOAT64.id():
+        rest = col.binary(col.scalar(1.0, col.FLOAT64), weight, Op.SUB, col.FLOAT64)
+        low_share = col.binary(low, rest, Op.MUL, col.FLOAT64)
+        mixed = col.binary(
+            low_share, col.binary(high, weight, Op.MUL, col.FLOAT64), Op.ADD, col.FLOAT64
+        )
     else:
-        step = binary(binary(high, low, Op.SUB, data_type), weight, Op.MUL, FLOAT64)
-        mixed = cast(binary(low, step, Op.ADD, FLOAT64), data_type)
-    exact = binary(weight, scalar(0.0, FLOAT64), Op.EQUAL, BOOL)
-    return select(exact, low, mixed)
+        step = col.binary(col.binary(high, low, Op.SUB, data_type), weight, Op.MUL, col.FLOAT64)
+        mixed = col.cast(col.binary(low, step, Op.ADD, col.FLOAT64), data_type)
+    exact = col.binary(weight, col.scalar(0.0, col.FLOAT64), Op.EQUAL, col.BOOL)
+    return col.select(exact, low, mixed)
 
 
 def _floor(column: plc.Column) -> plc.Column:

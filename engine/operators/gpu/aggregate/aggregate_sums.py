@@ -17,21 +17,7 @@ import pylibcudf as plc
 from ....errors import OutOfRange
 from ....plan.expr import AggregateCall
 from ....plan.types import LARGEST_DECIMAL
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    HUGE,
-    INT64,
-    as_integers,
-    binary,
-    cast,
-    mean,
-    negate,
-    reinterpret,
-    scalar,
-    true_mask,
-    where_true,
-)
+from .. import columns as col
 from ..functions.kernels_arithmetic import extremes, extremes_of
 from ..late_materialization import Bounds
 from ..pipeline.finish import late_integers
@@ -57,8 +43,10 @@ def sum_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> 
     total = exact_sum(argument, call.args[0].type.integer_range, groups)
     bounds, result = total.bounds, device_type(call.type)
     if groups.of_kernel and bounds is not None:
-        return lambda: late_integers(cast(total.answer(), INT64), call.type, bounds, loose=True)
-    return lambda: reinterpret(cast(total.answer(), HUGE), result)
+        return lambda: late_integers(
+            col.cast(total.answer(), col.INT64), call.type, bounds, loose=True
+        )
+    return lambda: col.reinterpret(col.cast(total.answer(), col.HUGE), result)
 
 
 def avg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
@@ -70,7 +58,7 @@ def avg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Ans
         total = float_sum(argument, groups)
     else:
         total = exact_sum(argument, argument_type.integer_range, groups).answer
-    return lambda: mean(total(), count(), 10**argument_type.scale)
+    return lambda: col.mean(total(), count(), 10**argument_type.scale)
 
 
 def product(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
@@ -91,7 +79,7 @@ def exact_sum(argument: GroupedArgument, value_range: Bounds, groups: Groups) ->
     Nothing is measured where that, or what is known of the argument, proves that 64 bits hold it.  Raises `OutOfRange` for a sum
     of more than 38 digits.
     """
-    integers = argument.derive("integers", as_integers(argument.column))
+    integers = argument.derive("integers", col.as_integers(argument.column))
     found = argument.bounds or value_range
     if is_measured(argument, value_range, groups):
         found = groups.once(("extremes", argument.key), lambda: extremes(integers.column))
@@ -124,7 +112,7 @@ def _sum_of_narrow(integers: GroupedArgument, bounds: Bounds, groups: Groups) ->
     if _magnitude(bounds) * groups.rows >= 1 << 63:
         return Sum(_sum_of_limbs(integers, groups))
     if integers.column.type().id() == plc.TypeId.UINT64:
-        integers = integers.derive("signed", reinterpret(integers.column, INT64))
+        integers = integers.derive("signed", col.reinterpret(integers.column, col.INT64))
     of_all = min(low, low * groups.rows), max(high, high * groups.rows)
     return Sum(groups.ask(integers, "sum"), of_all)
 
@@ -136,27 +124,29 @@ def _sum_of_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     shift = Op.SHIFT_RIGHT if is_signed else Op.SHIFT_RIGHT_UNSIGNED
 
     def split() -> tuple[plc.Column, plc.Column]:
-        mask, width = scalar(_LOW_BITS, data_type), scalar(32, data_type)
-        low = binary(argument.column, mask, Op.BITWISE_AND, data_type)
-        high = binary(argument.column, width, shift, data_type)
-        return reinterpret(low, INT64), reinterpret(high, INT64)
+        mask, width = col.scalar(_LOW_BITS, data_type), col.scalar(32, data_type)
+        low = col.binary(argument.column, mask, Op.BITWISE_AND, data_type)
+        high = col.binary(argument.column, width, shift, data_type)
+        return col.reinterpret(low, col.INT64), col.reinterpret(high, col.INT64)
 
     low_limb, high_limb = groups.once(("limbs", argument.key), split)
     low = groups.ask(argument.derive("low", low_limb), "sum")
     high = groups.ask(argument.derive("high", high_limb), "sum")
 
     def combine() -> plc.Column:
-        upper = binary(cast(high(), HUGE), scalar(1 << 32, HUGE), Op.MUL, HUGE)
-        return binary(upper, cast(low(), HUGE), Op.ADD, HUGE)
+        upper = col.binary(
+            col.cast(high(), col.HUGE), col.scalar(1 << 32, col.HUGE), Op.MUL, col.HUGE
+        )
+        return col.binary(upper, col.cast(low(), col.HUGE), Op.ADD, col.HUGE)
 
     return combine
 
 
 def _sum_of_wide(argument: GroupedArgument, found: Bounds, groups: Groups) -> Sum:
     """Sums of 128-bit values within bounds, plain when neither the sum nor a part of it can pass the limits."""
-    values = argument.derive("huge", reinterpret(argument.column, HUGE))
+    values = argument.derive("huge", col.reinterpret(argument.column, col.HUGE))
     if (groups.keys or groups.of_kernel) and _magnitude(found) < 1 << 63:
-        narrow = groups.once(("narrow", argument.key), lambda: cast(values.column, INT64))
+        narrow = groups.once(("narrow", argument.key), lambda: col.cast(values.column, col.INT64))
         return _sum_of_narrow(argument.derive("narrow", narrow), found, groups)
     bound = _magnitude(found) * groups.rows
     if bound <= LARGEST_DECIMAL:
@@ -168,11 +158,13 @@ def _sum_of_wide(argument: GroupedArgument, found: Bounds, groups: Groups) -> Su
 
 def _sum_of_wide_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     """Quotient and remainder by 10^19 apart: both halves have sums of at most 29 digits."""
-    limb = scalar(_LIMB, HUGE)
+    limb = col.scalar(_LIMB, col.HUGE)
 
     def split(column: plc.Column) -> tuple[plc.Column, plc.Column]:
-        upper = binary(column, limb, Op.DIV, HUGE)
-        return upper, binary(column, binary(upper, limb, Op.MUL, HUGE), Op.SUB, HUGE)
+        upper = col.binary(column, limb, Op.DIV, col.HUGE)
+        return upper, col.binary(
+            column, col.binary(upper, limb, Op.MUL, col.HUGE), Op.SUB, col.HUGE
+        )
 
     upper, lower = groups.once(("wide limbs", argument.key), lambda: split(argument.column))
     high = groups.ask(argument.derive("upper", upper), "sum")
@@ -180,9 +172,9 @@ def _sum_of_wide_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
 
     def combine() -> plc.Column:
         carry, rest = split(low())
-        top = binary(high(), carry, Op.ADD, HUGE)
+        top = col.binary(high(), carry, Op.ADD, col.HUGE)
         _refuse_beyond(top, _LIMB)
-        return binary(binary(top, limb, Op.MUL, HUGE), rest, Op.ADD, HUGE)
+        return col.binary(col.binary(top, limb, Op.MUL, col.HUGE), rest, Op.ADD, col.HUGE)
 
     return _checked(combine)
 
@@ -198,9 +190,9 @@ def _checked(answer: Answer) -> Answer:
 
 def _refuse_beyond(column: plc.Column, limit: int) -> None:
     """Raise `OutOfRange` when a HUGE value is above `limit` or below its negative."""
-    above = binary(column, scalar(limit, HUGE), Op.GREATER, BOOL)
-    below = binary(column, scalar(-limit, HUGE), Op.LESS, BOOL)
-    if count_true(binary(above, below, Op.LOGICAL_OR, BOOL)):
+    above = col.binary(column, col.scalar(limit, col.HUGE), Op.GREATER, col.BOOL)
+    below = col.binary(column, col.scalar(-limit, col.HUGE), Op.LESS, col.BOOL)
+    if count_true(col.binary(above, below, Op.LOGICAL_OR, col.BOOL)):
         raise OutOfRange("The sum has more than 38 digits: cast the argument to DOUBLE.")
 
 
@@ -212,7 +204,7 @@ def as_double(argument: GroupedArgument, groups: Groups) -> GroupedArgument:
     """Return an argument as FLOAT64."""
     if argument.column.type().id() == plc.TypeId.FLOAT64:
         return argument
-    column = groups.once(("double", argument.key), lambda: cast(argument.column, FLOAT64))
+    column = groups.once(("double", argument.key), lambda: col.cast(argument.column, col.FLOAT64))
     return argument.derive("double", column)
 
 
@@ -234,11 +226,11 @@ def float_sum(argument: GroupedArgument, groups: Groups) -> Answer:
 
 def _split_off_infinities(column: plc.Column) -> tuple[plc.Column, plc.Column | None]:
     """Return the finite values and the infinities and NaNs, each NULL in the rows of the others; None for none."""
-    difference = binary(column, column, Op.SUB, FLOAT64)
-    finite = true_mask(binary(difference, scalar(0.0, FLOAT64), Op.EQUAL, BOOL))
+    difference = col.binary(column, column, Op.SUB, col.FLOAT64)
+    finite = col.true_mask(col.binary(difference, col.scalar(0.0, col.FLOAT64), Op.EQUAL, col.BOOL))
     if count_true(finite) == column.size() - column.null_count():
         return column, None
-    return where_true(column, finite), where_true(column, negate(finite))
+    return col.where_true(column, finite), col.where_true(column, col.negate(finite))
 
 
 def _sum_of_float_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
@@ -249,9 +241,9 @@ def _sum_of_float_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     def combine() -> plc.Column:
         total = None
         for i, limb_sum in reversed(list(enumerate(sums, 1))):
-            unit = scalar(_unit(exponent, i), FLOAT64)
-            part = binary(cast(limb_sum(), FLOAT64), unit, Op.MUL, FLOAT64)
-            total = part if total is None else binary(total, part, Op.ADD, FLOAT64)
+            unit = col.scalar(_unit(exponent, i), col.FLOAT64)
+            part = col.binary(col.cast(limb_sum(), col.FLOAT64), unit, Op.MUL, col.FLOAT64)
+            total = part if total is None else col.binary(total, part, Op.ADD, col.FLOAT64)
         return total
 
     return combine
@@ -263,17 +255,19 @@ def _float_limbs(column: plc.Column) -> tuple[int, list[plc.Column]]:
     Every step but the last cut is exact.
     """
     size = plc.unary.unary_operation(column, plc.unary.UnaryOperator.ABS)
-    largest = plc.reduce.reduce(size, plc.aggregation.max(), FLOAT64).to_py() if size.size() else 0
+    largest = (
+        plc.reduce.reduce(size, plc.aggregation.max(), col.FLOAT64).to_py() if size.size() else 0
+    )
     exponent = math.frexp(largest or 0.0)[1]
     limbs, rest = [], column
     for i in range(1, _LIMBS + 1):
-        unit = scalar(_unit(exponent, i), FLOAT64)
-        limb = cast(binary(rest, unit, Op.DIV, FLOAT64), INT64)
+        unit = col.scalar(_unit(exponent, i), col.FLOAT64)
+        limb = col.cast(col.binary(rest, unit, Op.DIV, col.FLOAT64), col.INT64)
         limbs.append(limb)
         if _unit(exponent, i) == _unit(exponent, i + 1):
             break
-        taken = binary(cast(limb, FLOAT64), unit, Op.MUL, FLOAT64)
-        rest = binary(rest, taken, Op.SUB, FLOAT64)
+        taken = col.binary(col.cast(limb, col.FLOAT64), unit, Op.MUL, col.FLOAT64)
+        rest = col.binary(rest, taken, Op.SUB, col.FLOAT64)
     return exponent, limbs
 
 

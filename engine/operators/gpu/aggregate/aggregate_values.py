@@ -11,17 +11,7 @@ from dataclasses import dataclass
 import pylibcudf as plc
 
 from ....plan.expr import AggregateCall, ColumnRef
-from ..columns import (
-    as_integers,
-    is_float,
-    negate,
-    reinterpret,
-    scalar,
-    select,
-    sequence,
-    where_true,
-    without_nulls,
-)
+from .. import columns as col
 from ..join.join_pairs import UNMATCHED
 from ..sort.sort import sorted_rows
 from ..table import count_true
@@ -40,7 +30,7 @@ class OrderedPlaces:
         """Leave out the rows where `valid` is not TRUE."""
         if valid is None:
             return self
-        column = where_true(self.argument.column, valid)
+        column = col.where_true(self.argument.column, valid)
         return OrderedPlaces(GroupedArgument((self.argument.key, key), column), self.rows)
 
 
@@ -78,13 +68,13 @@ def extreme(call: AggregateCall, args: list[GroupedArgument], groups: Groups) ->
     by_kernel = text_extreme(argument, groups, aggregation)
     if by_kernel is not None:
         return by_kernel
-    if is_float(column):
+    if col.is_float(column):
         return _float_extreme(argument, groups, aggregation)
-    bits = as_integers(column)
+    bits = col.as_integers(column)
     if bits is column:
         return groups.ask(argument, aggregation)
     found = groups.ask(argument.derive("integers", bits), aggregation)
-    return lambda: reinterpret(found(), column.type())
+    return lambda: col.reinterpret(found(), column.type())
 
 
 def _float_extreme(argument: GroupedArgument, groups: Groups, aggregation: str) -> Answer:
@@ -93,14 +83,16 @@ def _float_extreme(argument: GroupedArgument, groups: Groups, aggregation: str) 
     nan = groups.once(("is nan", argument.key), lambda: _is_nan(column))
     if not groups.once(("has nan", argument.key), lambda: count_true(nan)):
         return groups.ask(argument, aggregation)
-    numbers = groups.once(("numbers", argument.key), lambda: where_true(column, negate(nan)))
+    numbers = groups.once(
+        ("numbers", argument.key), lambda: col.where_true(column, col.negate(nan))
+    )
     extreme = groups.ask(argument.derive("numbers", numbers), aggregation)
     # min: NaN where there are values and all are NaN.  max: NaN where any value is.
     decisive = groups.ask(argument.derive("is nan", nan), aggregation)
-    not_a_number = scalar(float("nan"), column.type())
+    not_a_number = col.scalar(float("nan"), column.type())
 
     def settle() -> plc.Column:
-        return select(without_nulls(decisive(), False), not_a_number, extreme())
+        return col.select(col.without_nulls(decisive(), False), not_a_number, extreme())
 
     return settle
 
@@ -108,7 +100,7 @@ def _float_extreme(argument: GroupedArgument, groups: Groups, aggregation: str) 
 def _is_nan(column: plc.Column) -> plc.Column:
     """Whether each value is NaN, NULL for NULL."""
     nan = plc.unary.is_nan(column)
-    return where_true(nan, plc.unary.is_valid(column)) if column.null_count() else nan
+    return col.where_true(nan, plc.unary.is_valid(column)) if column.null_count() else nan
 
 
 def places_in_order(call: AggregateCall, groups: Groups) -> OrderedPlaces:
@@ -139,7 +131,7 @@ def ordered_places(
     key: object, columns: list[plc.Column], directions: list[tuple[bool, bool]]
 ) -> OrderedPlaces:
     rows = sorted_rows(columns, directions)
-    numbers = sequence(rows.size())
+    numbers = col.sequence(rows.size())
     (places,) = plc.copying.scatter(plc.Table([numbers]), rows, plc.Table([numbers])).columns()
     return OrderedPlaces(GroupedArgument(key, places), rows)
 
@@ -151,9 +143,9 @@ def _picked(
     place = groups.ask(places.argument, aggregation)
 
     def gather() -> plc.Column:
-        rows = without_nulls(place(), UNMATCHED)
+        rows = col.without_nulls(place(), UNMATCHED)
         if places.rows is not None:
-            rows = without_nulls(pick(places.rows, rows, nullify=True), UNMATCHED)
+            rows = col.without_nulls(pick(places.rows, rows, nullify=True), UNMATCHED)
         return pick(argument.column, rows, nullify=True)
 
     return gather

@@ -14,18 +14,7 @@ from typing import Any
 import pylibcudf as plc
 
 from ....plan.expr import Column
-from ..columns import (
-    EQUAL,
-    FLOAT64,
-    INT32,
-    INT64,
-    cast,
-    constant,
-    empty,
-    null_column,
-    reinterpret,
-    sequence,
-)
+from .. import columns as col
 from ..dictionaries import Coded, Held, plain
 from ..distinct_rows import first_of_each, places_of
 from ..late_materialization import Bounds, LateColumns, bounds_of, registers_of
@@ -176,7 +165,7 @@ class Groups:
         if not isinstance(held, Coded):
             return None
         # Extremes of less than 32 bits have no atomic instruction.
-        codes = self.once(("codes", column.id), lambda: cast(held.codes, INT32))
+        codes = self.once(("codes", column.id), lambda: col.cast(held.codes, col.INT32))
         return GroupedArgument(("codes", column.id), codes), held
 
     def key_places(self) -> PackedKeys | None:
@@ -184,7 +173,7 @@ class Groups:
         return self.once("key places", lambda: places_of(self.keys) if self.keys else None)
 
     def row_numbers(self) -> plc.Column:
-        return self.once("row numbers", lambda: sequence(self.rows))
+        return self.once("row numbers", lambda: col.sequence(self.rows))
 
     def ask(self, argument: GroupedArgument, aggregation: str, *details: object) -> Answer:
         """Ask for an aggregation of each group's values that are not NULL; NULL where there are none."""
@@ -195,7 +184,7 @@ class Groups:
 
     def ask_rows(self) -> Answer:
         """Ask for the number of rows of each group, as BIGINT."""
-        column = self.keys[0] if self.keys else empty(INT32)
+        column = self.keys[0] if self.keys else col.empty(col.INT32)
         return as_bigint(self.ask(GroupedArgument("rows", column), "count_all"))
 
     def ask_count(self, argument: GroupedArgument) -> Answer:
@@ -259,21 +248,21 @@ class Groups:
         """Answer a question about all rows."""
         column, aggregation = question.argument.column, question.aggregation
         if aggregation == "count_all":
-            return constant(self.rows, INT64, 1)
+            return col.constant(self.rows, col.INT64, 1)
         valid = column.size() - column.null_count()
         if aggregation == "count":
-            return constant(valid, INT64, 1)
+            return col.constant(valid, col.INT64, 1)
         if question.aggregation == "collect":
             return self._collect(question)
         data_type = _reduced_type(column.type(), aggregation)
         if not valid:
-            return null_column(1, data_type)
+            return col.null_column(1, data_type)
         reduced = plc.reduce.reduce(column, question.make(), data_type)
         return plc.Column.from_scalar(reduced, 1)
 
     def _collect(self, question: Question) -> plc.Column:
         """All values as one list: libcudf has no such reduction, so a group of a constant key gives it."""
-        key = plc.Table([constant(0, INT32, self.rows)])
+        key = plc.Table([col.constant(0, col.INT32, self.rows)])
         request = plc.groupby.GroupByRequest(question.argument.column, [question.make()])
         _, (result,) = plc.groupby.GroupBy(key, INCLUDE).aggregate([request])
         return result.columns()[0]
@@ -287,9 +276,9 @@ def is_sorted(key: plc.Column) -> bool:
 
 def _reduced_type(data_type: plc.DataType, aggregation: str) -> plc.DataType:
     if aggregation == "product":
-        return FLOAT64
+        return col.FLOAT64
     narrow = aggregation == "sum" and data_type.id() in _NARROW_INTEGERS
-    return INT64 if narrow else data_type
+    return col.INT64 if narrow else data_type
 
 
 def as_bigint(answer: Answer) -> Answer:
@@ -297,7 +286,9 @@ def as_bigint(answer: Answer) -> Answer:
 
     def convert() -> plc.Column:
         column = answer()
-        return column if column.type().id() == plc.TypeId.INT64 else plc.unary.cast(column, INT64)
+        return (
+            column if column.type().id() == plc.TypeId.INT64 else plc.unary.cast(column, col.INT64)
+        )
 
     return convert
 
@@ -307,8 +298,8 @@ def matching_order(keys: list[plc.Column], others: list[plc.Column]) -> plc.Colu
 
     Both hold each key once, in different orders.
     """
-    left, right = plc.join.left_join(plc.Table(keys), plc.Table(others), EQUAL)
-    target = plc.Table([sequence(left.size())])
+    left, right = plc.join.left_join(plc.Table(keys), plc.Table(others), col.EQUAL)
+    target = plc.Table([col.sequence(left.size())])
     return plc.copying.scatter(plc.Table([right]), left, target).columns()[0]
 
 
@@ -316,7 +307,7 @@ def pick(column: plc.Column, rows: plc.Column, nullify: bool = False) -> plc.Col
     """Return the values at `rows`; with `nullify` NULL for a row number out of bounds."""
     policy = plc.copying.OutOfBoundsPolicy
     if nullify and not column.size():
-        return null_column(rows.size(), column.type())
+        return col.null_column(rows.size(), column.type())
     how = policy.NULLIFY if nullify else policy.DONT_CHECK
     return plc.copying.gather(plc.Table([column]), rows, how).columns()[0]
 
@@ -328,4 +319,4 @@ def pick_held(held: Held, rows: plc.Column) -> Held:
 
 def restore(key: plc.Column, data_type: plc.DataType) -> plc.Column:
     """Undo `columns.as_key`."""
-    return key if key.type().id() == data_type.id() else reinterpret(key, data_type)
+    return key if key.type().id() == data_type.id() else col.reinterpret(key, data_type)

@@ -13,17 +13,7 @@ from functools import partial, reduce
 import pylibcudf as plc
 
 from ....errors import FuselineError
-from ....plan.expr import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    ColumnRef,
-    Expr,
-    InList,
-    Literal,
-    columns_of,
-)
+from ....plan import expr as ex
 from ....plan.functions import STRICT
 from ....plan.types import Kind
 from ....plan.udf.python_function import PythonCall, PythonFold, has_python
@@ -71,19 +61,19 @@ from .values import (
 __all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]
 
 
-def evaluate(expr: Expr, table: Table) -> plc.Column:
+def evaluate(expr: ex.Expr, table: Table) -> plc.Column:
     """Return the value of `expr` in each row of `table`, in physical form."""
     return as_column(value(expr, RowScope(table)), table.num_rows)
 
 
-def evaluate_all(exprs: Sequence[Expr], table: Table) -> list[Held]:
+def evaluate_all(exprs: Sequence[ex.Expr], table: Table) -> list[Held]:
     """Return the values of several expressions; what they have in common is computed once, and codes stay codes."""
     scope = RowScope(table)
     return [_held(expr, scope) for expr in exprs]
 
 
-def _held(expr: Expr, scope: RowScope) -> Held:
-    if isinstance(expr, ColumnRef):
+def _held(expr: ex.Expr, scope: RowScope) -> Held:
+    if isinstance(expr, ex.ColumnRef):
         return scope.table.columns[expr.column.id]
     if expr.type.kind is Kind.VARCHAR:
         coded = _only_codes(expr, scope)
@@ -93,18 +83,18 @@ def _held(expr: Expr, scope: RowScope) -> Held:
     return as_column(value(expr, scope), scope.rows)
 
 
-def selection(predicate: Expr, table: Table) -> plc.Column:
+def selection(predicate: ex.Expr, table: Table) -> plc.Column:
     """Return a BOOL8 column; rows where it is FALSE or NULL are not selected."""
     return evaluate(predicate, table)
 
 
-def unsupported(expr: Expr) -> str | None:
+def unsupported(expr: ex.Expr) -> str | None:
     """Return what of an expression the GPU does not compute, or None."""
     reason = _refusal(expr)
     if reason is not None:
         return reason
     for child in expr.children:
-        if isinstance(child, Literal):
+        if isinstance(child, ex.Literal):
             continue
         reason = unsupported(child)
         if reason is not None:
@@ -112,7 +102,7 @@ def unsupported(expr: Expr) -> str | None:
     return None
 
 
-def _refusal(expr: Expr) -> str | None:
+def _refusal(expr: ex.Expr) -> str | None:
     if isinstance(expr, PythonCall) and (reason := python_refusal(expr)) is not None:
         return reason
     if isinstance(expr, PythonFold):
@@ -120,35 +110,35 @@ def _refusal(expr: Expr) -> str | None:
     for part in (expr, *expr.children):
         if part.type.kind is not Kind.INTERVAL and unsupported_type(part.type):
             return f"{part.type} values"
-    if expr.type.kind is Kind.INTERVAL and not isinstance(expr, Literal):
+    if expr.type.kind is Kind.INTERVAL and not isinstance(expr, ex.Literal):
         return "INTERVAL columns"
     if any(a.type.kind is Kind.INTERVAL for a in expr.children) and not _moves_by_literal(expr):
         return "INTERVAL values, but for literals that are added to dates"
     match expr:
-        case Call():
+        case ex.Call():
             return refusal(expr)
-        case Cast(operand=inner):
+        case ex.Cast(operand=inner):
             return cast_refusal(inner.type, expr.type)
-        case ColumnRef() | Literal() | Case() | InList() | PythonCall():
+        case ex.ColumnRef() | ex.Literal() | ex.Case() | ex.InList() | PythonCall():
             return None
     return type(expr).__name__
 
 
-def _moves_by_literal(expr: Expr) -> bool:
+def _moves_by_literal(expr: ex.Expr) -> bool:
     """Whether an expression adds an INTERVAL literal, which needs no column."""
     return (
-        isinstance(expr, Call)
+        isinstance(expr, ex.Call)
         and expr.function in ("add_interval", "sub_interval")
-        and isinstance(expr.args[1], Literal)
+        and isinstance(expr.args[1], ex.Literal)
     )
 
 
-def value(expr: Expr, scope: RowScope) -> Value:
+def value(expr: ex.Expr, scope: RowScope) -> Value:
     """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active.
 
     An error gets the place of the innermost expression that raised it.
     """
-    if isinstance(expr, Literal):
+    if isinstance(expr, ex.Literal):
         return literal(expr)
     found = scope.find(expr)
     if found is None:
@@ -163,18 +153,18 @@ def value(expr: Expr, scope: RowScope) -> Value:
     return found
 
 
-def _of_codes(expr: Expr, scope: RowScope) -> plc.Column | None:
+def _of_codes(expr: ex.Expr, scope: RowScope) -> plc.Column | None:
     """Return the value of an expression over one column of codes, computed for each key."""
     coded = _only_codes(expr, scope)
     values = None if coded is None else _of_each_key(expr, coded)
     return None if coded is None or values is None else coded[1].spread(values)
 
 
-def _only_codes(expr: Expr, scope: RowScope) -> tuple[Column, Coded] | None:
+def _only_codes(expr: ex.Expr, scope: RowScope) -> tuple[ex.Column, Coded] | None:
     """Return the one column that an expression reads, if it has codes with fewer keys than rows."""
-    if not scope.has_codes or isinstance(expr, ColumnRef):
+    if not scope.has_codes or isinstance(expr, ex.ColumnRef):
         return None
-    read = columns_of(expr)
+    read = ex.columns_of(expr)
     if len(read) != 1:
         return None
     (column,) = read
@@ -182,7 +172,7 @@ def _only_codes(expr: Expr, scope: RowScope) -> tuple[Column, Coded] | None:
     return (column, held) if isinstance(held, Coded) and held.keys.size() < held.size() else None
 
 
-def _of_each_key(expr: Expr, coded: tuple[Column, Coded]) -> plc.Column | None:
+def _of_each_key(expr: ex.Expr, coded: tuple[ex.Column, Coded]) -> plc.Column | None:
     """Return an expression's values in the codes' domain; None when it raises for one, which no row may have."""
     column, codes = coded
     domain = codes.domain()
@@ -192,20 +182,20 @@ def _of_each_key(expr: Expr, coded: tuple[Column, Coded]) -> plc.Column | None:
         return None
 
 
-def _computed(expr: Expr, scope: RowScope) -> Value:
+def _computed(expr: ex.Expr, scope: RowScope) -> Value:
     match expr:
-        case ColumnRef(column=column):
+        case ex.ColumnRef(column=column):
             return scope.table[column]
-        case Call(function="coalesce"):
+        case ex.Call(function="coalesce"):
             return _coalesce(expr, scope)
-        case Call(function=function) if function in _LAZY:
+        case ex.Call(function=function) if function in _LAZY:
             if any(map(has_python, expr.args[1:])):
                 return _LAZY[function](expr, scope)
             try:
                 return KERNELS[function](expr, scope, tuple(value(a, scope) for a in expr.args))
             except FuselineError:
                 return _LAZY[function](expr, scope)
-        case Call():
+        case ex.Call():
             whole = in_one_pass(expr, scope.rows, scope.table.__getitem__, scope.extremes)
             if whole is not None:
                 target = device_type(expr.type)
@@ -216,13 +206,13 @@ def _computed(expr: Expr, scope: RowScope) -> Value:
             if args and all(isinstance(a, Constant) for a in args):
                 args[0] = as_column(args[0], scope.rows)
             return KERNELS[expr.function](expr, scope, tuple(args))
-        case Cast(operand=inner):
+        case ex.Cast(operand=inner):
             return cast(expr, scope, as_column(value(inner, scope), scope.rows))
-        case Case():
+        case ex.Case():
             return _case(expr, scope)
         case PythonCall():
             return _python(expr, scope, [value(a, scope) for a in expr.args])
-        case InList(operand=inner):
+        case ex.InList(operand=inner):
             return in_list(expr, scope, as_column(value(inner, scope), scope.rows))
     raise AssertionError(f"{type(expr).__name__} is no expression of a physical plan")
 
@@ -247,22 +237,22 @@ def _python(call: PythonCall, scope: RowScope, args: Sequence[Value]) -> Value:
     return where_true(made, reached) if masks else made
 
 
-def _operands(call: Call) -> tuple[Expr, ...]:
+def _operands(call: ex.Call) -> tuple[ex.Expr, ...]:
     """The arguments; + and - look through casts to more digits, since they widen no more than they have to."""
     if call.function not in ("add", "sub"):
         return call.args
     return tuple(_unwidened(a) for a in call.args)
 
 
-def _unwidened(expr: Expr) -> Expr:
-    if not isinstance(expr, Cast) or not expr.type.is_decimal:
+def _unwidened(expr: ex.Expr) -> ex.Expr:
+    if not isinstance(expr, ex.Cast) or not expr.type.is_decimal:
         return expr
     source, target = expr.operand.type, expr.type
     wider = source.scale == target.scale and source.precision <= target.precision
     return expr.operand if source.is_decimal and wider else expr
 
 
-def _case(expr: Case, scope: RowScope) -> Value:
+def _case(expr: ex.Case, scope: RowScope) -> Value:
     """Conditions see the rows that none before took, results the rows that their condition took."""
     chosen: list[tuple[plc.Column, Value]] = []
     rest = scope
@@ -288,7 +278,7 @@ def _typed(found: Value, data_type: plc.DataType) -> Value:
     return found
 
 
-def _decided(expr: Call, scope: RowScope, deciding: bool) -> Value:
+def _decided(expr: ex.Call, scope: RowScope, deciding: bool) -> Value:
     """AND or OR from left to right; later arguments see the rows that no `deciding` value has decided yet."""
 
     def undecided(so_far: Value) -> plc.Column:
@@ -304,13 +294,13 @@ def _decided(expr: Call, scope: RowScope, deciding: bool) -> Value:
 
 
 # Instead of KERNELS where an argument raises
-_LAZY: dict[str, Callable[[Call, RowScope], Value]] = {
+_LAZY: dict[str, Callable[[ex.Call, RowScope], Value]] = {
     "and": partial(_decided, deciding=False),
     "or": partial(_decided, deciding=True),
 }
 
 
-def _coalesce(expr: Call, scope: RowScope) -> Value:
+def _coalesce(expr: ex.Call, scope: RowScope) -> Value:
     """Later arguments see the rows in which all before are NULL."""
     answer: Value = null(expr.type)
     rest = scope
@@ -341,7 +331,7 @@ KERNELS: dict[str, Kernel] = {
     **kernels_zones.KERNELS,
 }
 # Function -> why a call of it is refused, or None.
-REFUSALS: dict[str, Callable[[Call], str | None]] = {
+REFUSALS: dict[str, Callable[[ex.Call], str | None]] = {
     **kernels_numeric.REFUSALS,
     **kernels_strings.REFUSALS,
     **kernels_patterns.REFUSALS,
@@ -351,7 +341,7 @@ REFUSALS: dict[str, Callable[[Call], str | None]] = {
 }
 
 
-def refusal(call: Call) -> str | None:
+def refusal(call: ex.Call) -> str | None:
     """Return why the GPU does not compute a call, whatever its arguments are made of, or None."""
     if call.function not in KERNELS and call.function != "coalesce":
         return f"the function {call.function}()"

@@ -16,19 +16,8 @@ from ....errors import ExecutionError, OutOfRange
 from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal
 from ....plan.types import room_for
 from ...integer_bounds import INT64_RANGE, NAMES, Bounds, combined, inside, rescaled, type_bounds
+from .. import columns as col
 from ..column_extremes import measured
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    HUGE,
-    INT64,
-    both,
-    cast,
-    constant,
-    reinterpret,
-    select,
-    true_mask,
-)
 from ..dictionaries import Held
 from ..late_materialization import bounds_of
 from ..table import device_type
@@ -58,7 +47,7 @@ def exact(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     operator = _OPERATORS[call.function]
     result_type = device_type(call.type)
     if is_null_constant(left) or is_null_constant(right):
-        return constant(None, result_type, scope.rows)
+        return col.constant(None, result_type, scope.rows)
     if call.type.is_float:
         return binary(left, right, operator, result_type)
     limits = call.type.integer_range
@@ -69,12 +58,12 @@ def exact(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         found = combined(call.function, *(bounds(a, scope) for a in call.args))
     width = integer_type(result_type)
     if not inside(found, limits):
-        return reinterpret(_checked(call, scope, left, right), result_type)
-    if width.id() == HUGE.id() and inside(found, INT64_RANGE) and _narrow(left, right):
-        narrow = binary(integers(left, INT64), integers(right, INT64), operator, INT64)
-        return reinterpret(cast(narrow, HUGE), result_type)
+        return col.reinterpret(_checked(call, scope, left, right), result_type)
+    if width.id() == col.HUGE.id() and inside(found, INT64_RANGE) and _narrow(left, right):
+        narrow = binary(integers(left, col.INT64), integers(right, col.INT64), operator, col.INT64)
+        return col.reinterpret(col.cast(narrow, col.HUGE), result_type)
     result = binary(integers(left, width), integers(right, width), operator, width)
-    return reinterpret(result, result_type)
+    return col.reinterpret(result, result_type)
 
 
 def _narrow(*values: Value) -> bool:
@@ -90,29 +79,29 @@ def _checked(call: Call, scope: RowScope, left: Value, right: Value) -> plc.Colu
     """Compute in 128 bits and raise `OutOfRange` for a result in an active row that its type does not hold."""
     operator = _OPERATORS[call.function]
     message = f"Overflow in {NAMES[call.function]} of {call.type}: {room_for(call.type)}"
-    a, b = integers(left, HUGE), integers(right, HUGE)
+    a, b = integers(left, col.HUGE), integers(right, col.HUGE)
     if not _narrow(left, right):
-        rough = binary(_double(a), _double(b), operator, FLOAT64)
+        rough = binary(_double(a), _double(b), operator, col.FLOAT64)
         size = plc.unary.unary_operation(rough, Unary.ABS)
-        if scope.any(binary(size, Constant(_SAFE_HUGE, FLOAT64), Op.GREATER, BOOL)):
+        if scope.any(binary(size, Constant(_SAFE_HUGE, col.FLOAT64), Op.GREATER, col.BOOL)):
             raise OutOfRange(message)
-    result = binary(a, b, operator, HUGE)
+    result = binary(a, b, operator, col.HUGE)
     if scope.any(outside(result, call.type.integer_range)):
         raise OutOfRange(message)
-    return cast(result, integer_type(device_type(call.type)))
+    return col.cast(result, integer_type(device_type(call.type)))
 
 
 def _double(value: Value) -> Value:
     if isinstance(value, Constant):
-        return Constant(float(value.value), FLOAT64)
-    return cast(value, FLOAT64)
+        return Constant(float(value.value), col.FLOAT64)
+    return col.cast(value, col.FLOAT64)
 
 
 def outside(huge: plc.Column, limits: Bounds) -> plc.Column:
     """Return whether each value of a HUGE column is beyond some limits."""
-    above = binary(huge, Constant(limits[1], HUGE), Op.GREATER, BOOL)
-    below = binary(huge, Constant(limits[0], HUGE), Op.LESS, BOOL)
-    return binary(above, below, Op.LOGICAL_OR, BOOL)
+    above = binary(huge, Constant(limits[1], col.HUGE), Op.GREATER, col.BOOL)
+    below = binary(huge, Constant(limits[0], col.HUGE), Op.LESS, col.BOOL)
+    return binary(above, below, Op.LOGICAL_OR, col.BOOL)
 
 
 def bounds(expr: Expr, scope: RowScope) -> Bounds:
@@ -178,8 +167,8 @@ def _started(column: plc.Column) -> tuple[plc.Scalar, plc.Scalar] | None:
     """The smallest and the largest of integers of 128 bits as scalars on the device, None for none."""
     if column.size() == column.null_count():
         return None
-    least = plc.reduce.reduce(column, plc.aggregation.min(), HUGE)
-    return least, plc.reduce.reduce(column, plc.aggregation.max(), HUGE)
+    least = plc.reduce.reduce(column, plc.aggregation.min(), col.HUGE)
+    return least, plc.reduce.reduce(column, plc.aggregation.max(), col.HUGE)
 
 
 def _wide(ends: tuple[plc.Scalar, plc.Scalar] | None) -> Bounds | None:
@@ -204,11 +193,11 @@ def _from_zero(call: Call, scope: RowScope, column: plc.Column) -> plc.Column:
         low, high = extremes(column)
         if not inside((-high, -low), limits):
             edge = Op.EQUAL if limits[0] else Op.NOT_EQUAL
-            if scope.any(binary(values, Constant(limits[0], width), edge, BOOL)):
+            if scope.any(binary(values, Constant(limits[0], width), edge, col.BOOL)):
                 raise OutOfRange(
                     f"Overflow in negation of {call.type}: cast the argument to a wider type."
                 )
-    return reinterpret(binary(Constant(0, width), values, Op.SUB, width), result_type)
+    return col.reinterpret(binary(Constant(0, width), values, Op.SUB, width), result_type)
 
 
 def absolute(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -221,16 +210,16 @@ def absolute(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     values = integers(column)
     limit = call.type.integer_range[0]
     at_edge = not call.type.is_decimal and extremes(column)[0] == limit
-    if at_edge and scope.any(binary(values, Constant(limit, width), Op.EQUAL, BOOL)):
+    if at_edge and scope.any(binary(values, Constant(limit, width), Op.EQUAL, col.BOOL)):
         raise OutOfRange(f"Overflow in abs() of {call.type}: cast the argument to a wider type.")
-    negative = binary(values, Constant(0, width), Op.LESS, BOOL)
+    negative = binary(values, Constant(0, width), Op.LESS, col.BOOL)
     opposite = binary(Constant(0, width), values, Op.SUB, width)
-    return reinterpret(_choose(negative, opposite, values), device_type(call.type))
+    return col.reinterpret(_choose(negative, opposite, values), device_type(call.type))
 
 
 def _choose(condition: plc.Column, yes: plc.Column, no: plc.Column) -> plc.Column:
     """`select` by a condition that may be NULL, where both answers are NULL too."""
-    return select(true_mask(condition), yes, no)
+    return col.select(col.true_mask(condition), yes, no)
 
 
 def sign(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -240,8 +229,8 @@ def sign(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     data_type = values.type()
     zero = Constant(0.0 if call.args[0].type.is_float else 0, data_type)
     tiny = device_type(call.type)
-    above = cast(binary(values, zero, Op.GREATER, BOOL), tiny)
-    below = cast(binary(values, zero, Op.LESS, BOOL), tiny)
+    above = col.cast(binary(values, zero, Op.GREATER, col.BOOL), tiny)
+    below = col.cast(binary(values, zero, Op.LESS, col.BOOL), tiny)
     return binary(above, below, Op.SUB, tiny)
 
 
@@ -259,7 +248,7 @@ def integer_division(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Va
     width = integer_type(result_type)
     _refuse_smallest_by_minus_one(call, scope, left, right)
     result = binary(integers(left, width), integers(right, width), Op.DIV, width)
-    return reinterpret(result, result_type)
+    return col.reinterpret(result, result_type)
 
 
 def modulo(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -275,7 +264,7 @@ def modulo(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         divisor = _size(
             divisor
         )  # what is left has the sign of the dividend, and the smallest by -1 leaves 0
-    return reinterpret(binary(integers(left, width), divisor, Op.MOD, width), result_type)
+    return col.reinterpret(binary(integers(left, width), divisor, Op.MOD, width), result_type)
 
 
 def _size(value: Value) -> Value:
@@ -295,12 +284,12 @@ def _refuse_zero(call: Call, scope: RowScope, dividend: Value, divisor: Value) -
     if isinstance(divisor, Constant):
         if divisor.value:
             return
-        zero = constant(True, BOOL, scope.rows)
+        zero = col.constant(True, col.BOOL, scope.rows)
     else:
         values = divisor if call.type.is_float else integers(divisor)
         nothing = Constant(0.0 if call.type.is_float else 0, values.type())
-        zero = binary(values, nothing, Op.EQUAL, BOOL)
-    if scope.any(zero) and scope.any(both(true_mask(zero), validity(dividend, scope.rows))):
+        zero = binary(values, nothing, Op.EQUAL, col.BOOL)
+    if scope.any(zero) and scope.any(col.both(col.true_mask(zero), validity(dividend, scope.rows))):
         sign = "//" if call.function == "int_div" else "%"
         raise ExecutionError(
             f"Division by zero in expression (x {sign} 0): "
@@ -315,9 +304,9 @@ def _refuse_smallest_by_minus_one(call: Call, scope: RowScope, left: Value, righ
     if isinstance(left, Constant) and left.value != low:
         return
     width = integer_type(device_type(call.type))
-    smallest = binary(as_column(left, scope.rows), Constant(low, width), Op.EQUAL, BOOL)
-    by_minus_one = binary(as_column(right, scope.rows), Constant(-1, width), Op.EQUAL, BOOL)
-    if scope.any(binary(smallest, by_minus_one, Op.LOGICAL_AND, BOOL)):
+    smallest = binary(as_column(left, scope.rows), Constant(low, width), Op.EQUAL, col.BOOL)
+    by_minus_one = binary(as_column(right, scope.rows), Constant(-1, width), Op.EQUAL, col.BOOL)
+    if scope.any(binary(smallest, by_minus_one, Op.LOGICAL_AND, col.BOOL)):
         raise OutOfRange(f"Overflow in division of {low} / -1: cast the argument to a wider type.")
 
 

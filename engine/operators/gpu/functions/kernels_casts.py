@@ -14,20 +14,6 @@ from ....plan.temporal import ticks
 from ....plan.types import BIT, JSON, DataType, Kind
 from ...integer_bounds import inside
 from .. import columns
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    HUGE,
-    INT64,
-    as_integers,
-    is_float,
-    negate,
-    null_column,
-    reinterpret,
-    select,
-    true_mask,
-    where_true,
-)
 from ..table import device_type
 from .kernels_arithmetic import bounds, proven
 from .kernels_dates import floored
@@ -63,7 +49,7 @@ def cast(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     if source == target:
         return column
     if Kind.NULL in (source.kind, target.kind):
-        return null_column(column.size(), device_type(target))
+        return columns.null_column(column.size(), device_type(target))
     if source.kind is Kind.VARCHAR:
         return parsed(expr, scope, column)
     if target.kind is Kind.VARCHAR:
@@ -73,7 +59,7 @@ def cast(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     if target.is_temporal:
         return _temporal(expr, scope, column)
     if source.kind is Kind.BOOLEAN:
-        return _scaled(columns.cast(column, INT64), target)
+        return _scaled(columns.cast(column, columns.INT64), target)
     if source.is_float:
         return _from_float(expr, scope, column)
     if target.is_float:
@@ -82,9 +68,9 @@ def cast(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
 
 
 def _truth(column: plc.Column) -> plc.Column:
-    values = column if is_float(column) else integers(column)
-    zero = Constant(0.0 if is_float(column) else 0, values.type())
-    return binary(values, zero, Op.NOT_EQUAL, BOOL)
+    values = column if columns.is_float(column) else integers(column)
+    zero = Constant(0.0 if columns.is_float(column) else 0, values.type())
+    return binary(values, zero, Op.NOT_EQUAL, columns.BOOL)
 
 
 def _temporal(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
@@ -93,20 +79,20 @@ def _temporal(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     result = device_type(target)
     more, fewer = ticks.steps(source, target)
     if more == fewer == 1 and target.kind is not Kind.TIME:
-        return reinterpret(column, result)
+        return columns.reinterpret(column, result)
     most = ticks.most_converted(source, target)
     usual = between(column, -most, most)
-    found = columns.cast(as_integers(column), INT64)
+    found = columns.cast(columns.as_integers(column), columns.INT64)
     if more > 1:
-        found = binary(found, Constant(more, INT64), Op.MUL, INT64)
+        found = binary(found, Constant(more, columns.INT64), Op.MUL, columns.INT64)
     elif target.kind is Kind.DATE:
-        found = binary(floored(found, fewer), Constant(fewer, INT64), Op.DIV, INT64)
+        found = binary(floored(found, fewer), Constant(fewer, columns.INT64), Op.DIV, columns.INT64)
     elif fewer > 1:
         found = divided(found, len(str(fewer)) - 1)
     if target.kind is Kind.TIME:
-        found = binary(found, Constant(MICROS_A_DAY, INT64), Op.PYMOD, INT64)
+        found = binary(found, Constant(MICROS_A_DAY, columns.INT64), Op.PYMOD, columns.INT64)
     found = columns.cast(found, integer_type(result))
-    return settled(expr, scope, column, reinterpret(found, result), usual)
+    return settled(expr, scope, column, columns.reinterpret(found, result), usual)
 
 
 def _scaled(integer_column: plc.Column, target: DataType) -> plc.Column:
@@ -117,13 +103,15 @@ def _scaled(integer_column: plc.Column, target: DataType) -> plc.Column:
     number = columns.cast(integer_column, width)
     if target.scale:
         number = binary(number, Constant(10**target.scale, width), Op.MUL, width)
-    return reinterpret(number, device_type(target))
+    return columns.reinterpret(number, device_type(target))
 
 
 def _to_float(column: plc.Column, source: DataType, target: DataType) -> plc.Column:
-    values = columns.cast(integers(column), FLOAT64)
+    values = columns.cast(integers(column), columns.FLOAT64)
     if source.scale:
-        values = binary(values, Constant(10.0**source.scale, FLOAT64), Op.DIV, FLOAT64)
+        values = binary(
+            values, Constant(10.0**source.scale, columns.FLOAT64), Op.DIV, columns.FLOAT64
+        )
     return columns.cast(values, device_type(target))
 
 
@@ -131,30 +119,34 @@ def _from_float(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     target = expr.type
     if target.is_float:
         result = columns.cast(column, device_type(target))
-        lost = binary(is_infinite(result), negate(is_infinite(column)), Op.LOGICAL_AND, BOOL)
+        lost = binary(
+            is_infinite(result), columns.negate(is_infinite(column)), Op.LOGICAL_AND, columns.BOOL
+        )
         return _refused(expr, scope, result, lost)
-    values = columns.cast(column, FLOAT64)
+    values = columns.cast(column, columns.FLOAT64)
     if target.is_decimal:
-        shifted = binary(values, Constant(10.0**target.scale, FLOAT64), Op.MUL, FLOAT64)
+        shifted = binary(
+            values, Constant(10.0**target.scale, columns.FLOAT64), Op.MUL, columns.FLOAT64
+        )
         values = half_away(shifted)
         low, high = -(10.0**target.precision), 10.0**target.precision
-        fits_low = binary(values, Constant(low, FLOAT64), Op.GREATER, BOOL)
+        fits_low = binary(values, Constant(low, columns.FLOAT64), Op.GREATER, columns.BOOL)
     else:
         values = plc.unary.unary_operation(values, Unary.RINT)
         low, high = (float(v) for v in target.integer_range)
-        fits_low = binary(values, Constant(low, FLOAT64), Op.GREATER_EQUAL, BOOL)
+        fits_low = binary(values, Constant(low, columns.FLOAT64), Op.GREATER_EQUAL, columns.BOOL)
         high = float(target.integer_range[1] + 1)
-    fits_high = binary(values, Constant(high, FLOAT64), Op.LESS, BOOL)
-    wrong = negate(binary(fits_low, fits_high, Op.LOGICAL_AND, BOOL))
+    fits_high = binary(values, Constant(high, columns.FLOAT64), Op.LESS, columns.BOOL)
+    wrong = columns.negate(binary(fits_low, fits_high, Op.LOGICAL_AND, columns.BOOL))
     width = integer_type(device_type(target))
-    whole = reinterpret(columns.cast(values, width), device_type(target))
+    whole = columns.reinterpret(columns.cast(values, width), device_type(target))
     return _refused(expr, scope, whole, wrong)
 
 
 def is_infinite(column: plc.Column) -> plc.Column:
     """Return whether each value is infinity or its negative."""
     size = plc.unary.unary_operation(column, Unary.ABS)
-    return binary(size, Constant(float("inf"), column.type()), Op.EQUAL, BOOL)
+    return binary(size, Constant(float("inf"), column.type()), Op.EQUAL, columns.BOOL)
 
 
 def half_away(values: plc.Column) -> plc.Column:
@@ -163,14 +155,16 @@ def half_away(values: plc.Column) -> plc.Column:
     size = plc.unary.unary_operation(values, Unary.ABS)
     whole = plc.unary.unary_operation(size, Unary.FLOOR)
     rest = binary(size, whole, Op.SUB, data_type)
-    up = binary(rest, Constant(0.5, data_type), Op.GREATER_EQUAL, BOOL)
+    up = binary(rest, Constant(0.5, data_type), Op.GREATER_EQUAL, columns.BOOL)
     rounded = binary(whole, columns.cast(up, data_type), Op.ADD, data_type)
     return with_sign_of(rounded, values)
 
 
 def with_sign_of(sizes: plc.Column, values: plc.Column) -> plc.Column:
-    negative = true_mask(binary(values, Constant(0.0, values.type()), Op.LESS, BOOL))
-    return select(negative, plc.unary.unary_operation(sizes, Unary.NEGATE), sizes)
+    negative = columns.true_mask(
+        binary(values, Constant(0.0, values.type()), Op.LESS, columns.BOOL)
+    )
+    return columns.select(negative, plc.unary.unary_operation(sizes, Unary.NEGATE), sizes)
 
 
 def _exact(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
@@ -187,18 +181,20 @@ def _exact(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     width = integer_type(result_type)
     values = integers(column)
     if fits and shift >= 0:
-        return reinterpret(_multiplied(columns.cast(values, width), shift), result_type)
-    work = values if shift < 0 and source.kind is Kind.DECIMAL else columns.cast(values, HUGE)
+        return columns.reinterpret(_multiplied(columns.cast(values, width), shift), result_type)
+    work = (
+        values if shift < 0 and source.kind is Kind.DECIMAL else columns.cast(values, columns.HUGE)
+    )
     if shift >= 0:
         wrong = beyond(work, _before(target.integer_range, shift))
-        if width.id() == HUGE.id():
+        if width.id() == columns.HUGE.id():
             work = _multiplied(work, shift)
-            return _refused(expr, scope, reinterpret(work, result_type), wrong)
+            return _refused(expr, scope, columns.reinterpret(work, result_type), wrong)
         # Values that do not fit wrap in the narrow type, and are NULL or have raised.
         narrow = _multiplied(columns.cast(work, width), shift)
-        return _refused(expr, scope, reinterpret(narrow, result_type), wrong)
+        return _refused(expr, scope, columns.reinterpret(narrow, result_type), wrong)
     rounded = divided(work, -shift)
-    result = reinterpret(columns.cast(rounded, width), result_type)
+    result = columns.reinterpret(columns.cast(rounded, width), result_type)
     if fits:
         return result
     return _refused(expr, scope, result, beyond(rounded, target.integer_range))
@@ -219,10 +215,10 @@ def _before(limits: tuple[int, int], shift: int) -> tuple[int, int]:
 
 def beyond(values: plc.Column, limits: tuple[int, int]) -> plc.Column:
     """Return whether each integer is outside of limits, of which those beyond its type never matter."""
-    huge = columns.cast(values, HUGE)
-    above = binary(huge, Constant(limits[1], HUGE), Op.GREATER, BOOL)
-    below = binary(huge, Constant(limits[0], HUGE), Op.LESS, BOOL)
-    return binary(above, below, Op.LOGICAL_OR, BOOL)
+    huge = columns.cast(values, columns.HUGE)
+    above = binary(huge, Constant(limits[1], columns.HUGE), Op.GREATER, columns.BOOL)
+    below = binary(huge, Constant(limits[0], columns.HUGE), Op.LESS, columns.BOOL)
+    return binary(above, below, Op.LOGICAL_OR, columns.BOOL)
 
 
 def _multiplied(values: plc.Column, digits: int) -> plc.Column:
@@ -244,23 +240,26 @@ def divided(values: plc.Column, digits: int, mode: str = "half_away") -> plc.Col
     down = None if mode == "ceil" else Constant(-limit if mode == "half_away" else -1, width)
     if up is not None:
         whole = binary(
-            whole, _as_number(binary(rest, up, Op.GREATER_EQUAL, BOOL), width), Op.ADD, width
+            whole,
+            _as_number(binary(rest, up, Op.GREATER_EQUAL, columns.BOOL), width),
+            Op.ADD,
+            width,
         )
     if down is not None:
         whole = binary(
-            whole, _as_number(binary(rest, down, Op.LESS_EQUAL, BOOL), width), Op.SUB, width
+            whole, _as_number(binary(rest, down, Op.LESS_EQUAL, columns.BOOL), width), Op.SUB, width
         )
     return whole
 
 
 def _as_number(flags: plc.Column, width: plc.DataType) -> plc.Column:
-    return columns.cast(columns.cast(flags, INT64), width)
+    return columns.cast(columns.cast(flags, columns.INT64), width)
 
 
 def _refused(expr: Cast, scope: RowScope, result: plc.Column, wrong: plc.Column) -> plc.Column:
     """Raise for values that are wrong in an active row, or make them NULL for TRY_CAST."""
     if expr.safe:
-        return where_true(result, negate(true_mask(wrong)))
+        return columns.where_true(result, columns.negate(columns.true_mask(wrong)))
     if scope.any(wrong):
         raise ConversionError(
             f"A {expr.operand.type} value is out of range for {expr.type}: "

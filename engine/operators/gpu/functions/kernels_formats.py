@@ -16,21 +16,7 @@ from ....errors import ExecutionError
 from ....plan.expr import Call, Cast, Literal
 from ....plan.functions.strptime import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
 from ....plan.types import DataType, Kind
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    INT32,
-    INT64,
-    TEXT,
-    both,
-    cast,
-    empty,
-    negate,
-    null_column,
-    scalar,
-    select,
-    true_mask,
-)
+from .. import columns as col
 from ..table import count_true, device_type
 from .kernels_print import in_four_digit_years
 from .values import Constant, Kernel, RowScope, Value, as_column, binary, integers, settled
@@ -57,7 +43,7 @@ def parsed(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     """Return strings cast to another type."""
     target = expr.type
     if column.null_count() == column.size():
-        return null_column(column.size(), device_type(target))
+        return col.null_column(column.size(), device_type(target))
     result, usual = _parser(target)(column, target)
     return settled(expr, scope, column, result, usual)
 
@@ -78,33 +64,35 @@ def _parser(target: DataType) -> Callable[[plc.Column, DataType], Parsed]:
 
 
 def _booleans(text: plc.Column, target: DataType) -> Parsed:
-    true, false = (binary(text, Constant(w, TEXT), Op.EQUAL, BOOL) for w in ("true", "false"))
-    return true, binary(true, false, Op.LOGICAL_OR, BOOL)
+    true, false = (
+        binary(text, Constant(w, col.TEXT), Op.EQUAL, col.BOOL) for w in ("true", "false")
+    )
+    return true, binary(true, false, Op.LOGICAL_OR, col.BOOL)
 
 
 def _integers(text: plc.Column, target: DataType) -> Parsed:
     convert = plc.strings.convert.convert_integers
-    usual = true_mask(convert.is_integer(text, INT64))
-    values = convert.to_integers(text, INT64)
+    usual = col.true_mask(convert.is_integer(text, col.INT64))
+    values = convert.to_integers(text, col.INT64)
     low, high = target.integer_range
     if low > -(1 << 63):
-        usual = both(usual, _at_least(values, low))
+        usual = col.both(usual, _at_least(values, low))
     if high < (1 << 63) - 1:
-        usual = both(usual, _at_most(values, high))
-    return cast(values, device_type(target)), usual
+        usual = col.both(usual, _at_most(values, high))
+    return col.cast(values, device_type(target)), usual
 
 
 def _decimals(text: plc.Column, target: DataType) -> Parsed:
     """Digits that need no rounding and cannot overflow the type that they are read as."""
     digits = _HUGE_DIGITS if target.is_wide_decimal else _INT64_DIGITS
-    usual = both(_is_number(text), _at_most(_decimal_places(text), target.scale))
+    usual = col.both(_is_number(text), _at_most(_decimal_places(text), target.scale))
     lengths = plc.strings.attributes.count_characters(text)
-    usual = both(usual, _at_most(lengths, digits - target.scale))
+    usual = col.both(usual, _at_most(lengths, digits - target.scale))
     values = plc.strings.convert.convert_fixed_point.to_fixed_point(text, device_type(target))
     if target.precision < digits:
         unscaled = as_column(integers(values), text.size())
         low, high = target.integer_range
-        usual = both(usual, both(_at_least(unscaled, low), _at_most(unscaled, high)))
+        usual = col.both(usual, col.both(_at_least(unscaled, low), _at_most(unscaled, high)))
     return values, usual
 
 
@@ -113,21 +101,21 @@ def _floats(text: plc.Column, target: DataType) -> Parsed:
     largest, power = _EXACT[target.kind]
     places = _decimal_places(text)
     lengths = plc.strings.attributes.count_characters(text)
-    usual = both(_is_number(text), _at_most(lengths, _INT64_DIGITS))
-    usual = both(usual, _at_most(places, power))
-    digits = plc.strings.replace.replace(text, scalar(".", TEXT), scalar("", TEXT))
-    mantissas = plc.strings.convert.convert_integers.to_integers(digits, INT64)
-    usual = both(usual, both(_at_least(mantissas, -largest), _at_most(mantissas, largest)))
-    zero = binary(mantissas, Constant(0, INT64), Op.EQUAL, BOOL)
-    signed = plc.strings.find.starts_with(text, scalar("-", TEXT))
-    usual = both(usual, negate(both(true_mask(zero), true_mask(signed))))
-    places = binary(places, Constant(0, INT32), Op.NULL_MAX, INT32)
-    places = binary(places, Constant(power, INT32), Op.NULL_MIN, INT32)
+    usual = col.both(_is_number(text), _at_most(lengths, _INT64_DIGITS))
+    usual = col.both(usual, _at_most(places, power))
+    digits = plc.strings.replace.replace(text, col.scalar(".", col.TEXT), col.scalar("", col.TEXT))
+    mantissas = plc.strings.convert.convert_integers.to_integers(digits, col.INT64)
+    usual = col.both(usual, col.both(_at_least(mantissas, -largest), _at_most(mantissas, largest)))
+    zero = binary(mantissas, Constant(0, col.INT64), Op.EQUAL, col.BOOL)
+    signed = plc.strings.find.starts_with(text, col.scalar("-", col.TEXT))
+    usual = col.both(usual, col.negate(col.both(col.true_mask(zero), col.true_mask(signed))))
+    places = binary(places, Constant(0, col.INT32), Op.NULL_MAX, col.INT32)
+    places = binary(places, Constant(power, col.INT32), Op.NULL_MIN, col.INT32)
     unit = plc.copying.gather(
         plc.Table([_powers_of_ten()]), places, plc.copying.OutOfBoundsPolicy.DONT_CHECK
     ).columns()[0]
-    values = binary(cast(mantissas, FLOAT64), unit, Op.DIV, FLOAT64)
-    return cast(values, device_type(target)), usual
+    values = binary(col.cast(mantissas, col.FLOAT64), unit, Op.DIV, col.FLOAT64)
+    return col.cast(values, device_type(target)), usual
 
 
 @functools.cache
@@ -138,26 +126,30 @@ def _powers_of_ten() -> plc.Column:
 def _is_number(text: plc.Column) -> plc.Column:
     flags = plc.strings.regex_flags.RegexFlags.DEFAULT
     program = plc.strings.regex_program.RegexProgram.create(_NUMBER, flags)
-    return true_mask(plc.strings.contains.contains_re(text, program))
+    return col.true_mask(plc.strings.contains.contains_re(text, program))
 
 
 def _decimal_places(text: plc.Column) -> plc.Column:
     """Return how many characters come after the point, as INT32 without NULL; 0 without a point."""
     lengths = plc.strings.attributes.count_characters(text)
-    points = plc.strings.find.find(text, scalar(".", TEXT))
-    behind = binary(lengths, points, Op.SUB, INT32)
-    behind = binary(behind, Constant(1, INT32), Op.SUB, INT32)
-    has_point = true_mask(binary(points, Constant(0, INT32), Op.GREATER_EQUAL, BOOL))
-    places = select(has_point, behind, scalar(0, INT32))
-    return plc.replace.replace_nulls(places, scalar(0, INT32)) if places.null_count() else places
+    points = plc.strings.find.find(text, col.scalar(".", col.TEXT))
+    behind = binary(lengths, points, Op.SUB, col.INT32)
+    behind = binary(behind, Constant(1, col.INT32), Op.SUB, col.INT32)
+    has_point = col.true_mask(binary(points, Constant(0, col.INT32), Op.GREATER_EQUAL, col.BOOL))
+    places = col.select(has_point, behind, col.scalar(0, col.INT32))
+    return (
+        plc.replace.replace_nulls(places, col.scalar(0, col.INT32))
+        if places.null_count()
+        else places
+    )
 
 
 def _at_most(values: plc.Column, limit: int) -> plc.Column:
-    return true_mask(binary(values, Constant(limit, values.type()), Op.LESS_EQUAL, BOOL))
+    return col.true_mask(binary(values, Constant(limit, values.type()), Op.LESS_EQUAL, col.BOOL))
 
 
 def _at_least(values: plc.Column, limit: int) -> plc.Column:
-    return true_mask(binary(values, Constant(limit, values.type()), Op.GREATER_EQUAL, BOOL))
+    return col.true_mask(binary(values, Constant(limit, values.type()), Op.GREATER_EQUAL, col.BOOL))
 
 
 def _dates(text: plc.Column, target: DataType) -> Parsed:
@@ -173,8 +165,8 @@ def _timestamps(text: plc.Column, target: DataType) -> Parsed:
         if count_true(usual) == wanted:
             break
         values, fits = read_by(text, layout, data_type)
-        result = select(fits, values, result)
-        usual = binary(usual, fits, Op.LOGICAL_OR, BOOL)
+        result = col.select(fits, values, result)
+        usual = binary(usual, fits, Op.LOGICAL_OR, col.BOOL)
     return result, usual
 
 
@@ -182,8 +174,8 @@ def read_by(text: plc.Column, layout: str, data_type: plc.DataType) -> Parsed:
     """Read dates or timestamps by a layout of libcudf; right are those that print as they were written."""
     convert = plc.strings.convert.convert_datetime
     values = convert.to_timestamps(text, data_type, layout)
-    again = convert.from_timestamps(values, layout, empty(TEXT))
-    return values, true_mask(binary(again, text, Op.EQUAL, BOOL))
+    again = convert.from_timestamps(values, layout, col.empty(col.TEXT))
+    return values, col.true_mask(binary(again, text, Op.EQUAL, col.BOOL))
 
 
 _FRACTIONS = {"f": "6f", "g": "3f", "n": "9f"}
@@ -201,7 +193,7 @@ def strftime(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     layout = _translated(call, _WRITTEN)
     assert layout is not None
     text, letters = layout
-    names = _names() if any(letter in _NAMED for letter in letters) else empty(TEXT)
+    names = _names() if any(letter in _NAMED for letter in letters) else col.empty(col.TEXT)
     convert = plc.strings.convert.convert_datetime
     found = convert.from_timestamps(column, text, names)
     return settled(call, scope, column, found, in_four_digit_years(column))

@@ -9,17 +9,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....plan.expr import Call, InList
-from ..columns import (
-    BOOL,
-    as_key,
-    constant,
-    is_float,
-    kept,
-    negate,
-    select,
-    true_mask,
-    where_true,
-)
+from .. import columns as col
 from .values import (
     Constant,
     RowScope,
@@ -68,28 +58,36 @@ def _combined(
         is_null_constant(v) or (not isinstance(v, Constant) and v.null_count())
         for v in (left, right)
     )
-    return binary(left, right, aware if nullable else plain, BOOL)
+    return binary(left, right, aware if nullable else plain, col.BOOL)
 
 
 def _folded(left: Constant, right: Constant, decisive: bool) -> Constant:
     found = (left.value, right.value)
     if decisive in found:
-        return Constant(decisive, BOOL)
-    return Constant(None if None in found else not decisive, BOOL)
+        return Constant(decisive, col.BOOL)
+    return Constant(None if None in found else not decisive, col.BOOL)
 
 
 def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return negate(as_column(args[0], scope.rows))
+    return col.negate(as_column(args[0], scope.rows))
 
 
 def is_null(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
-    return plc.unary.is_null(column) if column.null_count() else constant(False, BOOL, scope.rows)
+    return (
+        plc.unary.is_null(column)
+        if column.null_count()
+        else col.constant(False, col.BOOL, scope.rows)
+    )
 
 
 def is_not_null(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
-    return plc.unary.is_valid(column) if column.null_count() else constant(True, BOOL, scope.rows)
+    return (
+        plc.unary.is_valid(column)
+        if column.null_count()
+        else col.constant(True, col.BOOL, scope.rows)
+    )
 
 
 def comparison(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -99,35 +97,35 @@ def comparison(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
 def compare(function: str, left: Value, right: Value, rows: int) -> plc.Column:
     """Compare values of one type; NaN equals NaN and is above every number."""
     if is_null_constant(left) or is_null_constant(right):
-        return constant(None, BOOL, rows)
+        return col.constant(None, col.BOOL, rows)
     if not _holds_float(left):
-        return binary(integers(left), integers(right), _OPERATORS[function], BOOL)
+        return binary(integers(left), integers(right), _OPERATORS[function], col.BOOL)
     if _is_nan(left) or _is_nan(right):
         left, right = as_column(left, rows), as_column(right, rows)
     if function in ("eq", "ne"):
         if not isinstance(left, Constant) and not isinstance(right, Constant):
-            left, right = as_key(left), as_key(right)
-        return binary(left, right, _OPERATORS[function], BOOL)
+            left, right = col.as_key(left), col.as_key(right)
+        return binary(left, right, _OPERATORS[function], col.BOOL)
     return _ordered_floats(function, left, right)
 
 
 def _ordered_floats(function: str, left: Value, right: Value) -> plc.Column:
     """The hardware says FALSE whenever NaN is compared; what is TRUE of NaN is added."""
-    plain = binary(left, right, _OPERATORS[function], BOOL)
+    plain = binary(left, right, _OPERATORS[function], col.BOOL)
     greater, other = (left, right) if function in ("gt", "ge") else (right, left)
     if isinstance(greater, Constant):
         return plain
     nan = plc.unary.is_nan(greater)
     if function in ("lt", "gt") and not isinstance(other, Constant):
-        nan = binary(nan, negate(plc.unary.is_nan(other)), Op.LOGICAL_AND, BOOL)
+        nan = binary(nan, col.negate(plc.unary.is_nan(other)), Op.LOGICAL_AND, col.BOOL)
     # NULL in either argument makes `plain` NULL, and NULL OR TRUE must stay so here.
-    return binary(plain, nan, Op.LOGICAL_OR, BOOL)
+    return binary(plain, nan, Op.LOGICAL_OR, col.BOOL)
 
 
 def _holds_float(value: Value) -> bool:
     if isinstance(value, Constant):
         return value.type.id() in (plc.TypeId.FLOAT32, plc.TypeId.FLOAT64)
-    return is_float(value)
+    return col.is_float(value)
 
 
 def _is_nan(value: Value) -> bool:
@@ -137,12 +135,12 @@ def _is_nan(value: Value) -> bool:
 
 
 def is_not_distinct(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    left, right = (as_key(as_column(a, scope.rows)) for a in args)
-    return plc.binaryop.binary_operation(left, right, Op.NULL_EQUALS, BOOL)
+    left, right = (col.as_key(as_column(a, scope.rows)) for a in args)
+    return plc.binaryop.binary_operation(left, right, Op.NULL_EQUALS, col.BOOL)
 
 
 def is_distinct(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return negate(operand(is_not_distinct(call, scope, args)))
+    return col.negate(operand(is_not_distinct(call, scope, args)))
 
 
 def greatest(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -159,10 +157,10 @@ def _extreme(better: str, scope: RowScope, args: tuple[Value, ...]) -> Value:
         as_column(args[0], scope.rows)
     ]
     for other in others:
-        wins = true_mask(compare(better, best, other, scope.rows))
+        wins = col.true_mask(compare(better, best, other, scope.rows))
         if other.null_count():
-            wins = binary(wins, plc.unary.is_null(other), Op.LOGICAL_OR, BOOL)
-        best = select(wins, best, other)
+            wins = binary(wins, plc.unary.is_null(other), Op.LOGICAL_OR, col.BOOL)
+        best = col.select(wins, best, other)
     return best
 
 
@@ -171,23 +169,23 @@ def in_list(expr: InList, scope: RowScope, column: plc.Column) -> plc.Column:
     found_null = any(v.value is None for v in expr.values)
     values = [literal(v) for v in expr.values if v.value is not None]
     if not values:
-        return constant(None, BOOL, scope.rows)
+        return col.constant(None, col.BOOL, scope.rows)
     if len(values) <= FEW_VALUES:
         tests = [compare("eq", column, v, scope.rows) for v in values]
-        found = reduce(lambda a, b: binary(a, b, Op.LOGICAL_OR, BOOL), tests)
+        found = reduce(lambda a, b: binary(a, b, Op.LOGICAL_OR, col.BOOL), tests)
     else:
         found = _among(column, values)
     if not found_null:
         return found
-    return where_true(found, found)
+    return col.where_true(found, found)
 
 
 def _among(column: plc.Column, values: list[Constant]) -> plc.Column:
     size = sum(len(v.value) if isinstance(v.value, str) else 8 for v in values)
-    found = plc.search.contains(kept(_haystack, size)(tuple(values)), as_key(column))
+    found = plc.search.contains(col.kept(_haystack, size)(tuple(values)), col.as_key(column))
     if not column.null_count():
         return found
-    return where_true(true_mask(found), plc.unary.is_valid(column))
+    return col.where_true(col.true_mask(found), plc.unary.is_valid(column))
 
 
 @lru_cache(maxsize=256)
@@ -195,9 +193,9 @@ def _haystack(values: tuple[Constant, ...]) -> plc.Column:
     """Return constants as a column, in one copy to the device; of a list that was used before, in none."""
     data_type = integer_type(values[0].type)
     if data_type.id() == plc.TypeId.DECIMAL128:
-        return as_key(plc.concatenate.concatenate([as_column(v, 1) for v in values]))
+        return col.as_key(plc.concatenate.concatenate([as_column(v, 1) for v in values]))
     plain = [int(v.value) if isinstance(v.value, bool) else v.value for v in values]
-    return as_key(plc.Column.from_arrow(pa.array(plain, data_type.to_arrow())))
+    return col.as_key(plc.Column.from_arrow(pa.array(plain, data_type.to_arrow())))
 
 
 KERNELS = {

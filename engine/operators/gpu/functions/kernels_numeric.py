@@ -10,16 +10,7 @@ import pylibcudf as plc
 from ....plan.expr import Call, Literal
 from ....plan.functions import SCALAR
 from ....plan.types import MAX_DECIMAL_DIGITS
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    cast,
-    constant,
-    negate,
-    reinterpret,
-    select,
-    true_mask,
-)
+from .. import columns as col
 from ..table import device_type
 from .kernels_casts import divided, half_away, is_infinite, with_sign_of
 from .values import Constant, Kernel, RowScope, Value, as_column, binary, integer_type, integers
@@ -36,7 +27,7 @@ def rounding(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     digits = _digits(call)
     if digits is None:
-        return constant(None, device_type(call.type), scope.rows)
+        return col.constant(None, device_type(call.type), scope.rows)
     if call.args[0].type.is_decimal:
         return _round_decimals(call, column, digits)
     if not call.args[0].type.is_float:
@@ -49,37 +40,37 @@ def rounding(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     there, back = (Op.MUL, Op.DIV) if digits > 0 else (Op.DIV, Op.MUL)
     product = binary(column, factor, there, data_type)
     scaled = _whole(call.function, product)
-    if call.function == "round" and digits > 0 and data_type.id() == FLOAT64.id():
+    if call.function == "round" and digits > 0 and data_type.id() == col.FLOAT64.id():
         below = _is_below_half(column, factor.value, product)
-        scaled = select(below, _whole("trunc", product), scaled)
+        scaled = col.select(below, _whole("trunc", product), scaled)
     rounded = binary(scaled, factor, back, data_type)
     difference = binary(rounded, rounded, Op.SUB, data_type)
-    finite = negate(plc.unary.is_nan(difference))
+    finite = col.negate(plc.unary.is_nan(difference))
     unchanged = digits > 0 or call.function == "trunc"
-    other = column if unchanged else constant(0.0, data_type, scope.rows)
-    return select(finite, rounded, other)
+    other = column if unchanged else col.constant(0.0, data_type, scope.rows)
+    return col.select(finite, rounded, other)
 
 
 def _is_below_half(column: plc.Column, factor: float, product: plc.Column) -> plc.Column:
     """Return where a product of doubles ends in .5 that is less than that before it is rounded, by its rounding error (Dekker, 1971)."""
 
     def apply(left: Value, right: Value, operator: plc.binaryop.BinaryOperator) -> plc.Column:
-        return binary(left, right, operator, FLOAT64)
+        return binary(left, right, operator, col.FLOAT64)
 
     split = float((1 << 27) + 1)
-    far = apply(column, Constant(split, FLOAT64), Op.MUL)
+    far = apply(column, Constant(split, col.FLOAT64), Op.MUL)
     high = apply(far, apply(far, column, Op.SUB), Op.SUB)
     low = apply(column, high, Op.SUB)
     above = factor * split - (factor * split - factor)
-    error = apply(apply(high, Constant(above, FLOAT64), Op.MUL), product, Op.SUB)
+    error = apply(apply(high, Constant(above, col.FLOAT64), Op.MUL), product, Op.SUB)
     for part, size in ((high, factor - above), (low, above), (low, factor - above)):
-        error = apply(error, apply(part, Constant(size, FLOAT64), Op.MUL), Op.ADD)
-    zero = Constant(0.0, FLOAT64)
+        error = apply(error, apply(part, Constant(size, col.FLOAT64), Op.MUL), Op.ADD)
+    zero = Constant(0.0, col.FLOAT64)
     rest = apply(product, _whole("trunc", product), Op.SUB)
     size = plc.unary.unary_operation(rest, Unary.ABS)
-    half = binary(size, Constant(0.5, FLOAT64), Op.EQUAL, BOOL)
-    less = binary(apply(error, product, Op.MUL), zero, Op.LESS, BOOL)
-    return true_mask(binary(half, less, Op.LOGICAL_AND, BOOL))
+    half = binary(size, Constant(0.5, col.FLOAT64), Op.EQUAL, col.BOOL)
+    less = binary(apply(error, product, Op.MUL), zero, Op.LESS, col.BOOL)
+    return col.true_mask(binary(half, less, Op.LOGICAL_AND, col.BOOL))
 
 
 def _digits(call: Call) -> int | None:
@@ -107,16 +98,16 @@ def _round_decimals(call: Call, column: plc.Column, digits: int) -> plc.Column:
     width = integer_type(device_type(target))
     values = integers(column)
     if digits >= source.scale:
-        return reinterpret(cast(values, width), device_type(target))
+        return col.reinterpret(col.cast(values, width), device_type(target))
     if source.scale - digits > source.precision:
-        zero = cast(binary(values, values, Op.SUB, values.type()), width)
-        return reinterpret(zero, device_type(target))
+        zero = col.cast(binary(values, values, Op.SUB, values.type()), width)
+        return col.reinterpret(zero, device_type(target))
     dropped = divided(values, source.scale - digits, _MODES[call.function])
-    result = cast(dropped, width)
+    result = col.cast(dropped, width)
     if target.scale > digits:
         unit = Constant(10 ** (target.scale - digits), width)
         result = binary(result, unit, Op.MUL, width)
-    return reinterpret(result, device_type(target))
+    return col.reinterpret(result, device_type(target))
 
 
 def _operator(name: str) -> Kernel:
@@ -134,14 +125,16 @@ def _operator(name: str) -> Kernel:
 def _logarithm(base: float) -> Kernel:
     def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         column = as_column(args[0], scope.rows)
-        return binary(column, Constant(base, FLOAT64), Op.LOG_BASE, FLOAT64)
+        return binary(column, Constant(base, col.FLOAT64), Op.LOG_BASE, col.FLOAT64)
 
     return kernel
 
 
 def _times(factor: float) -> Kernel:
     def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-        return binary(as_column(args[0], scope.rows), Constant(factor, FLOAT64), Op.MUL, FLOAT64)
+        return binary(
+            as_column(args[0], scope.rows), Constant(factor, col.FLOAT64), Op.MUL, col.FLOAT64
+        )
 
     return kernel
 
@@ -157,7 +150,7 @@ def is_inf(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
 def is_finite(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     difference = binary(column, column, Op.SUB, column.type())
-    return binary(difference, Constant(0.0, column.type()), Op.EQUAL, BOOL)
+    return binary(difference, Constant(0.0, column.type()), Op.EQUAL, col.BOOL)
 
 
 def _test(column: plc.Column, test: Callable[[plc.Column], plc.Column]) -> plc.Column:
@@ -165,7 +158,9 @@ def _test(column: plc.Column, test: Callable[[plc.Column], plc.Column]) -> plc.C
     found = test(column)
     if not column.null_count():
         return found
-    return select(plc.unary.is_valid(column), found, constant(None, BOOL, column.size()))
+    return col.select(
+        plc.unary.is_valid(column), found, col.constant(None, col.BOOL, column.size())
+    )
 
 
 def _round_refusal(call: Call) -> str | None:

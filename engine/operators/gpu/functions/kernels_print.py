@@ -8,18 +8,7 @@ from ....plan.expr import Expr
 from ....plan.temporal.ticks import DAY_SECONDS
 from ....plan.types import TICKS, DataType, Kind
 from ....storage.columns.device_encode import TIMESTAMPS
-from ..columns import (
-    BOOL,
-    TEXT,
-    as_integers,
-    binary,
-    both,
-    empty,
-    scalar,
-    select,
-    true_mask,
-    where_true,
-)
+from .. import columns as col
 from .kernels_arithmetic import extremes
 from .values import RowScope, settled
 
@@ -35,8 +24,10 @@ def printed(expr: Expr, scope: RowScope, column: plc.Column) -> plc.Column:
     """Return the text of values; `expr` is the cast that asks for it."""
     source = expr.children[0].type
     if source.kind is Kind.BOOLEAN:
-        words = select(true_mask(column), scalar("true", TEXT), scalar("false", TEXT))
-        return where_true(words, plc.unary.is_valid(column)) if column.null_count() else words
+        words = col.select(
+            col.true_mask(column), col.scalar("true", col.TEXT), col.scalar("false", col.TEXT)
+        )
+        return col.where_true(words, plc.unary.is_valid(column)) if column.null_count() else words
     if source.is_decimal:
         return plc.strings.convert.convert_fixed_point.from_fixed_point(column)
     if not source.is_temporal:
@@ -48,15 +39,15 @@ def printed(expr: Expr, scope: RowScope, column: plc.Column) -> plc.Column:
 def _moments(column: plc.Column, source: DataType) -> plc.Column:
     convert = plc.strings.convert.convert_datetime
     if source.kind is Kind.DATE:
-        return convert.from_timestamps(column, "%Y-%m-%d", empty(TEXT))
+        return convert.from_timestamps(column, "%Y-%m-%d", col.empty(col.TEXT))
     day = "" if source.kind is Kind.TIME else "%Y-%m-%d "
     digits = len(str(TICKS[source.kind])) - 1
     if not digits:
-        return convert.from_timestamps(column, f"{day}%H:%M:%S", empty(TEXT))
-    text = convert.from_timestamps(column, f"{day}%H:%M:%S.%{digits}f", empty(TEXT))
+        return convert.from_timestamps(column, f"{day}%H:%M:%S", col.empty(col.TEXT))
+    text = convert.from_timestamps(column, f"{day}%H:%M:%S.%{digits}f", col.empty(col.TEXT))
     # A fraction ends with a digit that is not 0, and no fraction takes its point along.
     strip, right = plc.strings.strip.strip, plc.strings.side_type.SideType.RIGHT
-    return strip(strip(text, right, scalar("0", TEXT)), right, scalar(".", TEXT))
+    return strip(strip(text, right, col.scalar("0", col.TEXT)), right, col.scalar(".", col.TEXT))
 
 
 def in_four_digit_years(column: plc.Column) -> plc.Column | None:
@@ -77,7 +68,7 @@ def between(column: plc.Column, first: int, last: int) -> plc.Column | None:
     low, high = extremes(column)
     if first <= low and high <= last:
         return None
-    numbers = as_integers(column)
-    late = binary(numbers, scalar(last, numbers.type()), Op.LESS_EQUAL, BOOL)
-    early = binary(numbers, scalar(first, numbers.type()), Op.GREATER_EQUAL, BOOL)
-    return both(true_mask(late), true_mask(early))
+    numbers = col.as_integers(column)
+    late = col.binary(numbers, col.scalar(last, numbers.type()), Op.LESS_EQUAL, col.BOOL)
+    early = col.binary(numbers, col.scalar(first, numbers.type()), Op.GREATER_EQUAL, col.BOOL)
+    return col.both(col.true_mask(late), col.true_mask(early))

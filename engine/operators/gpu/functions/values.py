@@ -19,19 +19,6 @@ from ....plan.types import DataType, Kind
 from ....plan.udf.python_function import PythonCall
 from ....storage.columns.device_encode import SAME_BITS
 from .. import columns, host_backend, table as tables
-from ..columns import (
-    BOOL,
-    HUGE,
-    INT64,
-    as_integers,
-    both,
-    cast,
-    negate,
-    reinterpret,
-    scalar,
-    sequence,
-    true_mask,
-)
 from ..dictionaries import Coded
 from ..late_materialization import LateColumns
 from ..table import Table, count_true, device_type, to_device
@@ -79,8 +66,8 @@ class RowScope:
         outer = self.active
 
         def active() -> plc.Column:
-            inner = true_mask(condition())
-            return inner if outer is None else both(outer(), inner)
+            inner = columns.true_mask(condition())
+            return inner if outer is None else columns.both(outer(), inner)
 
         return RowScope(self.table, active, self, {}, self.extremes)
 
@@ -97,19 +84,22 @@ class RowScope:
         """Whether a BOOL8 column is TRUE in an active row; rows of NULL do not count."""
         if not count_true(wrong):
             return False
-        return self.active is None or count_true(both(true_mask(wrong), self.active())) > 0
+        return (
+            self.active is None
+            or count_true(columns.both(columns.true_mask(wrong), self.active())) > 0
+        )
 
 
 def literal(expr: Literal) -> Constant:
     """Return a literal as a constant; an INTERVAL has no device type, and its kernel reads the literal itself."""
     if expr.type.kind is Kind.INTERVAL:
-        return Constant(expr.value, INT64)
+        return Constant(expr.value, columns.INT64)
     return Constant(physical(expr.value, expr.type), device_type(expr.type))
 
 
 def operand(value: Value) -> plc.Column | plc.Scalar:
     """Return a value as libcudf's operations take it: a column or a device scalar."""
-    return scalar(value.value, value.type) if isinstance(value, Constant) else value
+    return columns.scalar(value.value, value.type) if isinstance(value, Constant) else value
 
 
 def as_column(value: Value, rows: int) -> plc.Column:
@@ -134,10 +124,10 @@ def integers(value: Value, data_type: plc.DataType | None = None) -> Value:
         plain = int(value.value) if isinstance(value.value, bool) else value.value
         return Constant(plain, data_type or integer_type(value.type))
     if value.type().id() == plc.TypeId.DECIMAL128:
-        bits = reinterpret(value, HUGE)
+        bits = columns.reinterpret(value, columns.HUGE)
     else:
-        bits = as_integers(value)
-    return bits if data_type is None else cast(bits, data_type)
+        bits = columns.as_integers(value)
+    return bits if data_type is None else columns.cast(bits, data_type)
 
 
 def integer_type(data_type: plc.DataType) -> plc.DataType:
@@ -147,14 +137,14 @@ def integer_type(data_type: plc.DataType) -> plc.DataType:
 
 _INTEGERS = {
     **{kind: plc.DataType(bits) for kind, bits in SAME_BITS.items()},
-    plc.TypeId.DECIMAL128: HUGE,
+    plc.TypeId.DECIMAL128: columns.HUGE,
 }
 
 
 def validity(value: Value, rows: int) -> plc.Column:
     """Return whether each row is not NULL."""
     if isinstance(value, Constant):
-        return columns.constant(value.value is not None, BOOL, rows)
+        return columns.constant(value.value is not None, columns.BOOL, rows)
     return plc.unary.is_valid(value)
 
 
@@ -177,13 +167,13 @@ def settled(
     """
     if usual is None:
         return result
-    odd = negate(true_mask(usual))
+    odd = columns.negate(columns.true_mask(usual))
     if column.null_count():
-        odd = both(odd, plc.unary.is_valid(column))
+        odd = columns.both(odd, plc.unary.is_valid(column))
     if not count_true(odd):
         return result
     if scope.active is not None:
-        odd = both(odd, scope.active())
+        odd = columns.both(odd, scope.active())
     return recomputed(expr, {argument: column}, result, odd)
 
 
@@ -192,7 +182,7 @@ def recomputed(
 ) -> plc.Column:
     """Return `result` with its values where `odd` is TRUE computed on the host, of arguments by their places; the others are literals."""
     rows = plc.stream_compaction.apply_retention_mask(
-        plc.Table([sequence(result.size())]), odd
+        plc.Table([columns.sequence(result.size())]), odd
     ).columns()[0]
     if not rows.size():
         return result

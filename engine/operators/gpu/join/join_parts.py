@@ -16,24 +16,7 @@ from ....plan.arrow.whole_bytes import whole_bytes
 from ....plan.expr import Column
 from ...spill_area import SpilledPiece
 from ...spilling import PARTS, PIECE_BYTES
-from .. import table as tables
-from ..columns import (
-    DECIMAL128,
-    INT32,
-    NUMBERS,
-    STRING,
-    UINT32,
-    as_key,
-    binary,
-    cast,
-    empty,
-    reinterpret,
-    same_type,
-    scalar,
-    select,
-    sequence,
-    width_of,
-)
+from .. import columns as col, table as tables
 from ..dictionaries import Coded, Held
 from ..memory import link
 from ..memory.device import is_out_of_memory
@@ -105,17 +88,19 @@ def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table
 
 def part_numbers(keys: Sequence[plc.Column]) -> plc.Column:
     """Return the part (INT32) of each row: the same for keys that are equal in SQL, 0 where one of them is NULL."""
-    return parts_of_hashes(key_hashes(keys), keys, INT32)
+    return parts_of_hashes(key_hashes(keys), keys, col.INT32)
 
 
 def parts_of_hashes(
     hashes: plc.Column, keys: Sequence[plc.Column], data_type: plc.DataType
 ) -> plc.Column:
     """Return the same of keys whose hashes are known."""
-    numbers = cast(binary(hashes, scalar(PARTS, UINT32), Op.MOD, UINT32), data_type)
+    numbers = col.cast(
+        col.binary(hashes, col.scalar(PARTS, col.UINT32), Op.MOD, col.UINT32), data_type
+    )
     for key in keys:
         if key.null_count():
-            numbers = select(plc.unary.is_valid(key), numbers, scalar(0, data_type))
+            numbers = col.select(plc.unary.is_valid(key), numbers, col.scalar(0, data_type))
     return numbers
 
 
@@ -128,7 +113,7 @@ def _hashed_text(key: Held) -> plc.Column:
     """Return a key with the hash of each text in its place, as of codes those of the dictionary."""
     if isinstance(key, Coded):
         return key.spread(_hashes([key.domain()]))
-    return _hashes([key]) if key.type().id() == STRING else as_key(key)
+    return _hashes([key]) if key.type().id() == col.STRING else col.as_key(key)
 
 
 def _hashes(columns: Sequence[plc.Column]) -> plc.Column:
@@ -181,7 +166,7 @@ def _cut(
         # Not `partitioning.partition`, which gave wrong DECIMAL128 beside a BIGINT (libcudf 26.10, H200)
         order = plc.sorting.stable_sorted_order(numbers, ASCENDING, NO_NULLS)
         ordered = plc.copying.gather(numbers, order, tables.DONT_CHECK)
-        wanted = plc.Table([sequence(PARTS + 1)])
+        wanted = plc.Table([col.sequence(PARTS + 1)])
         bounds = plc.search.lower_bound(ordered, wanted, ASCENDING, NO_NULLS)
         picked = tables.plc_table(tables.gather(rows, order, columns), columns)
         return picked, bounds.to_arrow().to_pylist()
@@ -196,14 +181,14 @@ def _places(column: plc.Column, landing: link.PinnedLanding) -> list[slice]:
     rows, kind, places = column.size(), column.type().id(), []
     if column.null_count():
         places.append(landing.add(int(column.null_mask().ptr), -(-rows // 8)))
-    if kind == STRING:
+    if kind == col.STRING:
         ends, text = column.child(0), column.data()
-        width = width_of(ends.type().id())
+        width = col.width_of(ends.type().id())
         begin = int(ends.data().ptr) + int(ends.offset()) * width
         places.append(landing.add(begin, (rows + 1) * width))
         places.append(landing.add(0 if text is None else int(text.ptr), _size(text)))
         return places
-    places.append(landing.add(int(column.data().ptr), rows * width_of(kind)))
+    places.append(landing.add(int(column.data().ptr), rows * col.width_of(kind)))
     return places
 
 
@@ -213,7 +198,7 @@ def _size(span: plc.gpumemoryview | None) -> int:
 
 def _resting(column: plc.Column) -> pa.DataType:
     """The Arrow type of a column on the host: of the same bits."""
-    if column.type().id() != STRING:
+    if column.type().id() != col.STRING:
         return _type_of_bits(column.type())
     wide = column.child(0).type().id() == plc.TypeId.INT64
     return pa.large_string() if wide else pa.string()
@@ -221,11 +206,11 @@ def _resting(column: plc.Column) -> pa.DataType:
 
 def _type_of_bits(data_type: plc.DataType) -> pa.DataType:
     kind = data_type.id()
-    if kind == STRING:
+    if kind == col.STRING:
         return pa.string()
-    if kind == DECIMAL128:
+    if kind == col.DECIMAL128:
         return pa.decimal128(38, -data_type.scale())
-    return pa.from_numpy_dtype(NUMBERS[kind])
+    return pa.from_numpy_dtype(col.NUMBERS[kind])
 
 
 def _nothing(columns: Sequence[Column]) -> pa.RecordBatch:
@@ -236,8 +221,8 @@ def _nothing(columns: Sequence[Column]) -> pa.RecordBatch:
 def _on_device(arrays: Sequence[pa.Array], data_type: plc.DataType) -> plc.Column:
     """Copy the arrays of a column, one after the other, to the device."""
     if not arrays:
-        return empty(data_type)
+        return col.empty(data_type)
     if any(pa.types.is_large_string(array.type) for array in arrays):
         arrays = [array.cast(pa.large_string()) for array in arrays]
     column = plc.Column.from_arrow(whole_bytes(pa.chunked_array(arrays)))
-    return column if same_type(column.type(), data_type) else reinterpret(column, data_type)
+    return column if col.same_type(column.type(), data_type) else col.reinterpret(column, data_type)

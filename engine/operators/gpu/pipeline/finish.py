@@ -23,20 +23,8 @@ from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import REGISTER, rounded
 from ...integer_bounds import INT64_RANGE
+from .. import columns as col
 from ..aggregate.groups import pick
-from ..columns import (
-    BOOL,
-    HUGE,
-    INT32,
-    INT64,
-    binary,
-    cast,
-    constant,
-    reinterpret,
-    scalar,
-    select,
-    where_true,
-)
 from ..dictionaries import Held, numbered, width_of_codes
 from ..late_materialization import Bounds, Fetch, LateColumns, together
 from ..memory.buffers import Memory
@@ -124,10 +112,10 @@ def _key(key: GroupKey, part: plc.Column) -> Held | Fetch:
     if key.nullable:
         # NULL is the last of the component's values, where 64 bits begin again below
         last = (key.size - 1 + key.moved + 2**63) % 2**64 - 2**63
-        there = binary(part, scalar(last, part.type()), Op.NOT_EQUAL, BOOL)
+        there = col.binary(part, col.scalar(last, part.type()), Op.NOT_EQUAL, col.BOOL)
     if key.step != 1:
-        steps = binary(part, scalar(key.step, INT64), Op.MUL, INT64)
-        part = binary(steps, scalar(key.low, INT64), Op.ADD, INT64)
+        steps = col.binary(part, col.scalar(key.step, col.INT64), Op.MUL, col.INT64)
+        part = col.binary(steps, col.scalar(key.low, col.INT64), Op.ADD, col.INT64)
     if there is not None or key.values is not None or key.column.type.is_float:
         return _as_type(part, there, key.column.type, key.values)
     return late_integers(part, key.column.type, (key.low, key.low + (key.size - 1) * key.step))
@@ -155,25 +143,25 @@ def _as_type(
     """Integers as in registers (codes of `strings`, days, unscaled decimals, whole floats or codes of others) in physical form, NULL where they are not there."""
     if data_type.is_float:
         if strings is not None:
-            return pick(to_device(strings, data_type), cast(registers, INT32), nullify=True)
-        values = cast(registers, device_type(data_type))
-        return values if there is None else where_true(values, there)
+            return pick(to_device(strings, data_type), col.cast(registers, col.INT32), nullify=True)
+        values = col.cast(registers, device_type(data_type))
+        return values if there is None else col.where_true(values, there)
     if strings is not None:
-        codes = registers if there is None else where_true(registers, there)
+        codes = registers if there is None else col.where_true(registers, there)
         if not len(strings):  # type: ignore[arg-type]
-            return constant(None, device_type(data_type), registers.size())
+            return col.constant(None, device_type(data_type), registers.size())
         return numbered(codes, keys_of(strings))
     values = from_registers(registers, device_type(data_type))
-    return values if there is None else where_true(values, there)
+    return values if there is None else col.where_true(values, there)
 
 
 def from_registers(registers: plc.Column, data_type: plc.DataType) -> plc.Column:
     """Return INT64 values as a type of numbers, dates or truth values."""
     kind = data_type.id()
     if kind == plc.TypeId.DECIMAL128:
-        return reinterpret(cast(registers, HUGE), data_type)
+        return col.reinterpret(col.cast(registers, col.HUGE), data_type)
     lying = plc.DataType(REGISTERS.get(kind, kind))
-    return reinterpret(cast(registers, lying), data_type)
+    return col.reinterpret(col.cast(registers, lying), data_type)
 
 
 # Aggregates
@@ -200,21 +188,23 @@ def _finished(
     there = None
     # Groups exist by having rows: where all rows count, none has no value, though it may have too few
     if folded.accumulators[-1] != rows or folded.least > 1:
-        there = binary(arrays[-1], scalar(folded.least, INT64), Op.GREATER_EQUAL, BOOL)
+        there = col.binary(
+            arrays[-1], col.scalar(folded.least, col.INT64), Op.GREATER_EQUAL, col.BOOL
+        )
     if folded.values is not None:
         codes = arrays[0]
         if there is not None:
-            codes = select(there, codes, scalar(0, INT64))
+            codes = col.select(there, codes, col.scalar(0, col.INT64))
         return _as_type(codes, there, kind, folded.values)
     if isinstance(term, Name) and not kind.is_float:
-        integers = arrays[0] if there is None else where_true(arrays[0], there)
+        integers = arrays[0] if there is None else col.where_true(arrays[0], there)
         return late_integers(integers, kind, bounds)
     values = evaluated(term, groups.accumulators, most)
     if kind.is_float:
-        values = cast(values, device_type(kind))
+        values = col.cast(values, device_type(kind))
     elif kind.kind is not Kind.BOOLEAN:
         values = from_registers(values, device_type(kind))
-    return values if there is None else where_true(values, there)
+    return values if there is None else col.where_true(values, there)
 
 
 def _on_host(folded: Folded, columns: Sequence[plc.Column]) -> plc.Column:

@@ -16,6 +16,7 @@ import pylibcudf as plc
 from ....codegen.ranges import I64_MAX
 from ....plan.expr import Column
 from ....plan.types import VARCHAR, DataType, Kind
+from ....storage.columns import encodings as enc
 from ....storage.columns.device_decode import decode_on_device
 from ....storage.columns.device_encode import (
     UNSIGNED,
@@ -24,14 +25,6 @@ from ....storage.columns.device_encode import (
     codes_at,
     encode_on_device,
     encoded_as,
-)
-from ....storage.columns.encodings import (
-    REGISTER,
-    Dictionary,
-    EncodedColumn,
-    Encoding,
-    narrow_for,
-    rounded,
 )
 from ..column_extremes import measured
 from ..columns import INT64, as_integers, cast, is_float, reinterpret, width_of, without_nulls
@@ -45,7 +38,7 @@ from .derived_columns import truths
 
 KEYS_KEPT = 64  # columns of keys whose strings on the host are remembered
 
-Encoded = dict[Column, EncodedColumn | None]
+Encoded = dict[Column, enc.EncodedColumn | None]
 
 
 def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
@@ -96,7 +89,7 @@ def _integers(held: plc.Column, data_type: DataType) -> plc.Column | None:
     return None if data_type.is_wide_decimal else as_integers(aligned(held))
 
 
-def _encoded(held: Held, data_type: DataType) -> EncodedColumn | None:
+def _encoded(held: Held, data_type: DataType) -> enc.EncodedColumn | None:
     if isinstance(held, Coded):
         return _of_codes(held, data_type)
     if data_type.kind is Kind.BOOLEAN and held.size() > held.null_count():
@@ -112,9 +105,9 @@ def _encoded(held: Held, data_type: DataType) -> EncodedColumn | None:
 
 def _whole(
     integers: plc.Column, data_type: DataType, bounds: tuple[int, int]
-) -> EncodedColumn | None:
+) -> enc.EncodedColumn | None:
     """Integers as they lie: unsigned codes where none is negative, else values of 64 bits."""
-    low, high = rounded(bounds, integers.size())
+    low, high = enc.rounded(bounds, integers.size())
     if high > I64_MAX:
         return None
     width = width_of(integers.type().id())
@@ -127,15 +120,15 @@ def _whole(
         if values.type().id() == plc.TypeId.UINT64:
             values = reinterpret(values, INT64)
         codes = without_nulls(cast(values, INT64), 0)
-    encoding = narrow_for(0, (1 << 8 * width) - 1, 1)
+    encoding = enc.narrow_for(0, (1 << 8 * width) - 1, 1)
     return encoded_as(data_type, encoding, integers, codes, low, high)
 
 
-def _of_codes(coded: Coded, data_type: DataType) -> EncodedColumn:
+def _of_codes(coded: Coded, data_type: DataType) -> enc.EncodedColumn:
     codes = aligned(coded.codes)
     width = width_of(codes.type().id())
     plain = reinterpret(without_nulls(codes, 0), UNSIGNED[width])
-    return encoded_as(data_type, Dictionary(strings_of(coded.keys), width), codes, plain)
+    return encoded_as(data_type, enc.Dictionary(strings_of(coded.keys), width), codes, plain)
 
 
 _strings: OrderedDict[int, tuple[plc.Column, Any]] = OrderedDict()  # by the identity of keys
@@ -163,7 +156,7 @@ def keys_of(strings: Any) -> plc.Column:
     return known[1]
 
 
-def decoded(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> Held:
+def decoded(codes: plc.Column, encoding: enc.Encoding, data_type: plc.DataType) -> Held:
     """Return what all or some of a column's codes stand for."""
     strings = encoding.values
     if strings is None:
@@ -186,7 +179,7 @@ def _remember(known: OrderedDict[int, Any], identity: int, pair: Any) -> None:
 def _from_host(held: HostColumns, columns: Sequence[Column]) -> Encoded:
     """Encode columns on the host and move all in one copy."""
     staging = Staging()
-    made: list[tuple[EncodedColumn, slice, slice | None] | None] = []
+    made: list[tuple[enc.EncodedColumn, slice, slice | None] | None] = []
     for column in columns:
         host = held.encoded(column)
         if host is not None:
@@ -200,14 +193,16 @@ def _from_host(held: HostColumns, columns: Sequence[Column]) -> Encoded:
     return dict(zip(columns, moved, strict=True))
 
 
-def _moved(memory: Any, host: EncodedColumn, place: slice, bits: slice | None) -> EncodedColumn:
+def _moved(
+    memory: Any, host: enc.EncodedColumn, place: slice, bits: slice | None
+) -> enc.EncodedColumn:
     """A column whose buffers are in memory of the device."""
     data = None if memory is None else memory.byte_slice(place)
     bitmap = None if bits is None else memory.byte_slice(bits)
     low, high = host.low, host.high
-    if host.encoding == REGISTER:
-        low, high = rounded((low or 0, high or 0), host.rows)
+    if host.encoding == enc.REGISTER:
+        low, high = enc.rounded((low or 0, high or 0), host.rows)
     codes = codes_at(data, host.encoding, host.rows)
     # Not by `dataclasses.replace`, which takes ten calls
     ends = low, high, host.ascending, host.clustered, host.others
-    return EncodedColumn(host.type, host.encoding, host.rows, codes, bitmap, host.nulls, *ends)
+    return enc.EncodedColumn(host.type, host.encoding, host.rows, codes, bitmap, host.nulls, *ends)

@@ -21,6 +21,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
+from ....storage.columns import encodings as enc
 from ....storage.columns.device_encode import (
     I64_MAX,
     UNCHECKED,
@@ -33,16 +34,6 @@ from ....storage.columns.device_encode import (
     with_order,
 )
 from ....storage.columns.encode import SAMPLE
-from ....storage.columns.encodings import (
-    Array,
-    Dictionary,
-    EncodedColumn,
-    Encoding,
-    code_width,
-    fixed_encoding,
-    likely_step,
-    narrow_for,
-)
 from ...context import Context
 from ..columns import DECIMAL128, NUMBERS, is_float
 from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct, encoded as with_codes
@@ -59,7 +50,7 @@ ENCODERS = 4
 MOST_KEYS = 1 << 12  # of a hash table that stays in the first-level cache
 EXTREMES = 2  # before the sample in what `column_measure` gives
 
-Encoded: TypeAlias = "EncodedColumn | CompactText | Held"
+Encoded: TypeAlias = "enc.EncodedColumn | CompactText | Held"
 
 DEFAULT = plc.utils.CUDF_DEFAULT_STREAM
 
@@ -117,10 +108,10 @@ def encode_together(
 
 
 def _ordered(encoded: Encoded) -> Encoded:
-    return with_order(encoded) if isinstance(encoded, EncodedColumn) else encoded
+    return with_order(encoded) if isinstance(encoded, enc.EncodedColumn) else encoded
 
 
-def encode_by_libcudf(held: Held, data_type: DataType) -> EncodedColumn | Held:
+def encode_by_libcudf(held: Held, data_type: DataType) -> enc.EncodedColumn | Held:
     """Return a column encoded, or as it is where it has no encoding."""
     if not isinstance(held, Coded):
         held = with_codes(held)
@@ -143,11 +134,11 @@ class _EncodeTask:
     type: DataType
     measured: slice
     keys: pa.Array | None = None  # of texts of few different values
-    encoding: Encoding | None = None
+    encoding: enc.Encoding | None = None
     low: int | None = None
     high: int | None = None
     codes: DeviceBuffer | None = None
-    validity: Array | None = None
+    validity: enc.Array | None = None
     compacting: Compacting | None = None
 
 
@@ -157,7 +148,7 @@ class _Turn:
     def __init__(self, stream: Stream, directory: Path, keep_compact: bool) -> None:
         self._stream, self._directory, self._keep_compact = stream, directory, keep_compact
         self._tasks: dict[str, _EncodeTask] = {}
-        self._blanks: list[Array] = []
+        self._blanks: list[enc.Array] = []
         self._size = 0
         self._tables: list[KeyTable] = []  # what kernels read until they have run
         self.long: set[str] = set()  # texts that mostly differ and stay as they are
@@ -207,7 +198,7 @@ class _Turn:
         keys = found.columns()[0].to_arrow(stream=self._stream).drop_null().cast(pa.string())
         return keys.take(pc.sort_indices(keys))
 
-    def _room(self, blank: Array) -> slice:
+    def _room(self, blank: enc.Array) -> slice:
         self._blanks.append(blank)
         self._size += len(blank)
         return slice(self._size - len(blank), self._size)
@@ -242,7 +233,7 @@ class _Turn:
         self._tasks.clear()
         return made, refused
 
-    def _measure(self) -> Array:
+    def _measure(self) -> enc.Array:
         """Return what kernels find in all columns, one after the other."""
         out = DeviceBuffer.to_device(
             np.concatenate(self._blanks).view(np.uint8), stream=self._stream
@@ -281,11 +272,11 @@ class _Turn:
         run_column_kernels.run(name, rows, arguments, self._stream, self._directory)
 
 
-def _choose(task: _EncodeTask, found: Array) -> None:
+def _choose(task: _EncodeTask, found: enc.Array) -> None:
     """Choose a column's encoding by what was measured, and take the memory for it; leave both where there is none."""
     column, rows = task.column, task.column.size()
     if task.keys is not None:
-        task.encoding = Dictionary(task.keys, code_width(len(task.keys)))
+        task.encoding = enc.Dictionary(task.keys, enc.code_width(len(task.keys)))
     elif column.type().id() == plc.TypeId.STRING:
         how = compact.layout(found)
         task.compacting = None if how is None else Compacting(column, how)
@@ -294,10 +285,10 @@ def _choose(task: _EncodeTask, found: Array) -> None:
         if task.low < 0 and task.type.kind is Kind.UBIGINT:
             return  # beyond 63 bits
         sample = found[EXTREMES:]
-        step = likely_step(
+        step = enc.likely_step(
             sample[sample != I64_MIN], task.low, task.high
         )  # a NULL left what was there
-        task.encoding = fixed_encoding(task.type) or narrow_for(task.low, task.high, step)
+        task.encoding = enc.fixed_encoding(task.type) or enc.narrow_for(task.low, task.high, step)
     if task.encoding is not None:
         task.codes = DeviceBuffer(size=rows * task.encoding.width, stream=DEFAULT)
     if column.null_count():
@@ -311,7 +302,7 @@ def _result(task: _EncodeTask) -> Encoded | None:
     if task.encoding is None:
         return None
     codes = codes_at(plc.gpumemoryview(task.codes), task.encoding, rows)
-    return EncodedColumn(
+    return enc.EncodedColumn(
         task.type, task.encoding, rows, codes, task.validity, nulls, task.low, task.high
     )
 

@@ -14,20 +14,7 @@ from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.types import Kind
 from ...context import Context
-from .. import table as tables
-from ..columns import (
-    BOOL,
-    INT32,
-    INT64,
-    as_integers,
-    binary,
-    cast,
-    empty,
-    is_float,
-    negate,
-    scalar,
-    sequence,
-)
+from .. import columns as col, table as tables
 from ..dictionaries import Coded
 from ..late_materialization import LateColumns
 from ..memory import host_table, to_host
@@ -138,7 +125,7 @@ def _leading(
         return None
     kind = numbers.type().id()
     if kind in (*SHORT, plc.TypeId.UINT32):
-        numbers = cast(numbers, INT64)
+        numbers = col.cast(numbers, col.INT64)
     elif kind not in (plc.TypeId.INT32, plc.TypeId.INT64):
         return None
     return to_host.leading(table, columns, numbers, key.descending, end)
@@ -148,7 +135,7 @@ def _numbers(lead: plc.Column) -> plc.Column | None:
     """Return numbers in the order of a key without NULL: integers as they are, texts by their first bytes."""
     if lead.null_count():
         return None
-    return leads(lead) if lead.type().id() == plc.TypeId.STRING else as_integers(sortable(lead))
+    return leads(lead) if lead.type().id() == plc.TypeId.STRING else col.as_integers(sortable(lead))
 
 
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:
@@ -216,7 +203,7 @@ def _lie_in_order(table: Table, key: p.Order) -> bool:
 def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
     """Return the row numbers in sorted order; rows with equal keys keep theirs."""
     if not keys[0].size():
-        return empty(INT32)
+        return col.empty(col.INT32)
     keys = [sortable(key) for key in keys]
     one = packed(keys, directions)
     return order_of(keys, directions) if one is None else order_of([one.numbers], [(False, False)])
@@ -265,15 +252,15 @@ def sortable(column: plc.Column) -> plc.Column:
     Floats go as integers of the same order: -0.0 must not come before 0.0, and libcudf turns equal NaNs round when it sorts floats
     in descending order.
     """
-    if not is_float(column):
-        return as_integers(column)
-    bits = as_integers(plc.replace.normalize_nans_and_zeros(column))
+    if not col.is_float(column):
+        return col.as_integers(column)
+    bits = col.as_integers(plc.replace.normalize_nans_and_zeros(column))
     width = bits.type()
     largest = (1 << (31 if width.id() == plc.TypeId.INT32 else 63)) - 1
     # Of a negative number all bits but the sign are turned round, since larger ones mean smaller values.
-    sign = binary(bits, scalar(largest.bit_length(), width), Op.SHIFT_RIGHT, width)
-    turned = binary(sign, scalar(largest, width), Op.BITWISE_AND, width)
-    return binary(bits, turned, Op.BITWISE_XOR, width)
+    sign = col.binary(bits, col.scalar(largest.bit_length(), width), Op.SHIFT_RIGHT, width)
+    turned = col.binary(sign, col.scalar(largest, width), Op.BITWISE_AND, width)
+    return col.binary(bits, turned, Op.BITWISE_XOR, width)
 
 
 def _candidates(table: Table, keys: Sequence[p.Order], count: int) -> plc.Column | None:
@@ -296,15 +283,17 @@ def _candidates(table: Table, keys: Sequence[p.Order], count: int) -> plc.Column
         best = plc.sorting.top_k(column, count, order)
         last = plc.aggregation.min() if key.descending else plc.aggregation.max()
         bound = plc.reduce.reduce(best, last, best.type())
-        rows = sequence(table.num_rows) if rows is None else rows
-        keep = binary(column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, BOOL)
+        rows = col.sequence(table.num_rows) if rows is None else rows
+        keep = col.binary(
+            column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, col.BOOL
+        )
         numbers, values = _where(keep, rows, column)
         # Of texts the numbers are first bytes, which equal ones need not be equal behind
         if numbers.size() < TOP_K_ROWS or lead.type().id() == plc.TypeId.STRING:
             rows = numbers
             break
-        equal = binary(values, bound, Op.EQUAL, BOOL)
-        (rows,), (certain,) = _where(equal, numbers), _where(negate(equal), numbers)
+        equal = col.binary(values, bound, Op.EQUAL, col.BOOL)
+        (rows,), (certain,) = _where(equal, numbers), _where(col.negate(equal), numbers)
         before.append(certain)
         count -= certain.size()
     if not before or rows is None:
@@ -319,7 +308,7 @@ def _comparable(lead: plc.Column) -> plc.Column | None:
     if column is None:
         return None
     if column.type().id() in UNSIGNED:
-        column = cast(column, INT64)
+        column = col.cast(column, col.INT64)
     if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
         return None
     return column
@@ -345,7 +334,7 @@ def leads(column: plc.Column) -> plc.Column | None:
     first = column.offset() + offsets.offset()
     place = int(offsets.data().ptr) + first * (8 if wide else 4)
     memory = plc.gpumemoryview(DeviceBuffer(size=rows * 8))
-    out = plc.Column(INT64, rows, memory, None, 0, 0, [])
+    out = plc.Column(col.INT64, rows, memory, None, 0, 0, [])
     given = {
         "rows": rows, "characters": place if data is None else int(data.ptr), "wide": int(wide), "offsets32": place,
         "offsets64": place, "out": int(out.data().ptr),

@@ -13,21 +13,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...windows.frames import Values
+from .. import columns as col
 from ..aggregate.groups import pick
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    INT32,
-    INT64,
-    binary,
-    cast,
-    constant,
-    negate,
-    same_type,
-    scalar,
-    select,
-    sequence,
-)
 from ..table import concat_columns
 
 Op = plc.binaryop.BinaryOperator
@@ -103,7 +90,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _reduced(self, aggregation: plc.aggregation.Aggregation) -> int:
         """Reduce integers or a mask on the device and wait for the answer."""
-        numbers = cast(self.column, INT64) if self.is_mask else self.column
+        numbers = col.cast(self.column, col.INT64) if self.is_mask else self.column
         return int(plc.reduce.reduce(numbers, aggregation, numbers.type()).to_py())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand) -> DeviceArray:
@@ -117,12 +104,12 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             return DeviceArray(plc.unary.unary_operation(self.column, plc.unary.UnaryOperator.SQRT))
         left, right = inputs
         if ufunc in _COMPARISONS:
-            return DeviceArray(_binary(left, right, _COMPARISONS[ufunc], BOOL))
+            return DeviceArray(_binary(left, right, _COMPARISONS[ufunc], col.BOOL))
         if ufunc in _LOGIC:
             both_masks = _is_mask(left) and _is_mask(right)
             of_masks, of_bits = _LOGIC[ufunc]
             if both_masks:
-                return DeviceArray(_binary(left, right, of_masks, BOOL))
+                return DeviceArray(_binary(left, right, of_masks, col.BOOL))
             return DeviceArray(_binary(left, right, of_bits))
         if ufunc is np.true_divide:
             return DeviceArray(_binary(_as_float(left), _as_float(right), Op.DIV))
@@ -152,7 +139,7 @@ def column_of(array: Values | DeviceArray) -> plc.Column:
 
 def as_rows(places: Values | DeviceArray) -> plc.Column:
     """Return places as row numbers, as libcudf gathers by."""
-    return cast(column_of(places), INT32)
+    return col.cast(column_of(places), col.INT32)
 
 
 def _kept(column: plc.Column, mask: plc.Column) -> plc.Column:
@@ -166,13 +153,13 @@ def _is_mask(value: Operand) -> bool:
 
 def _as_float(value: Operand) -> Operand:
     if isinstance(value, DeviceArray):
-        return DeviceArray(cast(value.column, FLOAT64))
+        return DeviceArray(col.cast(value.column, col.FLOAT64))
     return float(value)  # type: ignore[arg-type]
 
 
 def _inverted(array: DeviceArray) -> DeviceArray:
     """NOT of a mask; of integers -1 - x, which turns their order round, in 128 bits too."""
-    return DeviceArray(negate(array.column) if array.is_mask else _binary(-1, array, Op.SUB))
+    return DeviceArray(col.negate(array.column) if array.is_mask else _binary(-1, array, Op.SUB))
 
 
 def _common(values: Sequence[Operand]) -> plc.DataType:
@@ -183,25 +170,27 @@ def _common(values: Sequence[Operand]) -> plc.DataType:
         plc.TypeId.DECIMAL128: 2,
         plc.TypeId.FLOAT64: 3,
     }
-    found = BOOL
+    found = col.BOOL
     for value in values:
         if isinstance(value, DeviceArray):
             own = value.column.type()
         elif isinstance(value, bool | np.bool_):
-            own = BOOL
+            own = col.BOOL
         else:
-            own = FLOAT64 if isinstance(value, float) else INT64
+            own = col.FLOAT64 if isinstance(value, float) else col.INT64
         found = own if rank[own.id()] > rank[found.id()] else found
     return found
 
 
 def _operand(value: Operand, data_type: plc.DataType) -> plc.Column | plc.Scalar:
     if isinstance(value, DeviceArray):
-        return cast(value.column, data_type)
-    if same_type(data_type, BOOL):
-        return scalar(bool(value), BOOL)
+        return col.cast(value.column, data_type)
+    if col.same_type(data_type, col.BOOL):
+        return col.scalar(bool(value), col.BOOL)
     number: float = value  # type: ignore[assignment]
-    return scalar(float(number) if same_type(data_type, FLOAT64) else int(number), data_type)
+    return col.scalar(
+        float(number) if col.same_type(data_type, col.FLOAT64) else int(number), data_type
+    )
 
 
 def _binary(
@@ -211,19 +200,19 @@ def _binary(
     result: plc.DataType | None = None,
 ) -> plc.Column:
     met = _common([left, right])
-    if result is None and same_type(met, BOOL):
-        met = INT64  # masks that are added
-    return binary(_operand(left, met), _operand(right, met), operator, result or met)
+    if result is None and col.same_type(met, col.BOOL):
+        met = col.INT64  # masks that are added
+    return col.binary(_operand(left, met), _operand(right, met), operator, result or met)
 
 
 def _where(condition: Operand, yes: Operand, no: Operand) -> DeviceArray:
     met = _common([yes, no])
     if not isinstance(condition, DeviceArray):  # of a constant number
         size = max(len(v) for v in (yes, no) if isinstance(v, DeviceArray))
-        condition = DeviceArray(constant(bool(condition), BOOL, size))
+        condition = DeviceArray(col.constant(bool(condition), col.BOOL, size))
     if not len(condition):
         return DeviceArray(plc.column_factories.make_empty_column(met))
-    return DeviceArray(select(condition.column, _operand(yes, met), _operand(no, met)))
+    return DeviceArray(col.select(condition.column, _operand(yes, met), _operand(no, met)))
 
 
 def _clip(values: Operand, low: Operand, high: Operand) -> DeviceArray:
@@ -231,7 +220,7 @@ def _clip(values: Operand, low: Operand, high: Operand) -> DeviceArray:
 
 
 def _cumsum(values: DeviceArray) -> DeviceArray:
-    numbers = cast(values.column, INT64) if values.is_mask else values.column
+    numbers = col.cast(values.column, col.INT64) if values.is_mask else values.column
     return DeviceArray(prefix_sums(numbers))
 
 
@@ -250,11 +239,11 @@ def _concatenate(parts: Sequence[Operand]) -> DeviceArray:
 
 
 def _flatnonzero(mask: DeviceArray) -> DeviceArray:
-    return DeviceArray(_kept(sequence(len(mask), data_type=INT64), mask.column))
+    return DeviceArray(_kept(col.sequence(len(mask), data_type=col.INT64), mask.column))
 
 
 def _full_like(like: DeviceArray, value: object) -> DeviceArray:
-    return DeviceArray(constant(value, like.column.type(), len(like)))
+    return DeviceArray(col.constant(value, like.column.type(), len(like)))
 
 
 def _zeros_like(like: DeviceArray) -> DeviceArray:

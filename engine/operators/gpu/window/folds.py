@@ -18,23 +18,9 @@ from ....plan.expr import Column
 from ....plan.window.window_call import WindowCall
 from ...windows.frames import Ints, Ranges, frame_of, places_before
 from ...windows.wavelet import State
+from .. import columns as col
 from ..aggregate.aggregate_values import ordered_places
 from ..aggregate.groups import INCLUDE, Groups, Question, pick
-from ..columns import (
-    BOOL,
-    FLOAT64,
-    INT32,
-    INT64,
-    as_integers,
-    binary,
-    cast,
-    constant,
-    null_column,
-    reinterpret,
-    scalar,
-    where_true,
-    without_nulls,
-)
 from ..dictionaries import Held
 from ..join.join_pairs import UNMATCHED
 from ..late_materialization import Bounds, bounds_of
@@ -105,7 +91,7 @@ class FrameGroups(Groups):
         """NULL where a frame has no value."""
         if self.has_own_row and not question.argument.column.null_count():
             return answer
-        return where_true(answer, column_of(self._counts(question) > 0))
+        return col.where_true(answer, column_of(self._counts(question) > 0))
 
     def _counts(self, question: Question) -> Ints:
         """How many values of each frame are not NULL."""
@@ -123,11 +109,11 @@ class FrameGroups(Groups):
     def _difference(self, column: plc.Column) -> plc.Column:
         """Sums of integers, of which the caller knows that prefix sums over all rows do not overflow."""
         wide = column.type().id() == plc.TypeId.DECIMAL128
-        numbers = without_nulls(column if wide else cast(column, INT64), 0)
+        numbers = col.without_nulls(column if wide else col.cast(column, col.INT64), 0)
         running = self._scanned(numbers, "sum") if self.has_own_row else None
         if running is not None:
             return running
-        zero = plc.Column.from_scalar(scalar(0, numbers.type()), 1)
+        zero = plc.Column.from_scalar(col.scalar(0, numbers.type()), 1)
         before = as_array(plc.concatenate.concatenate([zero, prefix_sums(numbers)]))
         return column_of(self.ranges.renumbered(before).sizes)
 
@@ -137,9 +123,9 @@ class FrameGroups(Groups):
         if kind.id() == plc.TypeId.STRING:
             return self._extreme_string(question, column)
         if kind.id() == plc.TypeId.BOOL8:
-            found = self._extreme(question, cast(column, INT32))
-            return cast(found, BOOL)
-        numbers, operator = as_integers(column), _EXTREMES[aggregation]
+            found = self._extreme(question, col.cast(column, col.INT32))
+            return col.cast(found, col.BOOL)
+        numbers, operator = col.as_integers(column), _EXTREMES[aggregation]
         if kind.id() in (plc.TypeId.FLOAT32, plc.TypeId.FLOAT64):
             numbers = column
         own = numbers.type()
@@ -148,21 +134,21 @@ class FrameGroups(Groups):
             running = self._running(numbers, aggregation, start)
             if running is not None:
                 running = self._where_some(running, question)
-                return running if own.id() == kind.id() else reinterpret(running, kind)
+                return running if own.id() == kind.id() else col.reinterpret(running, kind)
 
         def combine(left: plc.Column, right: plc.Column) -> plc.Column:
-            return binary(left, right, operator, own)
+            return col.binary(left, right, operator, own)
 
         found = overlapping(numbers, combine, self.ranges)
-        return found if own.id() == kind.id() else reinterpret(found, kind)
+        return found if own.id() == kind.id() else col.reinterpret(found, kind)
 
     def _extreme_string(self, question: Question, column: plc.Column) -> plc.Column:
         places = ordered_places("strings", [column], [(False, False)])
         valid = plc.unary.is_valid(column)
-        found = self._extreme(question, where_true(places.argument.column, valid))
+        found = self._extreme(question, col.where_true(places.argument.column, valid))
         assert places.rows is not None
-        rows = pick(places.rows, without_nulls(found, UNMATCHED), nullify=True)
-        return pick(column, without_nulls(rows, UNMATCHED), nullify=True)
+        rows = pick(places.rows, col.without_nulls(found, UNMATCHED), nullify=True)
+        return pick(column, col.without_nulls(rows, UNMATCHED), nullify=True)
 
     def _combined(self, column: plc.Column, aggregation: str) -> plc.Column:
         """Sums and products of floats, and bits of integers, in blocks."""
@@ -170,38 +156,40 @@ class FrameGroups(Groups):
         start: float
         if aggregation in _BITS:
             operator, start = _BITS[aggregation], -1 if aggregation == "bit_and" else 0
-            numbers = cast(column, INT64) if kind.id() != plc.TypeId.UINT64 else as_signed(column)
+            numbers = (
+                col.cast(column, col.INT64) if kind.id() != plc.TypeId.UINT64 else as_signed(column)
+            )
         else:
             operator = Op.ADD if aggregation == "sum" else Op.MUL
-            numbers, start = cast(column, FLOAT64), 0.0 if aggregation == "sum" else 1.0
+            numbers, start = col.cast(column, col.FLOAT64), 0.0 if aggregation == "sum" else 1.0
             running = self._running(numbers, aggregation, start)
             if running is not None:
                 return running
-        values = as_array(without_nulls(numbers, start))
+        values = as_array(col.without_nulls(numbers, start))
 
         def combine(left: State, right: State) -> State:
             pair = column_of(left[0]), column_of(right[0])
-            return (as_array(binary(*pair, operator, numbers.type())),)
+            return (as_array(col.binary(*pair, operator, numbers.type())),)
 
-        nothing = as_array(constant(start, numbers.type(), self.count))
+        nothing = as_array(col.constant(start, numbers.type(), self.count))
         (found,) = folded((values,), combine, self.ranges, (nothing,))
         if aggregation not in _BITS:
             return column_of(found)
         if kind.id() == plc.TypeId.UINT64:
-            return reinterpret(column_of(found), kind)
-        return cast(column_of(found), kind)
+            return col.reinterpret(column_of(found), kind)
+        return col.cast(column_of(found), kind)
 
     def _running(self, column: plc.Column, aggregation: str, start: float) -> plc.Column | None:
         """Scan each partition, where frames begin with it; `start` stands for NULL.  None for other frames."""
         if not self.is_running or aggregation not in _SCANS:
             return None
         if self.has_own_row:
-            scanned = self._scanned(without_nulls(column, start), aggregation)
+            scanned = self._scanned(col.without_nulls(column, start), aggregation)
             if scanned is not None:
                 return scanned
         ((_, end),) = self.ranges.parts
-        partition = plc.Table([cast(column_of(self.places.partition_numbers), INT32)])
-        values = without_nulls(column, start)
+        partition = plc.Table([col.cast(column_of(self.places.partition_numbers), col.INT32)])
+        values = col.without_nulls(column, start)
         request = plc.groupby.GroupByRequest(values, [_SCANS[aggregation][0]()])
         grouped = plc.groupby.GroupBy(partition, INCLUDE, plc.types.Sorted.YES)
         _, (scanned,) = grouped.scan([request])
@@ -219,7 +207,7 @@ class FrameGroups(Groups):
 
 
 def as_signed(column: plc.Column) -> plc.Column:
-    return reinterpret(column, INT64)
+    return col.reinterpret(column, col.INT64)
 
 
 def folded(state: State, combine: Combine, ranges: Ranges, result: State) -> State:
@@ -265,4 +253,4 @@ def overlapping(
             halves = ([0, length - width], [width, length])
             column = combine(*(plc.copying.slice(column, half)[0] for half in halves))
         width *= 2
-    return null_column(len(ranges), column.type()) if result is None else result
+    return col.null_column(len(ranges), column.type()) if result is None else result

@@ -13,21 +13,8 @@ from ....codegen.handwritten import window_kernels as kernels
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
 from ...windows.frames import FIRST, InnerOrder, Ints, Mask, WindowPlaces
+from .. import columns as col
 from ..aggregate.groups import pick, pick_held
-from ..columns import (
-    BOOL,
-    HUGE,
-    INT32,
-    INT64,
-    binary,
-    cast,
-    constant,
-    negate,
-    reinterpret,
-    scalar,
-    sequence,
-    without_nulls,
-)
 from ..dictionaries import Coded, Held
 from ..join.join_pairs import UNMATCHED
 from ..sort.packed_keys import Direction, packed
@@ -62,7 +49,7 @@ class DevicePlaces(WindowPlaces):
 
     @cached_property
     def index(self) -> Ints:
-        return as_array(sequence(self.rows, data_type=INT64))
+        return as_array(col.sequence(self.rows, data_type=col.INT64))
 
     @cached_property
     def start(self) -> Ints:
@@ -94,7 +81,7 @@ class DevicePlaces(WindowPlaces):
     @cached_property
     def place_of_row(self) -> plc.Column:
         """The place of each of the input's rows."""
-        numbers = sequence(self.rows)
+        numbers = col.sequence(self.rows)
         if self.order is None:
             return numbers
         placed = plc.copying.scatter(plc.Table([numbers]), self.order, plc.Table([numbers]))
@@ -123,7 +110,7 @@ class DevicePlaces(WindowPlaces):
 
     def up_to_rank(self, most: int) -> plc.Column:
         """Return the row numbers up to a rank in their partitions, ascending."""
-        numbers = self.index if self.order is None else as_array(cast(self.order, INT64))
+        numbers = self.index if self.order is None else as_array(col.cast(self.order, col.INT64))
         kept = as_rows(numbers[self.peer_start - self.start < most])
         return pick(kept, order_of([kept], [(False, False)]))
 
@@ -133,7 +120,7 @@ class DevicePlaces(WindowPlaces):
         if self.order is None:
             rows = np.where(there, places, UNMATCHED)
         else:
-            numbers = as_array(cast(self.order, INT64))
+            numbers = as_array(col.cast(self.order, col.INT64))
             rows = np.where(there, numbers[np.maximum(places, 0)], UNMATCHED)
         found = self.at_rows(column_of(rows))
         return pick_held_or_null(held, as_rows(as_array(found)))
@@ -223,8 +210,8 @@ class MarkedPlaces(DevicePlaces):
         found = self.marks.running(column, how)
         if found is None or stops is None:
             return found
-        wide = cast(found, INT64) if found.type().id() == INT32.id() else found
-        return cast(at_ends(self.marks.codes, wide, stops()), found.type())
+        wide = col.cast(found, col.INT64) if found.type().id() == col.INT32.id() else found
+        return col.cast(at_ends(self.marks.codes, wide, stops()), found.type())
 
 
 @dataclass(frozen=True)
@@ -236,7 +223,7 @@ class DeviceRows:
 
     def integers(self, column: Column) -> tuple[Ints, Mask | None]:
         placed = self._placed(self.table[column])
-        return as_array(without_nulls(cast(placed, INT64), 0)), _valid(placed)
+        return as_array(col.without_nulls(col.cast(placed, col.INT64), 0)), _valid(placed)
 
     def known(self, column: Column) -> Mask | None:
         return _valid(self._placed(self.table[column]))
@@ -251,16 +238,16 @@ class DeviceRows:
         peers = column_of(np.cumsum(new) - 1)
         index = plc.Table([column_of(self.places.index), peers])
         ranks, of_rows = plc.copying.scatter(index, order, index).columns()
-        return InnerOrder(as_array(ranks), as_array(of_rows), as_array(cast(order, INT64)))
+        return InnerOrder(as_array(ranks), as_array(of_rows), as_array(col.cast(order, col.INT64)))
 
     def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:
         images: list[Ints] = []
-        known = as_array(constant(True, BOOL, self.places.rows))
+        known = as_array(col.constant(True, col.BOOL, self.places.rows))
         for column in (key, bound):
             placed = self._placed(self.table[column])
             valid = _valid(placed)
             known = known if valid is None else known & valid
-            images.append(as_array(without_nulls(_image(placed), 0)))
+            images.append(as_array(col.without_nulls(_image(placed), 0)))
         return images[0], images[1], known
 
     def _placed(self, column: plc.Column) -> plc.Column:
@@ -276,8 +263,8 @@ def _image(column: plc.Column) -> plc.Column:
     numbers = sortable(column)
     kind = numbers.type().id()
     if kind == plc.TypeId.DECIMAL128:
-        return reinterpret(numbers, HUGE)
-    return cast(numbers, HUGE if kind == plc.TypeId.UINT64 else INT64)
+        return col.reinterpret(numbers, col.HUGE)
+    return col.cast(numbers, col.HUGE if kind == plc.TypeId.UINT64 else col.INT64)
 
 
 def pick_held_or_null(held: Held, rows: plc.Column) -> Held:
@@ -296,8 +283,8 @@ def places_of(
     """
     columns = [*partition, *(key.column for key in keys)]
     if not columns:
-        one = as_array(sequence(1, data_type=INT64))
-        zeros = as_array(constant(0, INT64, table.num_rows))
+        one = as_array(col.sequence(1, data_type=col.INT64))
+        zeros = as_array(col.constant(0, col.INT64, table.num_rows))
         return DevicePlaces(table.num_rows, one, one, None, zeros, zeros)
     directions = [(False, False)] * len(partition)
     directions += [(key.descending, key.nulls_first) for key in keys]
@@ -331,13 +318,13 @@ def _parts(ordered: list[plc.Column], width: int, below: int | None) -> list[plc
     if below is None:
         return ordered[:width]
     kind = ordered[0].type()
-    return [binary(ordered[0], scalar(below, kind), Op.DIV, kind)]
+    return [col.binary(ordered[0], col.scalar(below, kind), Op.DIV, kind)]
 
 
 def _marked(codes: Codes, ordered: list[plc.Column], width: int, below: int | None) -> WindowMarks:
     """Return the marks of ordered keys: by one kernel where a number holds all of them."""
     first = ordered[0]
-    plain = first.type().id() in (INT32.id(), INT64.id()) and not first.null_count()
+    plain = first.type().id() in (col.INT32.id(), col.INT64.id()) and not first.null_count()
     if len(ordered) == 1 and plain:
         return changes(codes, first, width if below is None else below)
     rows = int(first.size())
@@ -346,8 +333,8 @@ def _marked(codes: Codes, ordered: list[plc.Column], width: int, below: int | No
 
 def _changes(ordered: Sequence[plc.Column], rows: int) -> Mask:
     """Return where a value differs from the one before in any of some columns; the first row begins."""
-    changed = as_array(constant(False, BOOL, rows - 1))
+    changed = as_array(col.constant(False, col.BOOL, rows - 1))
     for column in ordered:
         last, here = (plc.copying.slice(column, [start, start + rows - 1])[0] for start in (0, 1))
-        changed = changed | as_array(negate(binary(last, here, Op.NULL_EQUALS, BOOL)))
+        changed = changed | as_array(col.negate(col.binary(last, here, Op.NULL_EQUALS, col.BOOL)))
     return np.concatenate([FIRST, changed])

@@ -22,22 +22,9 @@ from ...context import Context
 from ...windows.frames import Ranges, argument, rank_to_cut_at
 from ...windows.wavelet import added, finished, moments_of_rows
 from ...windows.window_positions import NUMBERED, numbered, picked, shifted
-from .. import table as tables
+from .. import columns as col, table as tables
 from ..aggregate.aggregate import AGGREGATES, arguments, coded_argument, hash_aggregate
 from ..aggregate.groups import GroupedArgument, pick_held
-from ..columns import (
-    FLOAT64,
-    INT32,
-    INT64,
-    as_key,
-    cast,
-    constant,
-    empty,
-    select,
-    sequence,
-    where_true,
-    without_nulls,
-)
 from ..dictionaries import Coded, Held, plain
 from ..distinct_rows import first_of_each
 from ..few_rows import run_on_host
@@ -89,22 +76,22 @@ def _first_of_equal(call: WindowCall, groups: FrameGroups) -> list[GroupedArgume
     """
     args = arguments(call.aggregate, groups)
     partition = column_of(groups.places.partition_numbers)
-    first = first_of_each(plc.Table([partition, *(as_key(a.column) for a in args)]))
+    first = first_of_each(plc.Table([partition, *(col.as_key(a.column) for a in args)]))
     keep = in_a_pair(first, groups.rows)
-    return [GroupedArgument(("first", a.key), where_true(a.column, keep)) for a in args]
+    return [GroupedArgument(("first", a.key), col.where_true(a.column, keep)) for a in args]
 
 
 def _moments(call: WindowCall, args: list[GroupedArgument], groups: FrameGroups) -> plc.Column:
-    columns = [cast(a.column, FLOAT64) for a in args]
+    columns = [col.cast(a.column, col.FLOAT64) for a in args]
     known = as_array(plc.unary.is_valid(columns[0]))
     for column in columns[1:]:
         known = known & as_array(plc.unary.is_valid(column))
-    state = moments_of_rows([as_array(without_nulls(c, 0.0)) for c in columns], known)
-    nothing = as_array(constant(0.0, FLOAT64, groups.count))
+    state = moments_of_rows([as_array(col.without_nulls(c, 0.0)) for c in columns], known)
+    nothing = as_array(col.constant(0.0, col.FLOAT64, groups.count))
     values, there = finished(
         call.function, folded(state, added, groups.ranges, (nothing,) * len(state))
     )
-    return where_true(column_of(values), column_of(there))
+    return col.where_true(column_of(values), column_of(there))
 
 
 # Over the rows of each frame
@@ -138,17 +125,17 @@ def _grouped(call: WindowCall, columns: dict[int, Held], frames: Ranges, context
     source = p.ValuesScan((frame, *read), ())
     node = p.HashAggregate(source, (frame,), ((made, call.aggregate),))
     result = hash_aggregate(node, (table,), context)
-    rows = plc.Table([constant(UNMATCHED, INT32, count)])
+    rows = plc.Table([col.constant(UNMATCHED, col.INT32, count)])
     if result.num_rows:
-        numbers = plc.Table([sequence(result.num_rows)])
+        numbers = plc.Table([col.sequence(result.num_rows)])
         rows = plc.copying.scatter(numbers, result[frame], rows)
     answer = pick_held_or_null(result.columns[made.id], rows.columns()[0])
-    return without_nulls(plain(answer), 0) if AGGREGATE[call.function].counts else answer
+    return col.without_nulls(plain(answer), 0) if AGGREGATE[call.function].counts else answer
 
 
 def _pairs(frames: Ranges) -> tuple[plc.Column, plc.Column]:
     """Return for each row of each frame the frame's number and the row's place; those of a frame come in their order."""
-    numbers = sequence(len(frames))
+    numbers = col.sequence(len(frames))
     codes, members = [], []
     for begin, end in frames.parts:
         sizes = end - begin
@@ -157,7 +144,9 @@ def _pairs(frames: Ranges) -> tuple[plc.Column, plc.Column]:
         repeated = plc.filling.repeat(plc.Table([numbers, column_of(first)]), as_rows(sizes))
         code, start = repeated.columns()
         codes.append(code)
-        members.append(as_rows(as_array(start) + as_array(sequence(total, data_type=INT64))))
+        members.append(
+            as_rows(as_array(start) + as_array(col.sequence(total, data_type=col.INT64)))
+        )
     return concat_held(codes), concat_held(members)
 
 
@@ -171,7 +160,7 @@ def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -
     if few is not None:
         return few
     if not table.num_rows:
-        return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
+        return Table({c.id: col.empty(device_type(c.type)) for c in node.columns}, 0)
     stays = _stays(node)
     places = places_of(table, node.partition, node.order, stays)
     most = rank_to_cut_at(node, table.num_rows)
@@ -226,7 +215,7 @@ def position(call: WindowCall, rows: DeviceRows) -> Held:
     if call.function in NUMBERED:
         values, valid = numbered(call, rows)
         column = column_of(values)
-        return places.at_rows(column if valid is None else where_true(column, column_of(valid)))
+        return places.at_rows(column if valid is None else col.where_true(column, column_of(valid)))
     held = table.columns[argument(call).id]
     if call.function not in ("lag", "lead"):
         return places.taken(held, picked(call, rows))
@@ -236,4 +225,4 @@ def position(call: WindowCall, rows: DeviceRows) -> Held:
     if not isinstance(default, ColumnRef) or not outside.any():
         return taken
     others = places.as_they_leave(table.columns[default.column.id])
-    return select(plain(places.at_rows(column_of(outside))), plain(others), plain(taken))
+    return col.select(plain(places.at_rows(column_of(outside))), plain(others), plain(taken))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ConversionError, shown
+from .....plan import types as ty
 from .....plan.expr import Call
 from .....plan.json.documents import (
     RepeatedKeys,
@@ -21,14 +22,6 @@ from .....plan.json.documents import (
     plain_text,
     read,
     text_of,
-)
-from .....plan.types import (
-    BIGINT,
-    DOUBLE,
-    JSON,
-    VARCHAR,
-    DataType,
-    Kind,
 )
 from ... import table as tables
 from ...nested_arrays import Ints, Mask, list_array, struct_array
@@ -50,38 +43,38 @@ class ColumnMaker:
     strict: bool
     closed: bool = False
 
-    def of_texts(self, texts: pa.Array, kind: DataType) -> pa.Array:
+    def of_texts(self, texts: pa.Array, kind: ty.DataType) -> pa.Array:
         """Return texts of JSON as values of a type; each text is read once."""
         codes = pc.dictionary_encode(tables.decode(texts))
         values = [None if t is None else read(t) for t in codes.dictionary.to_pylist()]
         places = tables.to_numpy(pc.fill_null(codes.indices, -1)).astype(np.int64)
         return tables.take_array(self.column(values, kind), places)
 
-    def column(self, values: Sequence[object], kind: DataType) -> pa.Array:
+    def column(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         """Return values as a physical array; null is NULL in each type."""
         match kind.kind:
-            case Kind.NULL:
+            case ty.Kind.NULL:
                 return pa.nulls(len(values))
-            case Kind.LIST:
+            case ty.Kind.LIST:
                 return self._lists(values, kind)
-            case Kind.STRUCT:
+            case ty.Kind.STRUCT:
                 return (self._tuples if kind.is_tuple else self._structs)(values, kind)
-            case Kind.MAP:
+            case ty.Kind.MAP:
                 return self._maps(values, kind)
-            case Kind.VARCHAR:
-                show = text_of if kind == JSON else _string
+            case ty.Kind.VARCHAR:
+                show = text_of if kind == ty.JSON else _string
                 return pa.array([None if v is None else show(v) for v in values], pa.string())
         return self._scalars(values, kind)
 
-    def _scalars(self, values: Sequence[object], kind: DataType) -> pa.Array:
+    def _scalars(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         """Numbers and truth values are cast as they are, texts and numbers that no type of Arrow holds as text."""
-        parts: list[tuple[list[object], pa.DataType, DataType]] = [
-            ([None] * len(values), pa.int64(), BIGINT),
-            ([None] * len(values), pa.float64(), DOUBLE),
-            ([None] * len(values), pa.string(), VARCHAR),
+        parts: list[tuple[list[object], pa.DataType, ty.DataType]] = [
+            ([None] * len(values), pa.int64(), ty.BIGINT),
+            ([None] * len(values), pa.float64(), ty.DOUBLE),
+            ([None] * len(values), pa.string(), ty.VARCHAR),
         ]
         whole, real, text = (part[0] for part in parts)
-        of_numbers = kind.is_numeric or kind.kind in (Kind.BOOLEAN, Kind.BLOB)
+        of_numbers = kind.is_numeric or kind.kind in (ty.Kind.BOOLEAN, ty.Kind.BLOB)
         is_exact = kind.is_decimal and not kind.is_whole
         for place, value in enumerate(values):
             if isinstance(value, str):
@@ -92,7 +85,7 @@ class ColumnMaker:
                 continue
             elif is_container(value) or not of_numbers:
                 self._wrong(value, kind)
-            elif (isinstance(value, float) and is_exact) or kind.kind is Kind.BLOB:
+            elif (isinstance(value, float) and is_exact) or kind.kind is ty.Kind.BLOB:
                 text[place] = digits_text(value) if isinstance(value, float) else text_of(value)
             elif isinstance(value, float):
                 real[place] = value
@@ -100,7 +93,7 @@ class ColumnMaker:
                 whole[place] = int(value)
             elif kind.is_float:
                 real[place] = float(text_of(value))
-            elif kind.kind is Kind.BOOLEAN and kind_of(value) == "UBIGINT":
+            elif kind.kind is ty.Kind.BOOLEAN and kind_of(value) == "UBIGINT":
                 whole[place] = 1
             else:
                 text[place] = text_of(value)
@@ -112,25 +105,25 @@ class ColumnMaker:
                 found = pc.coalesce(found, cast)
         return found
 
-    def _wrong(self, value: object, kind: DataType) -> None:
+    def _wrong(self, value: object, kind: ty.DataType) -> None:
         if self.strict:
             raise ConversionError(f"The JSON {shown(text_of(value))} is no value of {kind}.")
 
-    def _of(self, values: Sequence[object], allowed: type, kind: DataType) -> list[object]:
+    def _of(self, values: Sequence[object], allowed: type, kind: ty.DataType) -> list[object]:
         """Return those values that are of a Python type, and None for others."""
         for value in values:
             if value is not None and not isinstance(value, allowed):
                 self._wrong(value, kind)
         return [v if isinstance(v, allowed) else None for v in values]
 
-    def _lists(self, values: Sequence[object], kind: DataType) -> pa.Array:
+    def _lists(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         lists = self._of(values, list, kind)
         lengths, valid = _lengths(lists)
         inside = [e for v in lists if isinstance(v, list) for e in v]
         elements = self.column(inside, kind.children[0])
         return list_array(lengths, elements, valid, tables.physical_type(kind))
 
-    def _structs(self, values: Sequence[object], kind: DataType) -> pa.Array:
+    def _structs(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         objects = self._of(values, dict, kind)
         if self.strict:
             for each in objects:
@@ -143,7 +136,7 @@ class ColumnMaker:
         valid = np.array([v is not None for v in values], bool)  # what is no object has fields
         return struct_array(fields, valid, tables.physical_type(kind))
 
-    def _tuples(self, values: Sequence[object], kind: DataType) -> pa.Array:
+    def _tuples(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         """Arrays by place: what is missing at the end is NULL, and what is more is left out."""
         arrays = self._of(values, list, kind)
         fields = [
@@ -155,7 +148,7 @@ class ColumnMaker:
         valid = np.array([v is not None for v in arrays], bool)
         return struct_array(fields, valid, tables.physical_type(kind))
 
-    def _check_keys(self, value: dict[str, object], kind: DataType) -> None:
+    def _check_keys(self, value: dict[str, object], kind: ty.DataType) -> None:
         for name in kind.names:
             if name not in value:
                 raise ConversionError(
@@ -169,7 +162,7 @@ class ColumnMaker:
         if isinstance(value, RepeatedKeys):
             raise ConversionError(f"The object {shown(text_of(value))} has a key twice.")
 
-    def _maps(self, values: Sequence[object], kind: DataType) -> pa.Array:
+    def _maps(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         objects = self._of(values, dict, kind)
         lengths, valid = _lengths(objects)
         pairs = [pair for v in objects if isinstance(v, dict) for pair in v.items()]
@@ -194,19 +187,19 @@ def _string(value: object) -> str:
     return value if isinstance(value, str) else plain_text(value)
 
 
-def cast_json(vector: Vector, target: DataType, safe: bool, cast: CastVector) -> Vector:
+def cast_json(vector: Vector, target: ty.DataType, safe: bool, cast: CastVector) -> Vector:
     """Cast a column from or to JSON: text is JSON where it can be read, and other values become it as `to_json` writes them."""
     source = vector.type
-    if (source, target) == (JSON, VARCHAR):
-        return Vector(VARCHAR, vector.data)
-    if source == JSON:
+    if (source, target) == (ty.JSON, ty.VARCHAR):
+        return Vector(ty.VARCHAR, vector.data)
+    if source == ty.JSON:
         maker = ColumnMaker(cast, strict=not safe, closed=True)
         return Vector.from_arrow(maker.of_texts(vector.data, target), target)
     array = vector.to_arrow(vector.length)
-    if source == VARCHAR:
-        return Vector(JSON, of_each(array, lambda text: _checked(text, safe)))
+    if source == ty.VARCHAR:
+        return Vector(ty.JSON, of_each(array, lambda text: _checked(text, safe)))
     texts = json_texts(array, source, cast)
-    return Vector(JSON, pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())))
+    return Vector(ty.JSON, pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())))
 
 
 def _checked(text: str, safe: bool) -> str | None:

@@ -9,17 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from .....errors import ExecutionError, OutOfRange
+from .....plan import expr as ex
 from .....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
-from .....plan.expr import (
-    AggregateCall,
-    Call,
-    Column,
-    ColumnRef,
-    Expr,
-    ListAggregate,
-    Literal,
-    new_column,
-)
 from .....plan.node import transform_up
 from .....plan.types import INTEGER, INTEGER_BITS, DataType, Kind
 from ... import table as tables
@@ -42,7 +33,7 @@ def _known(array: pa.Array) -> Lists:
     return Lists(lengths, lists.elements.filter(pa.array(inside)), lists.valid)
 
 
-def _map(call: Call, rows: Ints, keys: pa.Array, counts: Ints, count: int) -> pa.Array:
+def _map(call: ex.Call, rows: Ints, keys: pa.Array, counts: Ints, count: int) -> pa.Array:
     """Return a map for each of `count` rows of the keys that it has, NULL for a row without any."""
     lengths = np.bincount(rows, minlength=count)
     arrow = tables.physical_type(call.type)
@@ -60,7 +51,7 @@ def _counted(lists: Lists) -> tuple[Ints, Ints]:
     return first, counts
 
 
-def _histogram(call: Call, args: list[pa.Array]) -> pa.Array:
+def _histogram(call: ex.Call, args: list[pa.Array]) -> pa.Array:
     lists = _known(args[0])
     if pa.types.is_null(lists.elements.type):
         return pa.nulls(len(args[0]), tables.physical_type(call.type))
@@ -84,10 +75,10 @@ def _ranks(*arrays: pa.Array) -> list[Ints]:
     return np.split(ranks, np.cumsum([len(a) for a in arrays])[:-1])
 
 
-def _by_bins(exact: bool) -> Callable[[Call, list[pa.Array]], pa.Array]:
+def _by_bins(exact: bool) -> Callable[[ex.Call, list[pa.Array]], pa.Array]:
     """A value is counted in the first bin that is not below it, or in the one that it is, and beyond them in that of the rest."""
 
-    def histogram(call: Call, args: list[pa.Array]) -> pa.Array:
+    def histogram(call: ex.Call, args: list[pa.Array]) -> pa.Array:
         lists, bins = _known(args[0]), Lists.of(args[1])
         if bins.elements.null_count or bins.valid is not None:
             raise ExecutionError("The bins of a histogram are not NULL.")
@@ -162,7 +153,7 @@ def _rest_of(kind: DataType, arrow: pa.DataType) -> pa.Array | None:
     return pa.array(number, plain).view(arrow)
 
 
-def _most_frequent(call: Call, args: list[pa.Array]) -> pa.Array:
+def _most_frequent(call: ex.Call, args: list[pa.Array]) -> pa.Array:
     """So many values, those first that are there most often; of several the one that comes first."""
     lists = _known(args[0])
     if pa.types.is_null(lists.elements.type):
@@ -179,7 +170,7 @@ def _most_frequent(call: Call, args: list[pa.Array]) -> pa.Array:
     return picked(made, kept, lists.elements, lengths > 0, call)
 
 
-def _quantile(call: Call, args: list[pa.Array]) -> pa.Array:
+def _quantile(call: ex.Call, args: list[pa.Array]) -> pa.Array:
     """The value that so great a part of the others is below, where it is between two the smaller one."""
     lists = _known(args[0])
     values = SortColumn(lists.elements, False, False)
@@ -203,10 +194,10 @@ KERNELS = {
 }
 
 
-Evaluate = Callable[[Expr, Table], pa.Array]
+Evaluate = Callable[[ex.Expr, Table], pa.Array]
 
 
-def aggregated(expr: ListAggregate, operand: Vector, evaluate: Evaluate) -> Vector:
+def aggregated(expr: ex.ListAggregate, operand: Vector, evaluate: Evaluate) -> Vector:
     """Return the aggregate of each list, NULL of one that is NULL."""
     if operand.is_null:
         return null_constant(expr.type)
@@ -216,22 +207,22 @@ def aggregated(expr: ListAggregate, operand: Vector, evaluate: Evaluate) -> Vect
     groups = Groups(lists.rows, count, elements.num_rows)
     results: dict[int, pa.Array] = {}
 
-    def in_column(node: Expr) -> Expr | None:
+    def in_column(node: ex.Expr) -> ex.Expr | None:
         """Compute an aggregate of all lists, and stand for it by a column."""
-        if not isinstance(node, AggregateCall):
+        if not isinstance(node, ex.AggregateCall):
             return None
         arrays = dict(elements.arrays)
         args = []
         for arg in node.args:
-            if not isinstance(arg, Literal):
-                column: Column = new_column("argument", arg.type)
+            if not isinstance(arg, ex.Literal):
+                column: ex.Column = ex.new_column("argument", arg.type)
                 arrays[column.id] = evaluate(arg, elements)
-                arg = ColumnRef(column)  # noqa: PLW2901 - an argument as aggregates have it
+                arg = ex.ColumnRef(column)  # noqa: PLW2901 - an argument as aggregates have it
             args.append(arg)
-        made = new_column("aggregate", node.type)
+        made = ex.new_column("aggregate", node.type)
         call = dataclasses.replace(node, args=tuple(args))
         results[made.id] = aggregate_groups(call, Table(arrays, elements.num_rows), groups)
-        return ColumnRef(made)
+        return ex.ColumnRef(made)
 
     body = transform_up(expr.body, in_column)
     found = tables.take_array(evaluate(body, Table(results, count)), _valid_places(lists))
