@@ -55,6 +55,8 @@ with recursive r as (select date '9999-12-30' as d, timestamp '9999-12-31 23:00:
 with recursive r(a, b) using key (a) as (from (values (1, 0), (1, 5), (2, 7), (2, 7)) union select 90 + a, (select count(*) from r) from r where a < 4) from r
 with recursive r(a, b) using key (a) as (from (values (1, 0), (1, 5), (2, 7), (2, 7)) union all select 90 + a, (select count(*) from r) from r where a < 4) from r
 with recursive r(a, b) using key (a) as (from (values (1, 0), (2, 7)) union select r.a + 1, (select count(*) from recurring.r) from r where a < 4) from r
+with recursive r(a, b) as (select 1, 1 union (with recursive s(a, b) as (select a, b + 1 from r where b < 4 union select a + 1, b from s where a < 4) from s)) from r
+with recursive r(a, b) as (select 1, 1 union all select * from (with recursive s(c, d) using key (d) as (select a, b + 1 from r where b < 4 union select c + 1, d from s where c < (select max(a) + 3 from r)) from s)) from r
 with recursive near(node, hops) using key (node) as (select 1, 0 union select e.b, n.hops + 1 from near n join edges e on e.a = n.node left join recurring.near k on k.node = e.b where k.hops is null) from near
 """
 

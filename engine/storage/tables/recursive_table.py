@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from ...errors import ExecutionError, MemoryLimitError
 from ...plan.changes.stand_in import Recursion, StandIn, filled
-from ...plan.logical import Logical
+from ...plan.copies import replace_nodes, with_commons
+from ...plan.logical import CatalogTable, Logical, Scan
 from ...plan.types import DataType, to_arrow
 from ...settings import Settings
 from .memory_table import MemoryTable
@@ -88,7 +89,7 @@ class RecursiveTable(MemoryTable):
             # A table and a plan of its own: what is kept with a plan may be of its tables' rows
             tables[stand_in] = MemoryTable(self._recursion.name, rows, types)
             tables[stand_in].identity = None
-        rows = self._rounds.run(filled(self._recursion.step, tables))
+        rows = self._rounds.run(_filled(self._recursion.step, tables))
         return rows.rename_columns([name for name, _ in self._recursion.working.fields])
 
     def _check_bytes(self, size: int) -> None:
@@ -105,6 +106,21 @@ class RecursiveTable(MemoryTable):
             f'"{recursion.name}" did not end in {settings.recursion_limit:,} rounds: end it by a condition, or SET recursion_limit to more.',
             recursion.span,
         )
+
+
+def _filled(plan: Logical, tables: Mapping[StandIn, CatalogTable]) -> Logical:
+    """Fill a plan and the recursions that it reads, which may read the rows of this one."""
+
+    def exchanged(node: Logical) -> Logical | None:
+        if not (isinstance(node, Scan) and isinstance(node.table, RecursiveTable)):
+            return None
+        inner, rounds = node.table._recursion, node.table._rounds
+        first, step = _filled(inner.first, tables), _filled(inner.step, tables)
+        made = RecursiveTable(replace(inner, first=first, step=step), rounds)
+        return replace(node, table=made)
+
+    found = filled(plan, tables)
+    return with_commons(found, lambda part: replace_nodes(part, exchanged))
 
 
 class KeyedRows:

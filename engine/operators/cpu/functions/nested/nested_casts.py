@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from .....plan.types import JSON, VARCHAR, DataType, Kind
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, Mask, fields_of, list_array, struct_array
 from ..vectors import Vector
+from . import nested_reading
 from .list_parts import codes_of
 
 Cast = Callable[[Vector, DataType], Vector]  # of what is inside
@@ -70,7 +71,7 @@ def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
         opening, closing = "{}" if is_map else "[]"
         return pc.binary_join_element_wise(opening, joined, closing, "")
     parts: list[object] = []
-    opening, closing = _brackets(source)
+    opening, closing = "()" if source.is_tuple else "{}"
     for name, inside, kind in zip(source.names, fields_of(array), source.children, strict=True):
         key = name.replace("\\", "\\\\").replace("'", "\\'")
         before = "" if source.is_tuple else f"'{key}': "
@@ -105,7 +106,7 @@ def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
     """Return the lists or structs that texts stand for; for one that is none NULL when `safe`, else `ConversionError`."""
     found: list[list[str | None] | None] = []
     for value in text.to_pylist():
-        parts = None if value is None else _parts(value.strip(), target)
+        parts = None if value is None else nested_reading.parts(value, target)
         if parts is None and value is not None and not safe:
             raise ConversionError(
                 f"Could not convert string '{value}' to {target}: use TRY_CAST to get NULL for such values."
@@ -155,92 +156,3 @@ def _maps(
         lengths = np.where(valid, lengths, 0)
     entries = struct_array([keys, values], None, arrow.value_type)
     return list_array(lengths, entries, valid, arrow)
-
-
-def _parts(text: str, target: DataType) -> list[str | None] | None:
-    """Return the texts of the elements, or those of the fields in their order; None for a text that has another form."""
-    opening, closing = _brackets(target)
-    if len(text) < 2 or text[0] != opening or text[-1] != closing:
-        return None
-    if target.kind is Kind.MAP:
-        return _map_parts(text[1:-1])
-    items = list(_items(text[1:-1]))
-    if items and not items[-1].strip():
-        items.pop()
-    if target.kind is Kind.LIST:
-        return [_plain(item) for item in items]
-    if target.is_tuple:
-        missing = len(target.children) - len(items)
-        return None if missing < 0 else [*map(_plain, items), *[None] * missing]
-    given: dict[str, str | None] = {}
-    for item in items:
-        key, colon, value = item.partition(":")
-        name = _plain(key)
-        if not colon or name is None or name.lower() not in map(str.lower, target.names):
-            return None
-        given[name.lower()] = _plain(value)
-    return [given.get(name.lower()) for name in target.names]
-
-
-def _map_parts(text: str) -> list[str | None] | None:
-    """Return keys and values in turn of `key=value, key=value`; None for a text of another form."""
-    found: list[str | None] = []
-    start = 0
-    while text[start:].strip() or found:
-        equal = _sign(text, start, "=")
-        if equal == len(text):
-            return None
-        comma = _sign(text, equal + 1, ",")
-        found += [_plain(text[start:equal]), _plain(text[equal + 1 : comma])]
-        if comma == len(text):
-            break
-        start = comma + 1
-    return found
-
-
-def _brackets(kind: DataType) -> tuple[str, str]:
-    if kind.is_tuple:
-        return "(", ")"
-    return ("[", "]") if kind.kind is Kind.LIST else ("{", "}")
-
-
-def _items(text: str) -> Iterator[str]:
-    """Yield what stands between commas that are in no brackets and no quotes."""
-    start = 0
-    while (comma := _sign(text, start, ",")) < len(text):
-        yield text[start:comma]
-        start = comma + 1
-    yield text[start:]
-
-
-def _sign(text: str, start: int, sign: str) -> int:
-    """Return where a sign is that is in no brackets and no quotes, or the end; a backslash takes the sign behind it its meaning."""
-    depth, quote, escaped = 0, "", False
-    for place in range(start, len(text)):
-        character = text[place]
-        if escaped:
-            escaped = False
-        elif character == "\\" and (quote or sign != "="):
-            escaped = True
-        elif quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "[{(":
-            depth += 1
-        elif character in "]})":
-            depth -= 1
-        elif character == sign and depth == 0:
-            return place
-    return len(text)
-
-
-def _plain(item: str) -> str | None:
-    """Return an item without the blanks and quotes around it; None for NULL."""
-    item = item.strip()
-    if item.upper() == "NULL":
-        return None
-    if len(item) > 1 and item[0] == item[-1] and item[0] in "'\"":
-        inner = iter(item[1:-1])
-        return "".join(next(inner, "") if c == "\\" else c for c in inner)
-    return item
