@@ -114,13 +114,13 @@ def aggregate_unions(node: p.Physical, fusion: Fusion) -> p.Physical | None:
     """
     if not isinstance(node, p.HashAggregate):
         return None
-    parts = in_parts(node)
-    if isinstance(parts, str):
-        return None
     for path in _paths(node.input, fusion):
         groups = path.rows if node.estimate is None else node.estimate
         if groups * MIN_ROWS_A_GROUP > path.rows or path.read_again() > path.rows:
             continue
+        parts = in_parts(node)
+        if isinstance(parts, str):
+            return None
         fusion.readers.update(path.again())
         inputs = tuple(
             fusion.visit(_grouped(parts.partial, path, child)) for child in path.union.inputs

@@ -75,14 +75,12 @@ def by_build_row(node: p.HashAggregate) -> p.Physical | None:
     HashAggregate(name, sum(a), join x.k = y.k)
       ->  HashAggregate(name, sum(s), HashAggregate(name, x.k, s: sum(a), join x.k = y.k))
     """
-    parts = in_parts(node)
-    if isinstance(parts, str) or parts.finish:
-        return None
     names = [key for key in node.keys if key.type.kind is Kind.VARCHAR]
-    joins = inner_joins(node.input)
+    joins = inner_joins(node.input) if names else []
     found = (_deciding(name, node, joins) for name in names)
     join = next((j for j in found if j is not None), None)
-    if join is None:
+    parts = "" if join is None else in_parts(node)
+    if join is None or isinstance(parts, str) or parts.finish:
         return None
     keys = tuple(dict.fromkeys((*node.keys, *join.probe_keys)))
     below = node.input

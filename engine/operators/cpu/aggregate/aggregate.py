@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 
-from ....errors import Located
+from ....errors import Located, OutOfRange
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
 from ....plan.functions import AGGREGATE
@@ -22,6 +23,9 @@ from . import aggregate_order as ordered, aggregate_sums as sums, aggregate_valu
 from .groups import Groups, Sums
 
 Aggregate = Callable[[AggregateCall, list[pa.Array], Groups], pa.Array]
+Aggregates = Sequence[tuple[Column, AggregateCall]]
+FEW_ROWS = 256  # of which many aggregates are made together
+LEAST_ALIKE = 8  # aggregates, for that
 
 AGGREGATES: dict[str, Aggregate] = {
     "count_star": values.count_star,
@@ -69,11 +73,47 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     else:
         groups = Groups(None, 1, table.num_rows)
         ask_aggregates(node, table, 1, context)
-    for column, call in node.aggregates:
+    for alike in _alike(node.aggregates, table):
         context.check()
-        with Located(call.span):
-            arrays[column.id] = aggregate_groups(call, table, groups)
+        with suppress(OutOfRange):  # each alone says its place
+            if len(alike) >= LEAST_ALIKE:
+                arrays.update(_side_by_side(alike, table, groups))
+                continue
+        for column, call in alike:
+            with Located(call.span):
+                arrays[column.id] = aggregate_groups(call, table, groups)
     return Table(arrays, groups.count)
+
+
+def _alike(aggregates: Aggregates, table: Table) -> Iterable[Aggregates]:
+    """Return aggregates that are one function of columns of one type together, where rows are few, and others alone."""
+    if table.num_rows > FEW_ROWS or len(aggregates) < LEAST_ALIKE:
+        return zip(aggregates)
+    found: dict[object, list[tuple[Column, AggregateCall]]] = {}
+    for made in aggregates:
+        call = made[1]
+        one = len(call.args) == 1 and isinstance(call.args[0], ColumnRef)
+        plain = one and not (call.distinct or call.filter or call.order)
+        key = (call.function, call.type, call.args[0].type) if plain else object()
+        found.setdefault(key, []).append(made)
+    return found.values()
+
+
+def _side_by_side(alike: Aggregates, table: Table, groups: Groups) -> dict[int, pa.Array]:
+    """Reduce the values of all columns, one column behind the other, in as many times the groups.
+
+    3,000 sums over three rows take a tenth of the time that they take one by one.
+    """
+    call, size = alike[0][1], groups.count
+    values = tables.concat_arrays([_arguments(c, table)[0] for _, c in alike])
+    codes = np.arange(0, size * len(alike), size)[:, None] + groups.all_codes
+    many = Groups(codes.ravel(), size * len(alike), len(values))
+    made = AGGREGATES[call.function](call, [values], many)
+    return {column.id: made.slice(i * size, size) for i, (column, _) in enumerate(alike)}
+
+
+def _arguments(call: AggregateCall, table: Table) -> list[pa.Array]:
+    return [table[a.column] for a in call.args if isinstance(a, ColumnRef)]
 
 
 def finish_averages(node: FinishAverages, inputs: tuple[Table, ...], context: Context) -> Table:
@@ -132,7 +172,7 @@ def _first_of_values(columns: list[pa.Array], groups: Groups) -> Indices:
 
 def aggregate_groups(call: AggregateCall, table: Table, groups: Groups) -> pa.Array:
     """Return one aggregate of each group."""
-    args = [table[a.column] for a in call.args if isinstance(a, ColumnRef)]
+    args = _arguments(call, table)
     rows = _rows(call, args, table, groups)
     if rows is not None:
         args = [take_array(a, rows) for a in args]
