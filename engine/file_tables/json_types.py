@@ -15,7 +15,7 @@ from .text_types import CLOCK, Conversion, fits
 MOST_LEVELS = 45  # of types within each other: rows are kept as Parquet, which has 48 of lists
 MOST_FIELDS = 200  # of an object whose values are of one type: with more it is a MAP
 LEAST_APPEARANCE = 0.1  # of a field, on average; with less an object is a MAP
-_LONG_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
+_LONG_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}"
 _DAY = r"\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _UUID = re.compile(r"(?i:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12})")
 # DuckDB tries some orders of day, month and year, and names of moments
@@ -27,7 +27,10 @@ _FORMS = tuple(
     for kind, pattern in (
         (ty.DATE, _DAY),
         (ty.TIME, CLOCK),
-        (ty.TIMESTAMP, rf"{_DAY}[ T]{_LONG_CLOCK}"),
+        # Of one form all: DuckDB has three formats for them
+        (ty.TIMESTAMP, rf"{_DAY} {_LONG_CLOCK}"),
+        (ty.TIMESTAMP, rf"{_DAY} {_LONG_CLOCK}\.[0-9]+"),
+        (ty.TIMESTAMP, rf"{_DAY}T{_LONG_CLOCK}"),
         (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)"),
     )
 )

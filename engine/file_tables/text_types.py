@@ -28,15 +28,16 @@ _NUMBER = r"\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
 _DAY = r"[0-9]{4}([-/. ])[0-9]{1,2}\1[0-9]{1,2}"
 _ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_WORD = r"\s*(?i:-?inf(?:inity)?|epoch)"
 _CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
     (ty.BOOLEAN, r"(?i:true|false|t|f|yes|no)"),
     (ty.BIGINT, _WHOLE),
     (ty.HUGEINT, _WHOLE),
-    (ty.DOUBLE, _NUMBER),
+    (ty.DOUBLE, rf"{_NUMBER}|\s*(?i:-?(?:nan|inf(?:inity)?))"),
     (ty.TIME, CLOCK),
-    (ty.DATE, _DAY),
+    (ty.DATE, f"{_DAY}|{_WORD}"),
     (ty.TIMESTAMP, rf"{_DAY}[ T]{CLOCK}"),
-    (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}{_ZONE}"),
+    (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(?:{_ZONE})?|{_WORD}"),
 )
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it
@@ -110,6 +111,9 @@ def _candidates(
         yield Conversion(ty.DATE, dates)
     if moments is not None:
         yield Conversion(ty.TIMESTAMP, moments)
+    if re.fullmatch(_WORD, known[0]):  # which DuckDB takes for a day where it comes first
+        yield Conversion(ty.DATE)
+        return
     digits = [v.replace(thousands, "") for v in known] if thousands else known
     whole = all(map(re.compile(_WHOLE).fullmatch, digits))
     for data_type, written in _CANDIDATES:

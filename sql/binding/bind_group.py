@@ -20,7 +20,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.known_calls import RandomUuid, TimedUuid
 from ..parsing.unread import use
-from .bind_order import ordinal
+from .bind_order import is_ordinal, ordinal
 from .scope import Scope
 from .udf.drawing_calls import find_draw
 
@@ -111,7 +111,7 @@ def _element(
             return [_join(c) for n in sizes for c in itertools.combinations(parts, n)]
         case exp.Tuple():
             return [_join([_element(e, outputs, scope, keys)[0] for e in node.expressions])]
-        case exp.Literal(is_string=False) if node.name.isdigit():
+        case _ if is_ordinal(node):
             output = outputs[ordinal(node, len(outputs), "GROUP BY")][1]
             return [(keys.position(_without_aggregate(output, node)),)]
         case exp.Column(this=exp.Identifier()) if scope.stands_for_alias(node.parts):

@@ -113,7 +113,7 @@ def bind_order(
 
 def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[str, int]) -> Expr:
     match node:
-        case exp.Literal(is_string=False) if node.name.isdigit():
+        case _ if is_ordinal(node):
             return values[ordinal(node, len(values), "ORDER BY")]
         case exp.PositionalColumn(
             this=exp.Literal()
@@ -140,10 +140,16 @@ def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[s
     return bind_sorted(node, scope)
 
 
+def is_ordinal(node: exp.Expr) -> bool:
+    """Whether a key is a whole number, which stands for an output; one below 0 stands for none."""
+    literal = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(literal, exp.Literal) and not literal.is_string and literal.name.isdigit()
+
+
 def ordinal(node: exp.Expr, count: int, clause: str) -> int:
     """Return the position that the literal `node` names, from 0."""
     use(node)
-    number = int(node.name)
+    number = -int(node.this.name) if isinstance(node, exp.Neg) else int(node.name)
     if not 1 <= number <= count:
         raise InvalidQuery(
             f"{clause} {number} names no column: the SELECT list has {count}.", span_of(node)

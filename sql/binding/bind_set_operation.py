@@ -88,6 +88,8 @@ class _Union:
             self.plan()
         if by_name:
             known = {column.name.lower(): column for column in self._types}
+            for side in (*self._waiting, right):
+                _refuse_two_of_a_name(side, node)
             *self._waiting, right = _by_name([*self._waiting, right])
             self._types = tuple(
                 known.get(c.name.lower()) or new_column(c.name, NULL) for c in right.columns
@@ -165,6 +167,16 @@ def _by_name(sides: list[Logical]) -> list[Logical]:
         for column in side.columns:
             names.setdefault(column.name.lower(), column.name)
     return [_with_columns(side, list(names.values())) for side in sides]
+
+
+def _refuse_two_of_a_name(side: Logical, node: exp.Expr) -> None:
+    names = [column.name.lower() for column in side.columns]
+    for column in side.columns:
+        if names.count(column.name.lower()) > 1:
+            raise InvalidQuery(
+                f'UNION BY NAME takes columns of different names, and "{column.name}" stands more than once.',
+                span_of(node),
+            )
 
 
 def _with_columns(plan: Logical, names: list[str]) -> Logical:

@@ -25,7 +25,7 @@ _KINDS = dict.fromkeys((kind for kind in TokenType if kind.name.endswith("STRING
 
 _STATEMENTS = several("""
     select from values with table create insert update delete merge truncate alter drop
-    describe desc summarize pivot unpivot
+    describe desc summarize pivot unpivot pivot_wider pivot_longer
     """)
 _TAKEN_FOR_NAMES = ("abort", "bernoulli", "reservoir", "system", "unbounded")
 _BEGIN_TWO = ("<", ">", "!")

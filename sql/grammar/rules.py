@@ -27,9 +27,9 @@ columns     <- '(' NAME (',' NAME)* ','? ')'
 tail        <- (set term)* order? limits?
 set         <- ('union' / 'intersect' / 'except') ('all' / 'distinct')? ('by' 'name')?
 term        <- '(' (query / about) ')' / select / from_first / values / 'table' dotted / pivot / unpivot
-pivot       <- 'pivot' pivoted ('on' pivot_on (',' pivot_on)* ','?)? ('using' items)? grouped?
+pivot       <- ('pivot' / 'pivot_wider') pivoted ('on' pivot_on (',' pivot_on)* ','?)? ('using' items)? grouped?
 pivot_on    <- pivot_axis / expr
-unpivot     <- 'unpivot' pivoted 'on' items ('into' 'name' NAME 'value' NAME (',' NAME)*)?
+unpivot     <- ('unpivot' / 'pivot_longer') pivoted 'on' items ('into' 'name' NAME 'value' NAME (',' NAME)*)?
 pivoted     <- ('lateral'? '(' inside ')' / STRING / dotted arguments?) table_name?
 grouped     <- 'group' 'by' dotted (',' dotted)* ','?
 values      <- 'values' row (',' row)* ','?

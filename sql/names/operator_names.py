@@ -23,7 +23,7 @@ _COMPARISONS = {
     ">=": ">=",
 }
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_LIKE = {"like": "~~", "~~": "~~", "ilike": "~~*", "~~*": "~~*", "glob": "~~~"}
+_LIKE = {"like": "~~", "~~": "~~", "ilike": "~~*", "~~*": "~~*", "glob": "~~~", "~~~": "~~~"}
 _NOT_LIKE = {"!~~": "~~", "!~~*": "~~*"}
 _OPERANDS = ("word", "quoted", "text", "escaped", "dollar", "number")
 _WITH_ESCAPE = {"~~": "like_escape", "~~*": "ilike_escape"}

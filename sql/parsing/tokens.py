@@ -41,6 +41,7 @@ _OF_TABLES = (TokenType.CREATE, TokenType.ALTER)
 # Types for sqlglot, of what stands behind a < there; columns may be called so
 _OF_PARTS = (TokenType.RANGE, TokenType.LIST, TokenType.OBJECT, TokenType.NULLABLE)
 _NAMES = {*_BEGIN, *_OF_PARTS, TokenType.MAP, TokenType.APPLY}
+_PIVOTS = {"pivot_wider": TokenType.PIVOT, "pivot_longer": TokenType.UNPIVOT}  # reserved words
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 # Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
@@ -119,6 +120,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_without_by_position(tokens))
     if TokenType.MERGE in kinds:
         tokens = list(with_merge_words(tokens))
+    if any(token.text.lower() in _PIVOTS for token in tokens):
+        tokens = [_of_kind(_PIVOTS.get(t.text.lower(), t.token_type), t) for t in tokens]
     if tokens and tokens[0].token_type is TokenType.ALTER:
         return list(_with_column_word(tokens))
     if not kinds.isdisjoint(_NAMES):

@@ -40,7 +40,8 @@ from .bind_table_statement import comment, create, drop
 from .bind_types import create_type, drop_type
 from .copy_options import copy_statement
 
-_QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "PIVOT", "UNPIVOT", "")
+_PIVOTS = ("PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER")
+_QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", *_PIVOTS, "")
 _OTHER_QUERIES = ("SUMMARIZE",)
 _TRANSACTION = r"(?:\s+(?:transaction|work))?"
 _OF_TABLE = r'(?:\s+(?!verbose\b|full\b)(?P<table>\w+|"[^"]+")(?:\s*\([^()]+\))?)?'

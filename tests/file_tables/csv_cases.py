@@ -50,6 +50,12 @@ CASES: list[tuple[str, str]] = [
     ("x\n1_000\n", ""),
     ("x\n+5\n", ""),
     ("x\ninf\nnan\n", ""),
+    ("x,y,z\n1.5,1,nan\n-nan,inf,1\nInfinity,-infinity,inf\n nan,2,NaN\n", ""),
+    (
+        "a,b,c,d\ninf,2020-01-01,2020-01-01 10:00:00,inf\n2020-01-01,-infinity,infinity,1\nepoch,epoch,inf,2\n",
+        "",
+    ),
+    ("m,n\n2020-01-01 10:00:00,epoch\n2020-01-01 10:00:00+02,epoch\n", ""),
     ("x\n.5\n5.\n", ""),
     ("x\n-\n", ""),
     ("i,j\n1,2\nx,3\n", "columns={'i':'INT','j':'INT'}"),

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fuseline.errors import ExecutionError
 from fuseline.operators.cpu.functions.values.each_value import of_values
 from fuseline.operators.cpu.functions.vectors import Vector
 from fuseline.plan.expr import Call
@@ -37,6 +38,35 @@ def test_it_is_called_once_for_each_distinct_row() -> None:
     made = of_values(joined)(Call("joined", (), VARCHAR), (text, number))
     assert made.data.to_pylist() == ["a1", "b2", None, "a1", None, "b3"]
     assert len(seen) == len(set(seen)) == 4
+
+
+@pytest.mark.parametrize("call", [
+    "printf('%x %o %u %X %#x', k, k, k, k, k)", "printf('%hhd %hd %ld %lld %jd %zd %td', k, k, k, k, k, k, k)", "printf('%hhx %hu %lx', k, k, k)",
+    "printf('%c%lc', abs(k) % 100, 65)", "printf('%lf %Le %ls %hs', k + 0.5, 1e0, 'a', 'b')", "format('{0} {0} {1}', k, 2)",
+    "json_extract(j, ['$.a', '$.b'])::varchar || json_extract_string(j, ['$.a', '$.b'])::varchar", "k ~~~ '1*'",
+])  # fmt: skip
+def test_calls_over_rows(call: str) -> None:
+    rows = {
+        "k": [1, -1, 300, -129, 70000, None],
+        "j": ['{"a": [1]}', '{"b": "x"}', None, "1"] + ["[]"] * 2,
+    }
+    call = call.replace("k ~~~", "k::varchar ~~~")
+    assert_same_as_duckdb(f"select {call}, {call} as v from t", {"t": rows}, backend="cpu")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "format('{} {0}', 1)",
+        "format('{0} {}', 1)",
+        "format('{:c}', 65)",
+        "printf('%qd', 1)",
+        "printf('%c', 233)",
+    ],
+)
+def test_formats_of_no_sense_are_refused(call: str) -> None:
+    with connected() as connection, pytest.raises(ExecutionError):
+        connection.sql(f"select {call}").fetchall()
 
 
 @pytest.mark.parametrize("size", ["0", "1", "1023", "1024", "-16000", "9223372036854775807"])

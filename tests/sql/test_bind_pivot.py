@@ -19,7 +19,8 @@ SALES = [
 QUERIES = """
 pivot t on y using sum(x)
 pivot t on y using sum(x) group by city
-pivot t on y using sum(x) as s group by city
+pivot_wider t on y using sum(x) as s group by city
+with p as (pivot_longer (select x, q::varchar as q from t) on x) from p
 pivot t on y using sum(x), max(p) group by city
 pivot t on y using sum(x) as s, max(p) as m group by city
 pivot t on y using sum(x), count(*) group by city

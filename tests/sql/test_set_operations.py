@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuseline.errors import ParseError
+from fuseline.errors import InvalidQuery, ParseError
 from tests.compare import assert_same_as_duckdb, connected
 from tests.sql.tables import TABLES
 
@@ -58,6 +58,13 @@ def test_each_operation(operation: str, left: str, right: str, backend: str) -> 
 @pytest.mark.parametrize("query", QUERIES)
 def test_queries(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend)
+
+
+def test_columns_of_one_name_have_no_place_by_name():
+    with connected() as connection:
+        for sides in (("1 as a, 2 as A", "3 as b"), ("1 as b", "3 as a, 4 as a")):
+            with pytest.raises(InvalidQuery, match="stands more than once"):
+                connection.sql(" union by name ".join(f"select {side}" for side in sides))
 
 
 @pytest.mark.parametrize("query", ["select * except from t", "select t.* except from t"])

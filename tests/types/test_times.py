@@ -229,3 +229,15 @@ def test_units_between_times(unit: str) -> None:
 def test_times_differ_by_no_days() -> None:
     with connected({"t": TABLE}) as connection, pytest.raises(FuselineError, match="hours or less"):
         connection.sql("select date_diff('day', t, t) from t")
+
+
+def test_what_may_stand_behind_a_time() -> None:
+    behind = (
+        "", "Z", " Z", "z", "+02", " +02 ", "-05:30", "+0530", "+5", "+02:30:15", " UTC", "UTC", " PM", "x", ".", ".5", ".5Z", ":", "+99", "+15:60", "+16",
+    )  # fmt: skip
+    before = ("10:00:00", "10:00", "2020-01-01 10:00:00", "2020-01-01T10:00", "2020-01-01")
+    texts = [f"{clock}{zone}" for clock in before for zone in behind]
+    texts += ["5881580-07-10", "294247-01-10 04:00:54.775806-01", "290309-12-22 (BC) 00:00:00+00"]
+    types = ("time", "timestamp", "timestamptz")
+    reads = ", ".join(f"try_cast(s as {kind})::varchar" for kind in types)
+    assert_same_as_duckdb(f"select s, {reads} from t", {"t": {"s": texts}}, backend="cpu")

@@ -163,16 +163,16 @@ def parse_timestamptz(text: str, own: str) -> int | None:
     if found is None:
         return None
     shown, written = found
-    if abs(shown) == INFINITE_MICROS:
-        return shown
+    if abs(shown) >= INFINITE_MICROS:
+        return shown if abs(shown) == INFINITE_MICROS else None
     offset = offset_of(written)
-    if offset is not None:
-        return shown - offset
-    try:
-        known = zone(written or own)
-    except InvalidQuery:
-        return None
-    return int(known.utc(np.array([shown], np.int64))[0])
+    if offset is None:
+        try:
+            known = zone(written or own)
+        except InvalidQuery:
+            return None
+        offset = shown - int(known.utc(np.array([shown], np.int64))[0])
+    return shown - offset if abs(shown - offset) < INFINITE_MICROS else None
 
 
 clock = partial(datetime.now, UTC)  # the time in UTC

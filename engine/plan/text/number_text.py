@@ -92,7 +92,7 @@ def nearest_float(value: float) -> float:
 
 _WORDS = {"epoch": 0, "infinity": 1, "inf": 1, "-infinity": -1, "-inf": -1}
 _DATE = re.compile(r"(-?\d{1,7})([-/\\ ])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
-_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
+_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(?:(\d{1,2})(?:\.(\d*))?)?)?", re.ASCII)
 
 
 def _leading_date(text: str) -> tuple[int, str] | None:
@@ -125,7 +125,14 @@ def _of_day(found: re.Match[str], digits: int) -> int | None:
     return ((hour * 60 + minute) * 60 + second) * 10**digits + fraction
 
 
-_ZONE = re.compile(r"\s*(?:[zZ]|[+-]\d{1,2}(?::?\d{2}){0,2}|(?<=\s)[A-Za-z][\w/+-]*)?\s*", re.ASCII)
+_OFFSET = r"Z|[+-]\d{2}(?::?\d{2}){0,2}"
+_NAME = r"[A-Za-z][\w/+-]*"
+_ZONE = re.compile(rf"\s*(?:{_OFFSET}|(?<=\s){_NAME})?\s*", re.ASCII)
+# TIMESTAMPTZ has no space before an offset; TIME without a date no names, and offsets behind seconds alone
+_ZONE_OF_MOMENT = re.compile(rf"(?:{_OFFSET}|\s+(?!Z\s*$){_NAME})?\s*", re.ASCII)
+_TIME = re.compile(
+    rf"{_CLOCK.pattern}(?(3)\s*(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d){{0,2}})?)\s*", re.ASCII
+)
 
 
 def _word(text: str) -> int | None:
@@ -153,11 +160,10 @@ def parse_date(text: str) -> int | None:
 def parse_time(text: str) -> int | None:
     """Return microseconds since midnight; a date may stand before them."""
     text = text.strip(SPACE)
-    found = _leading_date(text)
-    if found is None:
-        return 0 if text.lower() == "epoch" else _clock(text)
-    rest = found[1]
-    return _clock(rest[1:].lstrip()) if rest[:1] in ("T", " ") else None if rest else 0
+    if _leading_date(text) is None:
+        return 0 if text.lower() == "epoch" else _clock(text) if _TIME.fullmatch(text) else None
+    moment = parse_timestamp(text)
+    return None if moment is None else moment % MICROS_A_DAY
 
 
 def parse_moment(text: str) -> tuple[int, str] | None:
@@ -173,7 +179,7 @@ def parse_moment(text: str) -> tuple[int, str] | None:
     if clock is None:
         return None if rest else (days * MICROS_A_DAY, "")
     zone, time = rest[1:].lstrip()[clock.end() :], _of_day(clock, 6)
-    if time is None or not _ZONE.fullmatch(zone):
+    if time is None or not _ZONE_OF_MOMENT.fullmatch(zone):
         return None
     return days * MICROS_A_DAY + time, zone.strip(SPACE)
 

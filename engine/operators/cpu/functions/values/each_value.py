@@ -13,6 +13,7 @@ from ..... import stopping
 from .....plan.expr import Call
 from .....plan.types import DataType, Kind
 from ... import table as tables
+from ...sort.keys import group_codes
 from .. import kernels_wide as wide
 from ..vectors import (
     WIDE,
@@ -77,6 +78,8 @@ def _distinct(vectors: Sequence[Vector]) -> tuple[Array, Array]:
 
 
 def _codes(vector: Vector) -> Array:
+    if vector.type.is_nested:
+        return group_codes([vector.data])[0].astype(np.int64)
     if isinstance(vector.data, pa.Array):
         codes = pc.dictionary_encode(vector.data)
         filled = pc.fill_null(codes.indices, len(codes.dictionary))
