@@ -222,10 +222,12 @@ def bounded(
     """Have a kernel list only rows up to a bound in an order, and return the bound's parameter, which leaves all rows in.
 
     NULLs stay in wherever they stand.  Raises `NotFusable` where the order is not by whole numbers, of which operators compute the same
-    ones, and where a column beside it may be an error in a row that is left out.
+    ones, and where a column beside it may be an error in a row that is left out: of the 1.2 M dearest orders of SF1 with the length of
+    each comment % 7 operators computed that for all rows, which took 58 ms of CPU time and not 3.
     """
     kernel, column = stating.kernel, order.column
-    if not all(never_raises(made.expr) for made in late if made.column != column):
+    others = [scope[made.column] for made in late if made.column != column]
+    if not all(never_raises(expr) or kernel.proves(expr, translate) for expr in others):
         raise NotFusable("a column may raise in a row that the order leaves out")
     value = translate(scope[column], kernel)
     if not _is_ordered(value, isinstance(scope[column], ColumnRef)):

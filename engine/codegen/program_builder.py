@@ -97,6 +97,7 @@ class ProgramBuilder:
     repeats: bool = False
     functions: list[DeviceFunction] = field(default_factory=list)  # in Python
     kept_keys: list[KeptKey] = field(default_factory=list)
+    derives: bool = True  # has expressions evaluated before the kernel runs
     blocks: list[Block] = field(default_factory=lambda: [Block([])])
 
     # What comes in
@@ -131,6 +132,8 @@ class ProgramBuilder:
 
     def derive(self, expr: Expr, reading: RelationReading) -> Column:
         """Have an expression over one column of a relation evaluated before the kernel runs; return its alias."""
+        if not self.derives:
+            raise NotFusable("an expression is evaluated before the kernel runs")
         stored = {alias: ColumnRef(c) for c, alias in reading.aliases.items()}
         made = self.source.derived(reading.leaf, substitute(expr, stored.get))
         alias = reading.aliases.get(made.column)
@@ -343,6 +346,23 @@ class ProgramBuilder:
             self.settle()
         finally:
             self.blocks.pop()
+
+    def proves(self, expr: Expr, translate: Callable[[Expr, ProgramBuilder], Value]) -> bool:
+        """Whether bounds of columns tell that an expression is an error in no row, as far as registers hold it."""
+        before = self.saved()
+        self.derives = False
+        try:
+            doubts = self._count_doubts()
+            translate(expr, self)
+            return doubts == self._count_doubts()
+        except NotFusable:
+            return False
+        finally:
+            self.restore(before)
+
+    def _count_doubts(self) -> int:
+        self.settle()
+        return sum(isinstance(s, ir.Doubt) for block in self.blocks for s in block.statements)
 
     def saved(self) -> dict[str, object]:
         """Return what `restore` needs to forget all that comes after."""

@@ -30,7 +30,7 @@ def is_null_constant(expr: Expr) -> bool:
 def never_raises(expr: Expr) -> bool:
     """Whether no value is an error for an expression: rows may see it that another order of its conditions leaves out."""
     match expr:
-        case Call(function=function) if SCALAR[function].raises:
+        case Call() if _may_raise(expr):
             return False
         case ListReduce():
             return False
@@ -40,6 +40,14 @@ def never_raises(expr: Expr) -> bool:
         case Cast(safe=False) | PythonCall() | PythonFold():
             return False
     return all(map(never_raises, expr.children))
+
+
+def _may_raise(call: Call) -> bool:
+    """Whether some values of its arguments are an error, not counting what computes these."""
+    row, others = SCALAR[call.function], call.args[1:]
+    if not row.raises or row.safe_with is None:
+        return row.raises
+    return not (all(isinstance(o, Literal) for o in others) and decided(row.safe_with, *others))
 
 
 def is_whole(expr: Expr) -> bool:

@@ -98,6 +98,17 @@ def test_a_piece_of_what_a_join_finds(join: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "test", ["t.s like '%1-%7'", "t.s not like '%1-%7'", "length(t.s) % 5 = 3"]
+)
+def test_a_test_of_what_an_outer_join_may_not_find(test: str) -> None:
+    left = {"a": pa.table({"k": range(0, 15_000, 5), "v": range(3_000)}), **ALL}
+    assert_fused_joins(
+        f"select v % 10 as x, count(*) from a left join t on a.k = t.k where {test} or v < 50 group by 1",
+        left,
+    )
+
+
 def test_a_piece_is_made_once_for_all_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     from fuseline.operators.cpu.pipeline import pipeline_inputs
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from ...errors import FuselineError
-from ...plan.expr import Call, Column, ColumnRef, Expr, InList, Literal, columns_of
+from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.functions import COMPARISONS, STRICT
 from ...plan.node import transform_up, walk
 from ...plan.shapes.guards import computed, decided
@@ -81,7 +81,8 @@ def beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
     made = _by_piece(expr, column, kernel)
     if made is not None:
         return made
-    if reading.optional:  # where there is no row, the value may be another one than NULL
+    # Where there is no row, the value may be another one than NULL
+    if reading.optional and not _is_strict(expr):
         raise NotFusable(f'{_shown(expr)} reads "{column.name}", which an outer join may not find')
     return translate(ColumnRef(kernel.derive(expr, reading)), kernel)
 
@@ -130,6 +131,8 @@ def _is_strict(node: Expr) -> bool:
     match node:
         case Call(function=name, args=(text, *others)) if name in STRICT:
             return _is_strict(text) and all(isinstance(o, Literal) for o in others)
+        case Cast(operand):
+            return _is_strict(operand)
     return isinstance(node, ColumnRef) and node.type.kind is Kind.VARCHAR
 
 

@@ -40,6 +40,10 @@ def _anything(types: Sequence[DataType]) -> tuple[tuple[DataType, ...], DataType
     return (tuple(types), BOOLEAN) if len(types) == 1 else None
 
 
+def _divides(divisor: float | None) -> bool:
+    return divisor is not None and abs(divisor) > 1
+
+
 LOGIC = (
     # n-ary, at least two BOOLEANs: FALSE and x is FALSE, TRUE or x is TRUE, for NULL x too.
     *(
@@ -122,7 +126,9 @@ ARITHMETIC = (
         whole="of whole",
     ),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
-    operator("div", division, "number / number", total=True, bounds=quotient(whole=False)),
+    operator(
+        "div", division, "number / number", total=True, raises=False, bounds=quotient(whole=False)
+    ),
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
     operator(
@@ -132,10 +138,18 @@ ARITHMETIC = (
         "divide",
         by_zero="error",
         bounds=quotient(whole=True),
+        safe_with=_divides,
     ),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    operator("mod", remainder, "number % number", by_zero="error if exact", bounds=remaining),
+    operator(
+        "mod",
+        remainder,
+        "number % number",
+        by_zero="error if exact",
+        bounds=remaining,
+        safe_with=_divides,
+    ),
     # DOUBLE in place of decimals that no decimal type holds together.  y = 0: ExecutionError.
     operator("mod_of_decimals", remainder, "number % number", by_zero="error"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.

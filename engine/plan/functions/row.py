@@ -37,6 +37,8 @@ class FunctionRow:
     by_zero: OneOf["", "error", "error if exact"] = ""
     total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own
     raises: bool = True  # for some values, rather than to give one for all
+    # Whether, with these constants behind its first argument, it does so for none of that
+    safe_with: Callable[..., bool] | None = None
     # Of an infinite moment among its arguments: NULL; that infinity, of the first moment; an error
     infinite: OneOf["", "null", "kept", "error"] = ""
     # Functions that compute it of values that are not NULL, "" where there is none

@@ -9,6 +9,15 @@ _TEXT = fixed(VARCHAR, result=VARCHAR)
 _TEXT_LENGTH = fixed(VARCHAR, result=BIGINT)
 _TEST = fixed(VARCHAR, VARCHAR, result=BOOLEAN)
 
+
+def _are_small(*numbers: int | None) -> bool:
+    return all(n is None or abs(n) < 1 << 31 for n in numbers)
+
+
+def _has_no_escape(*others: str | None) -> bool:
+    return len(others) == 1
+
+
 STRINGS = (
     # n-ary, VARCHAR (`infer` casts); NULL in any argument gives NULL.  SQL's concat() wraps its arguments in coalesce(x, '').
     operator(
@@ -23,18 +32,19 @@ STRINGS = (
     FunctionRow(
         "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
     ),
-    FunctionRow("lower", _TEXT, "lower(VARCHAR)", ("lcase",), total=True),
-    FunctionRow("upper", _TEXT, "upper(VARCHAR)", ("ucase",), total=True),
+    FunctionRow("lower", _TEXT, "lower(VARCHAR)", ("lcase",), total=True, raises=False),
+    FunctionRow("upper", _TEXT, "upper(VARCHAR)", ("ucase",), total=True, raises=False),
     FunctionRow(
         "length",
         _TEXT_LENGTH,
         "length(VARCHAR)",
         ("char_length", "character_length", "len"),
         total=True,
+        raises=False,
         of_lists="list_length",
         of_bits="bits_length",
     ),
-    FunctionRow("strlen", _TEXT_LENGTH, "strlen(VARCHAR)"),
+    FunctionRow("strlen", _TEXT_LENGTH, "strlen(VARCHAR)", raises=False),
     FunctionRow(
         "octet_length", fixed(BLOB, result=BIGINT), "octet_length(BLOB)", of_bits="bits_bytes"
     ),
@@ -47,10 +57,18 @@ STRINGS = (
         "substring(VARCHAR, BIGINT[, BIGINT])",
         ("substr",),
         total=True,
+        safe_with=_are_small,
     ),
     # Negative n: all but the last (left) or first (right) -n characters.
-    FunctionRow("left", fixed(VARCHAR, BIGINT, result=VARCHAR), "left(VARCHAR, BIGINT)"),
-    FunctionRow("right", fixed(VARCHAR, BIGINT, result=VARCHAR), "right(VARCHAR, BIGINT)"),
+    *(
+        FunctionRow(
+            name,
+            fixed(VARCHAR, BIGINT, result=VARCHAR),
+            f"{name}(VARCHAR, BIGINT)",
+            safe_with=_are_small,
+        )
+        for name in ("left", "right")
+    ),
     # The second argument is the set of characters to remove; spaces alone (not tabs) without it.
     *(
         FunctionRow(
@@ -81,15 +99,24 @@ STRINGS = (
         "text_slice", fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR), "VARCHAR[BIGINT:BIGINT]"
     ),
     FunctionRow("reverse", _TEXT, "reverse(VARCHAR)"),
-    FunctionRow("contains", _TEST, "contains(VARCHAR, VARCHAR)", of_lists="list_contains"),
-    FunctionRow("starts_with", _TEST, "starts_with(VARCHAR, VARCHAR)", ("prefix", "^@")),
-    FunctionRow("ends_with", _TEST, "ends_with(VARCHAR, VARCHAR)", ("suffix",)),
+    FunctionRow(
+        "contains",
+        _TEST,
+        "contains(VARCHAR, VARCHAR)",
+        of_lists="list_contains",
+        raises=False,
+    ),
+    FunctionRow(
+        "starts_with", _TEST, "starts_with(VARCHAR, VARCHAR)", ("prefix", "^@"), raises=False
+    ),
+    FunctionRow("ends_with", _TEST, "ends_with(VARCHAR, VARCHAR)", ("suffix",), raises=False),
     # position(haystack, needle): from 1, 0 for none, 1 for an empty needle.
     FunctionRow(
         "position",
         fixed(VARCHAR, VARCHAR, result=BIGINT),
         "strpos(VARCHAR, VARCHAR)",
         ("strpos", "instr"),
+        raises=False,
     ),
     # split_part(s, separator, n): negative n from the end; '' outside; an empty separator splits into characters.
     FunctionRow(
@@ -114,12 +141,14 @@ STRINGS = (
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "VARCHAR LIKE VARCHAR",
         total=True,
+        safe_with=_has_no_escape,
     ),
     operator(
         "ilike",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "VARCHAR ILIKE VARCHAR",
         total=True,
+        safe_with=_has_no_escape,
     ),
     # RE2 syntax; pattern and options ('i', 'c', 's', 'l', 'g' for replace) are Literals; the string is searched for a match.
     FunctionRow(
