@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, permutations
 
-from ...plan.expr import FALSE, TRUE, Call, Expr, InList, Literal, Value
-from ...plan.functions import NEGATED, SCALAR
+from ...plan.expr import FALSE, TRUE, Call, Column, ColumnRef, Expr, InList, Literal, Value
+from ...plan.functions import NEGATED, SCALAR, STRICT
 from ...plan.shapes.guards import decided
 from ...plan.types import BOOLEAN
 from .fold import folded
 
 DUAL = {"and": "or", "or": "and"}
+MOST_LISTED = 64  # constants of which each is compared with what else is said of a column
 
 
 def combine(function: str, parts: list[Expr]) -> Expr:
@@ -48,7 +49,7 @@ def simplified_connective(expr: Call) -> Expr | None:
         if factored is not None:
             return factored
     else:
-        kept = _shortest_lists(_tightest(kept))
+        kept = _without_contradiction(_shortest_lists(_tightest(kept)))
     if len(kept) == len(expr.args) and all(a is b for a, b in zip(kept, expr.args, strict=True)):
         return None
     return combine(function, kept)
@@ -124,6 +125,36 @@ def _shortest_lists(parts: list[Expr]) -> list[Expr]:
             if decided(_are_among, len(shorter), *shorter, *longer):
                 dropped.add(id(other if longer is other.values else one))
     return [part for part in parts if id(part) not in dropped] if dropped else parts
+
+
+def _without_contradiction(parts: list[Expr]) -> list[Expr]:
+    """X = 1 and x in (2, 3), or x < 1 and x > 2 -> x is null and null, which no row meets."""
+    told: dict[Column, list[tuple[Expr, str, tuple[Literal, ...]]]] = {}
+    for part in parts:
+        match part:
+            case InList(operand=ColumnRef(column), values=values) if len(values) <= MOST_LISTED:
+                told.setdefault(column, []).append((part, "both", values))
+            case Call(function=name, args=(ColumnRef(column), Literal(is_null=False) as value)) if (
+                name in STRICT and SCALAR[name].bound
+            ):
+                told.setdefault(column, []).append((part, SCALAR[name].bound, (value,)))
+    for column, found in told.items():
+        if any(
+            _none_meets(values, part)
+            for (_, one, values), (part, other, _) in permutations(found, 2)
+            if one == "both" or other not in ("both", one)
+        ):
+            dropped = {id(part) for part, _, _ in found}
+            none = Call("is_null", (ColumnRef(column),), BOOLEAN), Literal(None, BOOLEAN)
+            return [*(part for part in parts if id(part) not in dropped), *none]
+    return parts
+
+
+def _none_meets(values: Sequence[Literal], condition: Expr) -> bool:
+    """Whether a condition on a column is FALSE for each of some values, and so for what is beyond a bound."""
+    _, *others = condition.children
+    met = (folded(condition.with_children([value, *others])) for value in values)
+    return all(truth is not None and truth.truth is False for truth in met)
 
 
 def _are_among(count: int, *values: Value) -> bool:
