@@ -17,6 +17,8 @@ MOST_SLOTS = (1 << 31) - 1
 # Buckets at least, and rows to a bucket on average should none be left out of which that is expected
 FEWEST_BUCKETS = 64
 MOST_CHAINED = 4
+# Rows from which on no second-level cache holds their buckets anyway, and how many of these there are for each then
+LOOSE_ROWS, ROOM = 1 << 18, 4
 # Row numbers that no cache holds, and the share of them in use, or of probes that find one, below which bits go before them
 CACHED_SLOTS = 1 << 22
 FEW_USED = 0.5
@@ -63,6 +65,8 @@ def index_of(number: int, name: str, side: IndexedRows, costs: DeviceCosts) -> I
     form = _form(side, costs)
     hashes = form is Buckets and not side.raw
     slots = slots_of(form, side.domain, rows, few)
+    if form is Buckets and few >= LOOSE_ROWS:
+        slots = max(slots, min(ROOM * buckets(math.ceil(few)), costs.loose_buckets))
     guarded = form is Direct and not linked and is_guarded(slots, few, side.found)
     if whole is not None:
         # Of at most so many rows nobody knows that each number is one's
