@@ -79,7 +79,7 @@ TABLES = (
     table("sales", 600_000_000, item=(BIGINT, 1, 20_000_000), shop=(BIGINT, 1, 1_000_000), amount=(PRICE, 1, 50)),
     table("stock", 80_000_000, item=(BIGINT, 1, 20_000_000), shop=(BIGINT, 1, 1_000_000), cost=(PRICE, 1, 50)),
     table("items", 20_000_000, item=(BIGINT, 1, 20_000_000), kind=VARCHAR),
-    table("people", 200_000, id=(BIGINT, 1, 200_000), surname=VARCHAR, street=VARCHAR, town=VARCHAR, born=(DATE, date(1930, 1, 1), date(2010, 1, 1))),
+    table("people", 200_000, id=(BIGINT, 1, 200_000), surname=VARCHAR, street=VARCHAR, town=VARCHAR, motto=(VARCHAR, "a", "z"), born=(DATE, date(1930, 1, 1), date(2010, 1, 1))),
     table("part", 200_000, p_partkey=(BIGINT, 1, 200_000), p_brand=VARCHAR, p_size=(INTEGER, 1, 50)),
 )  # fmt: skip
 
@@ -186,8 +186,8 @@ def physical_rules() -> list[Rule]:
     return [rule for module, name in PHYSICAL for rule in getattr(module, name)]
 
 
-def physical_steps(query: str) -> list[tuple[str, Node, Node]]:
-    """Return what each rule of physical plans that changed something got and gave, of a query that a GPU is to run."""
+def physical_steps(query: str, device: str = "gpu") -> list[tuple[str, Node, Node]]:
+    """Return what each rule of physical plans that changed something got and gave."""
     found: list[tuple[str, Node, Node]] = []
 
     def recorded(apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -205,5 +205,5 @@ def physical_steps(query: str) -> list[tuple[str, Node, Node]]:
             made = [replace(rule, apply=recorded(rule.apply)) for rule in getattr(module, name)]
             for user in {module, planner} if hasattr(planner, name) else {module}:
                 patches.enter_context(mock.patch.object(user, name, tuple(made)))
-        physical(query, device="gpu", fuse="auto")
+        physical(query, device=device, fuse="auto" if device == "gpu" else "always")
     return found

@@ -31,6 +31,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 LOGICAL_NAMES = [rule.name for rule in rules()]
 PHYSICAL_NAMES = [rule.name for rule in physical_rules()]
 RULE_NAMES = [*LOGICAL_NAMES, *PHYSICAL_NAMES]
+OF_CPUS = {"filter_texts_late"}  # which a GPU does without
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def before_and_after(rule: str, query: str) -> str:
     if rule in LOGICAL_NAMES:
         done = [(name, before, made) for (_, before), (name, made) in pairwise(steps(query))]
     else:
-        done = physical_steps(query)
+        done = physical_steps(query, "cpu" if rule in OF_CPUS else "gpu")
     for name, before, after in done:
         if name == rule:
             return f"--- before\n{tree(before)}\n--- {rule}\n{tree(after)}"

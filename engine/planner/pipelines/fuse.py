@@ -20,6 +20,7 @@ from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import Observer, Rule, apply_rules, unobserved
 from .aggregate_unions import aggregate_unions, halves
 from .arrange_probes import arrange_probes
+from .filter_texts_late import filter_texts_late
 from .group_keys import is_held, numbers_floats
 from .pipeline_shape import Body, has_joins, is_link, leaves, outside, untested, with_used
 from .reduce_builds import reduce_builds
@@ -242,5 +243,6 @@ CHAIN_RULES = (
 )
 # And what then, of the tree that becomes a pipeline's body
 BODY_RULES = (
-    Rule(reduce_builds, "last: what a build side is spared depends on all that probes it"),
+    Rule(reduce_builds, "what a build side is spared depends on all that probes it"),
+    Rule(filter_texts_late, "last: what reduces a build side leaves few texts of it"),
 )

@@ -85,7 +85,7 @@ def by_build_row(node: p.HashAggregate) -> p.Physical | None:
     keys = tuple(dict.fromkeys((*node.keys, *join.probe_keys)))
     below = node.input
     for column in keys:
-        below = _carried(below, column)
+        below = carried(below, column)
     made: p.Physical = replace(parts.partial, input=below, keys=keys)
     for step in parts.merge:
         made = replace(step, estimate=node.estimate, reason=node.reason).with_children([made])
@@ -101,13 +101,11 @@ def _deciding(name: Column, node: p.HashAggregate, joins: list[p.HashJoin]) -> p
     return join if decides(join, joins, node.keys) and not apart else None
 
 
-def _carried(node: p.Physical, column: Column) -> p.Physical:
+def carried(node: p.Physical, column: Column) -> p.Physical:
     """Return a chain that passes a column on from where it has it."""
     if column in node.columns:
         return node
-    node = node.with_children(
-        [_carried(c, column) if _has(c, column) else c for c in node.children]
-    )
+    node = node.with_children([carried(c, column) if _has(c, column) else c for c in node.children])
     match node:
         case p.ComputeColumns(items=items):
             return replace(node, items=(*items, (column, ColumnRef(column))))

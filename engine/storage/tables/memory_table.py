@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...plan.changes.catalog_objects import NO_RULES, TableRules
 from ...plan.logical import ColumnStatistics, TableStatistics
 from ...plan.text.quoted_name import distinct_names
 from ...plan.types import BIGINT, DataType, Kind, to_arrow
+from ..columns.encode import most_values
 from ..columns.value_checks import check_decimals, check_timestamps, check_utf8
 from .column_statistics import Bounds, LazyColumns, merge, trusted
 from .other_types import type_of_column
@@ -131,7 +133,17 @@ class MemoryTable:
     def _column_statistics(self, name: str) -> ColumnStatistics:
         column, data_type = self.data.column(name), self.types[name]
         chunks = [_chunk_bounds(chunk, data_type) for chunk in column.chunks if len(chunk)]
-        return merge(chunks)
+        return replace(merge(chunks), comes_again=partial(_comes_again, column, data_type))
+
+
+def _comes_again(column: pa.ChunkedArray, data_type: DataType) -> bool:
+    """Whether text will probably be a dictionary in kernels, by the first rows."""
+
+    def sample(rows: int) -> tuple[int, int]:
+        first = column.slice(0, rows)
+        return len(first), int(pc.count_distinct(first).as_py())
+
+    return data_type.kind is Kind.VARCHAR and most_values(len(column), sample) > 0
 
 
 def _chunk_bounds(chunk: pa.Array, data_type: DataType) -> Bounds:
