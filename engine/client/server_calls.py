@@ -15,26 +15,8 @@ from pyarrow import flight
 
 from .. import errors
 from ..plan_cache import Parameters
+from ..server import flight_sql_messages as messages
 from ..server.flight_errors import ERROR_HEADER, told_class
-from ..server.flight_sql_messages import (
-    ActionBeginTransactionRequest,
-    ActionBeginTransactionResult,
-    ActionClosePreparedStatementRequest,
-    ActionCreatePreparedStatementRequest,
-    ActionCreatePreparedStatementResult,
-    ActionEndTransactionRequest,
-    AnyMessage,
-    CancelFlightInfoRequest,
-    CommandPreparedStatementQuery,
-    CommandPreparedStatementUpdate,
-    CommandStatementQuery,
-    CommandStatementUpdate,
-    DoPutUpdateResult,
-    Endpoint,
-    InfoOfFlight,
-    TicketBytes,
-    packed,
-)
 from ..server.wire_format import decode, encode
 from ..stopping import WAIT_SECONDS, check
 
@@ -105,15 +87,15 @@ class ServerCalls:
 
     def begin(self) -> None:
         with self._told("BEGIN"):
-            answer = self._act("BeginTransaction", ActionBeginTransactionRequest())
-        self._transaction = _message(answer, ActionBeginTransactionResult).transaction_id
+            answer = self._act("BeginTransaction", messages.ActionBeginTransactionRequest())
+        self._transaction = _message(answer, messages.ActionBeginTransactionResult).transaction_id
 
     def end(self, action: int) -> None:
         """Commit or roll back; the transaction has ended then, also where that is an error."""
         assert self._transaction is not None, "begun"
         ended, self._transaction = self._transaction, None
         with self._told("COMMIT"):
-            self._act("EndTransaction", ActionEndTransactionRequest(ended, action))
+            self._act("EndTransaction", messages.ActionEndTransactionRequest(ended, action))
 
     # Statements
 
@@ -133,8 +115,10 @@ class ServerCalls:
 
     def _cancel(self, ticket: flight.Ticket) -> None:
         """Have the server stop what gives the rows of a ticket."""
-        info = InfoOfFlight(endpoint=(Endpoint(TicketBytes(ticket.ticket)),))
-        body = encode(CancelFlightInfoRequest(info))
+        info = messages.InfoOfFlight(
+            endpoint=(messages.Endpoint(messages.TicketBytes(ticket.ticket)),)
+        )
+        body = encode(messages.CancelFlightInfoRequest(info))
         with suppress(pa.ArrowException):
             list(self._client.do_action(flight.Action("CancelFlightInfo", body)))
 
@@ -146,11 +130,11 @@ class ServerCalls:
     def change_by_rows(self, text: str, rows: pa.Table) -> int:
         """Carry out a statement for each row of parameters."""
         with self._told(text), self._prepared(text) as handle:
-            return self._put(CommandPreparedStatementUpdate(handle), rows)
+            return self._put(messages.CommandPreparedStatementUpdate(handle), rows)
 
     def _changed(self, text: str) -> int:
         with self._told(text):
-            return self._put(CommandStatementUpdate(text, self._transaction), pa.table({}))
+            return self._put(messages.CommandStatementUpdate(text, self._transaction), pa.table({}))
 
     @contextmanager
     def _asked(self, text: str, params: Parameters) -> Iterator[flight.FlightInfo]:
@@ -158,11 +142,11 @@ class ServerCalls:
         rows = _row_of(params)
         if rows is None:
             yield self._client.get_flight_info(
-                _descriptor(CommandStatementQuery(text, self._transaction))
+                _descriptor(messages.CommandStatementQuery(text, self._transaction))
             )
             return
         with self._prepared(text) as handle:
-            command = CommandPreparedStatementQuery(handle)
+            command = messages.CommandPreparedStatementQuery(handle)
             writer, _ = self._client.do_put(_descriptor(command), rows.schema)
             writer.write_table(rows)
             writer.close()
@@ -170,14 +154,18 @@ class ServerCalls:
 
     @contextmanager
     def _prepared(self, text: str) -> Iterator[bytes]:
-        request = ActionCreatePreparedStatementRequest(text, self._transaction)
+        request = messages.ActionCreatePreparedStatementRequest(text, self._transaction)
         answer = self._act("CreatePreparedStatement", request)
-        handle = _message(answer, ActionCreatePreparedStatementResult).prepared_statement_handle
+        handle = _message(
+            answer, messages.ActionCreatePreparedStatementResult
+        ).prepared_statement_handle
         try:
             yield handle
         finally:
             with suppress(pa.ArrowException):
-                self._act("ClosePreparedStatement", ActionClosePreparedStatementRequest(handle))
+                self._act(
+                    "ClosePreparedStatement", messages.ActionClosePreparedStatementRequest(handle)
+                )
 
     def _put(self, command: object, rows: pa.Table) -> int:
         writer, reader = self._client.do_put(_descriptor(command), rows.schema)
@@ -185,10 +173,14 @@ class ServerCalls:
         writer.done_writing()
         answer = reader.read()
         writer.close()
-        return -1 if answer is None else decode(DoPutUpdateResult, answer.to_pybytes()).record_count
+        return (
+            -1
+            if answer is None
+            else decode(messages.DoPutUpdateResult, answer.to_pybytes()).record_count
+        )
 
     def _act(self, name: str, request: object) -> list[bytes]:
-        found = self._client.do_action(flight.Action(name, packed(request)))
+        found = self._client.do_action(flight.Action(name, messages.packed(request)))
         return [result.body.to_pybytes() for result in found]
 
     @contextmanager
@@ -227,11 +219,11 @@ def _heard(work: Callable[[], M], cancel: Callable[[], None]) -> M:
 
 
 def _descriptor(command: object) -> flight.FlightDescriptor:
-    return flight.FlightDescriptor.for_command(packed(command))
+    return flight.FlightDescriptor.for_command(messages.packed(command))
 
 
 def _message(answer: Sequence[bytes], kind: type[M]) -> M:
-    found = decode(AnyMessage, answer[0]) if answer else AnyMessage()
+    found = decode(messages.AnyMessage, answer[0]) if answer else messages.AnyMessage()
     if found.type_url.rpartition(".")[2] != kind.__name__:
         raise errors.OperationalError(
             f"The server answers without {kind.__name__}: it speaks another protocol."

@@ -14,13 +14,7 @@ from ..errors import FuselineError, InvalidQuery, UnknownName
 from ..settings import Settings
 from ..stopping import Stop
 from ..threads.fork_locks import new_lock
-from .flight_sql_messages import (
-    OptionError,
-    RefusedOption,
-    SessionOption,
-    SessionOptionValue,
-    StringList,
-)
+from . import flight_sql_messages as messages
 from .server_runner import Permissions
 from .shared_tables import ServedConnection
 from .turns import ServerBusy, ServerLimits
@@ -212,34 +206,34 @@ def _is_used(served: ServedConnection) -> bool:
 
 
 def set_options(
-    served: ServedConnection, first: Settings, options: Iterable[SessionOption]
-) -> tuple[RefusedOption, ...]:
+    served: ServedConnection, first: Settings, options: Iterable[messages.SessionOption]
+) -> tuple[messages.RefusedOption, ...]:
     """Change options of a session and return those that it does not take; `first` are the settings of the server."""
     refused = []
     settings = served.connection.settings
     for option in options:
         name = option.key.lower()
-        value = option.value or SessionOptionValue()
+        value = option.value or messages.SessionOptionValue()
         try:
             if name in PLACES:
                 _use(served, name, _python_value(value))
                 continue
             settings = _with_option(settings, first, name, _python_value(value))
         except UnknownName:
-            refused.append(RefusedOption(option.key, OptionError(UNKNOWN_OPTION)))
+            refused.append(messages.RefusedOption(option.key, messages.OptionError(UNKNOWN_OPTION)))
         except FuselineError:
-            refused.append(RefusedOption(option.key, OptionError(WRONG_VALUE)))
+            refused.append(messages.RefusedOption(option.key, messages.OptionError(WRONG_VALUE)))
     if settings != served.connection.settings:
         served.runner.configure(settings)
     return tuple(refused)
 
 
-def options_of(served: ServedConnection) -> tuple[SessionOption, ...]:
+def options_of(served: ServedConnection) -> tuple[messages.SessionOption, ...]:
     """Return all options of a session with their values."""
     settings = served.connection.settings
     named = dict(zip(PLACES, served.connection.catalog.here(), strict=True))
     named |= {name: getattr(settings, name) for name in (*FREE, *CAPPED)}
-    return tuple(SessionOption(name, _wire_value(value)) for name, value in named.items())
+    return tuple(messages.SessionOption(name, _wire_value(value)) for name, value in named.items())
 
 
 def _use(served: ServedConnection, name: str, value: object) -> None:
@@ -268,20 +262,22 @@ def _with_option(settings: Settings, first: Settings, name: str, value: object) 
     return replace(new)
 
 
-def _python_value(value: SessionOptionValue) -> object:
+def _python_value(value: messages.SessionOptionValue) -> object:
     if value.string_list_value is not None:
         return list(value.string_list_value.values)
     given = (value.string_value, value.bool_value, value.int64_value, value.double_value)
     return next((v for v in given if v is not None), None)
 
 
-def _wire_value(value: object) -> SessionOptionValue:
+def _wire_value(value: object) -> messages.SessionOptionValue:
     if isinstance(value, bool):
-        return SessionOptionValue(bool_value=value)
+        return messages.SessionOptionValue(bool_value=value)
     if isinstance(value, int):
-        return SessionOptionValue(int64_value=value)
+        return messages.SessionOptionValue(int64_value=value)
     if isinstance(value, float):
-        return SessionOptionValue(double_value=value)
+        return messages.SessionOptionValue(double_value=value)
     if isinstance(value, list | tuple):
-        return SessionOptionValue(string_list_value=StringList(tuple(map(str, value))))
-    return SessionOptionValue(string_value="" if value is None else str(value))
+        return messages.SessionOptionValue(
+            string_list_value=messages.StringList(tuple(map(str, value)))
+        )
+    return messages.SessionOptionValue(string_value="" if value is None else str(value))

@@ -14,22 +14,11 @@ from pyarrow import flight
 
 from ..errors import InvalidQuery, Unsupported
 from ..stopping import Stop
+from . import flight_sql_messages as messages
 from .calls import Calls, ServerCall
 from .client_sessions import Sessions
 from .client_statements import ParameterRows, Statements, read_rows
 from .flight_errors import CALL, answered
-from .flight_sql_messages import (
-    CommandPreparedStatementQuery,
-    CommandPreparedStatementUpdate,
-    CommandStatementIngest,
-    CommandStatementQuery,
-    CommandStatementUpdate,
-    DoPutPreparedStatementResult,
-    DoPutUpdateResult,
-    TicketStatementQuery,
-    packed,
-    unpacked,
-)
 from .logins import Logins
 from .metadata_answers import metadata_answer, schema_of
 from .server_actions import ACTIONS, FOR_EVERYONE, Asked
@@ -83,14 +72,14 @@ class FlightService(flight.FlightServerBase):
         if columns is not None:
             return _info(columns, descriptor, descriptor.command)
         match asked:
-            case CommandStatementQuery(query=text, transaction_id=transaction):
+            case messages.CommandStatementQuery(query=text, transaction_id=transaction):
                 served, stop = self._served(call, context, transaction)
                 handle, columns = self.statements.planned(call, stop, served, text)
-            case CommandPreparedStatementQuery(prepared_statement_handle=prepared):
+            case messages.CommandPreparedStatementQuery(prepared_statement_handle=prepared):
                 handle, columns = self.statements.planned_again(call, context, prepared)
             case _:
                 raise MalformedMessage(f"{type(asked).__name__} has no answer that can be fetched.")
-        return _info(columns, descriptor, packed(TicketStatementQuery(handle)))
+        return _info(columns, descriptor, messages.packed(messages.TicketStatementQuery(handle)))
 
     @answered
     def get_schema(
@@ -99,10 +88,10 @@ class FlightService(flight.FlightServerBase):
         call, asked = self._call(context), _asked(descriptor)
         columns = schema_of(asked)
         match asked:
-            case CommandStatementQuery(query=text, transaction_id=transaction):
+            case messages.CommandStatementQuery(query=text, transaction_id=transaction):
                 served, stop = self._served(call, context, transaction)
                 columns = self.statements.schema_of(call, stop, served, text)
-            case CommandPreparedStatementQuery(prepared_statement_handle=handle):
+            case messages.CommandPreparedStatementQuery(prepared_statement_handle=handle):
                 columns = self.statements.prepared.get(call.client, handle).rows
         if columns is None:
             raise InvalidQuery("The columns of this answer are not known before it is run.")
@@ -112,11 +101,11 @@ class FlightService(flight.FlightServerBase):
     def do_get(
         self, context: flight.ServerCallContext, ticket: flight.Ticket
     ) -> flight.FlightDataStream:
-        call, asked = self._call(context), unpacked(ticket.ticket)
+        call, asked = self._call(context), messages.unpacked(ticket.ticket)
         if schema_of(asked) is not None:
             served = self.sessions.connection(call.client, call.session, None)
             return flight.RecordBatchStream(metadata_answer(asked, served))
-        if not isinstance(asked, TicketStatementQuery):
+        if not isinstance(asked, messages.TicketStatementQuery):
             raise MalformedMessage(f"{type(asked).__name__} is no ticket: ask for one first.")
         self.queries += 1
         columns, batches = self.statements.rows(call, context, asked.statement_handle)
@@ -136,23 +125,23 @@ class FlightService(flight.FlightServerBase):
         call, asked = self._call(context), _asked(descriptor)
         statements = self.statements
         match asked:
-            case CommandStatementUpdate(query=text, transaction_id=transaction):
+            case messages.CommandStatementUpdate(query=text, transaction_id=transaction):
                 served, stop = self._served(call, context, transaction)
                 count = statements.update(call, stop, served, text)
-            case CommandPreparedStatementUpdate(prepared_statement_handle=handle):
+            case messages.CommandPreparedStatementUpdate(prepared_statement_handle=handle):
                 rows = self._parameters(reader)
                 count = statements.update_again(call, context, handle, rows)
-            case CommandStatementIngest(transaction_id=transaction):
+            case messages.CommandStatementIngest(transaction_id=transaction):
                 served, stop = self._served(call, context, transaction)
                 count = statements.ingest(call, stop, served, asked, reader)
-            case CommandPreparedStatementQuery(prepared_statement_handle=handle):
+            case messages.CommandPreparedStatementQuery(prepared_statement_handle=handle):
                 statements.bind(call, handle, self._parameters(reader))
-                writer.write(pa.py_buffer(encode(DoPutPreparedStatementResult(handle))))
+                writer.write(pa.py_buffer(encode(messages.DoPutPreparedStatementResult(handle))))
                 return
             case _:
                 raise MalformedMessage(f"{type(asked).__name__} takes no rows.")
         self.queries += 1
-        writer.write(pa.py_buffer(encode(DoPutUpdateResult(count))))
+        writer.write(pa.py_buffer(encode(messages.DoPutUpdateResult(count))))
 
     @answered
     def do_action(
@@ -258,7 +247,7 @@ class FlightService(flight.FlightServerBase):
 def _asked(descriptor: flight.FlightDescriptor) -> object:
     if descriptor.descriptor_type != flight.DescriptorType.CMD:
         raise MalformedMessage("A descriptor of Flight SQL is a command, not a path.")
-    return unpacked(descriptor.command)
+    return messages.unpacked(descriptor.command)
 
 
 def _info(

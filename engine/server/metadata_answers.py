@@ -14,18 +14,7 @@ from ..metadata.objects import Fields, Here, never_null
 from ..plan.arrow.arrow_types import arrow_table
 from ..plan.changes.catalog_objects import TEMP, SchemaPlace, rules_of
 from ..plan.types import Kind, to_arrow
-from .flight_sql_messages import (
-    CommandGetCatalogs,
-    CommandGetCrossReference,
-    CommandGetDbSchemas,
-    CommandGetExportedKeys,
-    CommandGetImportedKeys,
-    CommandGetPrimaryKeys,
-    CommandGetSqlInfo,
-    CommandGetTables,
-    CommandGetTableTypes,
-    CommandGetXdbcTypeInfo,
-)
+from . import flight_sql_messages as messages
 from .sql_info import SQL_INFO, TYPE_INFO, sql_info, type_info
 
 if TYPE_CHECKING:
@@ -66,22 +55,22 @@ FOREIGN_KEYS = pa.schema(
 )
 
 ANSWERED: dict[type, pa.Schema] = {
-    CommandGetCatalogs: CATALOGS,
-    CommandGetDbSchemas: SCHEMAS,
-    CommandGetTables: TABLES,
-    CommandGetTableTypes: KINDS_OF_TABLES,
-    CommandGetPrimaryKeys: PRIMARY_KEYS,
-    CommandGetExportedKeys: FOREIGN_KEYS,
-    CommandGetImportedKeys: FOREIGN_KEYS,
-    CommandGetCrossReference: FOREIGN_KEYS,
-    CommandGetSqlInfo: SQL_INFO,
-    CommandGetXdbcTypeInfo: TYPE_INFO,
+    messages.CommandGetCatalogs: CATALOGS,
+    messages.CommandGetDbSchemas: SCHEMAS,
+    messages.CommandGetTables: TABLES,
+    messages.CommandGetTableTypes: KINDS_OF_TABLES,
+    messages.CommandGetPrimaryKeys: PRIMARY_KEYS,
+    messages.CommandGetExportedKeys: FOREIGN_KEYS,
+    messages.CommandGetImportedKeys: FOREIGN_KEYS,
+    messages.CommandGetCrossReference: FOREIGN_KEYS,
+    messages.CommandGetSqlInfo: SQL_INFO,
+    messages.CommandGetXdbcTypeInfo: TYPE_INFO,
 }
 
 
 def schema_of(question: object) -> pa.Schema | None:
     """Return the columns of an answer; None for a message that is no such question."""
-    if isinstance(question, CommandGetTables) and question.include_schema:
+    if isinstance(question, messages.CommandGetTables) and question.include_schema:
         return TABLES_WITH_COLUMNS
     return ANSWERED.get(type(question))
 
@@ -89,22 +78,22 @@ def schema_of(question: object) -> pa.Schema | None:
 def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
     """Return the rows that answer a question about the catalog or the server."""
     match question:
-        case CommandGetSqlInfo(info=wanted):
+        case messages.CommandGetSqlInfo(info=wanted):
             return sql_info(wanted, served.permissions.read_only)
-        case CommandGetXdbcTypeInfo(data_type=number):
+        case messages.CommandGetXdbcTypeInfo(data_type=number):
             return type_info(number)
-        case CommandGetCatalogs():
+        case messages.CommandGetCatalogs():
             names = {place.database for place in _places(_here(served))}
             rows: list[tuple[object, ...]] = [(name,) for name in sorted(names)]
-        case CommandGetDbSchemas(catalog=catalog, db_schema_filter_pattern=pattern):
+        case messages.CommandGetDbSchemas(catalog=catalog, db_schema_filter_pattern=pattern):
             matches = matcher(pattern)
             found = [p for p in _places(_here(served)) if catalog in (None, p.database)]
             rows = [(p.database, p.schema) for p in sorted(found) if matches(p.schema)]
-        case CommandGetTableTypes():
+        case messages.CommandGetTableTypes():
             rows = [(kind,) for kind in TABLE_TYPES]
-        case CommandGetTables():
+        case messages.CommandGetTables():
             rows = [*_tables(question, _here(served))]
-        case CommandGetPrimaryKeys():
+        case messages.CommandGetPrimaryKeys():
             rows = [*_primary_keys(question, _here(served))]
         case _:  # there are no foreign keys
             rows = []
@@ -140,7 +129,7 @@ def _places(here: Here) -> list[SchemaPlace]:
     return [catalog.spelled(p) for p in catalog.places() if p.database != TEMP or TEMP in used]
 
 
-def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[object, ...]]:
+def _tables(asked: messages.CommandGetTables, here: Here) -> Iterator[tuple[object, ...]]:
     in_schema = matcher(asked.db_schema_filter_pattern)
     matches = matcher(asked.table_name_filter_pattern)
     for name, entry in here.entries():
@@ -159,7 +148,9 @@ def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[object, ...]]
         yield (*row, arrow_schema(readable, never).serialize().to_pybytes())
 
 
-def _primary_keys(asked: CommandGetPrimaryKeys, here: Here) -> Iterator[tuple[object, ...]]:
+def _primary_keys(
+    asked: messages.CommandGetPrimaryKeys, here: Here
+) -> Iterator[tuple[object, ...]]:
     for name, entry in here.entries():
         database, schema = name.place
         if asked.catalog not in (None, database) or asked.db_schema not in (None, schema):

@@ -10,27 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from ..errors import FuselineError, InvalidQuery, UnknownName, Unsupported
+from . import flight_sql_messages as messages
 from .calls import COOKIE, ServerCall
 from .client_sessions import options_of, set_options
-from .flight_sql_messages import (
-    ActionBeginTransactionRequest,
-    ActionBeginTransactionResult,
-    ActionCancelQueryRequest,
-    ActionClosePreparedStatementRequest,
-    ActionCreatePreparedStatementRequest,
-    ActionCreatePreparedStatementResult,
-    ActionEndTransactionRequest,
-    CancelFlightInfoRequest,
-    CancelResult,
-    CloseSessionResult,
-    GetSessionOptionsResult,
-    InfoOfFlight,
-    SetSessionOptionsRequest,
-    SetSessionOptionsResult,
-    TicketStatementQuery,
-    packed,
-    unpacked,
-)
 from .wire_format import MalformedMessage, decode, encode
 
 if TYPE_CHECKING:
@@ -58,14 +40,14 @@ M = TypeVar("M")
 
 
 def _message(asked: Asked, kind: type[M]) -> M:
-    found = unpacked(asked.body)
+    found = messages.unpacked(asked.body)
     if not isinstance(found, kind):
         raise MalformedMessage(f"This action takes {kind.__name__}, not {type(found).__name__}.")
     return found
 
 
 def _create_prepared(asked: Asked) -> list[bytes]:
-    request = _message(asked, ActionCreatePreparedStatementRequest)
+    request = _message(asked, messages.ActionCreatePreparedStatementRequest)
     service, call = asked.service, asked.call
     served = service.sessions.connection(call.client, call.session, request.transaction_id)
     statements = service.statements
@@ -73,28 +55,32 @@ def _create_prepared(asked: Asked) -> list[bytes]:
     handle, prepared = statements.prepare(call, stop, served, request.query)
     parameters = pa.schema([pa.field(name, pa.null()) for name in prepared.parameters])
     rows = b"" if prepared.rows is None else prepared.rows.serialize().to_pybytes()
-    made = ActionCreatePreparedStatementResult(handle, rows, parameters.serialize().to_pybytes())
-    return [packed(made)]
+    made = messages.ActionCreatePreparedStatementResult(
+        handle, rows, parameters.serialize().to_pybytes()
+    )
+    return [messages.packed(made)]
 
 
 def _close_prepared(asked: Asked) -> list[bytes]:
-    request = _message(asked, ActionClosePreparedStatementRequest)
+    request = _message(asked, messages.ActionClosePreparedStatementRequest)
     asked.service.statements.prepared.take(asked.call.client, request.prepared_statement_handle)
     return []
 
 
 def _begin(asked: Asked) -> list[bytes]:
-    _message(asked, ActionBeginTransactionRequest)
+    _message(asked, messages.ActionBeginTransactionRequest)
     call = asked.call
     return [
-        packed(
-            ActionBeginTransactionResult(asked.service.sessions.begin(call.client, call.session))
+        messages.packed(
+            messages.ActionBeginTransactionResult(
+                asked.service.sessions.begin(call.client, call.session)
+            )
         )
     ]
 
 
 def _end(asked: Asked) -> list[bytes]:
-    request = _message(asked, ActionEndTransactionRequest)
+    request = _message(asked, messages.ActionEndTransactionRequest)
     if request.action not in (COMMIT, ROLLBACK):
         raise InvalidQuery(
             "A transaction is ended by 1, which commits it, or 2, which rolls it back."
@@ -117,30 +103,30 @@ def _no_substrait(asked: Asked) -> list[bytes]:
     raise Unsupported("Substrait plans are not supported: send SQL.")
 
 
-def _stop(asked: Asked, info: InfoOfFlight) -> CancelResult:
+def _stop(asked: Asked, info: messages.InfoOfFlight) -> messages.CancelResult:
     """Stop the queries of an answer."""
     stopped = False
     for endpoint in info.endpoint:
         ticket = b"" if endpoint.ticket is None else endpoint.ticket.ticket
-        found = unpacked(ticket)
-        if isinstance(found, TicketStatementQuery):
+        found = messages.unpacked(ticket)
+        if isinstance(found, messages.TicketStatementQuery):
             client = asked.call.client
             stopped |= asked.service.statements.cancel(client, found.statement_handle)
-    return CancelResult(CANCELLED if stopped else NOT_CANCELLABLE)
+    return messages.CancelResult(CANCELLED if stopped else NOT_CANCELLABLE)
 
 
 def _cancel_info(asked: Asked) -> list[bytes]:
-    request = decode(CancelFlightInfoRequest, asked.body)
-    return [encode(_stop(asked, request.info or InfoOfFlight()))]
+    request = decode(messages.CancelFlightInfoRequest, asked.body)
+    return [encode(_stop(asked, request.info or messages.InfoOfFlight()))]
 
 
 def _cancel_query(asked: Asked) -> list[bytes]:
-    request = _message(asked, ActionCancelQueryRequest)
-    return [packed(_stop(asked, decode(InfoOfFlight, request.info)))]
+    request = _message(asked, messages.ActionCancelQueryRequest)
+    return [messages.packed(_stop(asked, decode(messages.InfoOfFlight, request.info)))]
 
 
 def _set_options(asked: Asked) -> list[bytes]:
-    request = decode(SetSessionOptionsRequest, asked.body)
+    request = decode(messages.SetSessionOptionsRequest, asked.body)
     service, call = asked.service, asked.call
     sessions = service.sessions
     try:
@@ -150,13 +136,17 @@ def _set_options(asked: Asked) -> list[bytes]:
         cookie = f"{COOKIE}={handle.hex()}; Path=/; HttpOnly; SameSite=Strict"
         asked.context.add_header("set-cookie", cookie)
     first = sessions.shared.connection.settings
-    return [encode(SetSessionOptionsResult(set_options(served, first, request.session_options)))]
+    return [
+        encode(
+            messages.SetSessionOptionsResult(set_options(served, first, request.session_options))
+        )
+    ]
 
 
 def _get_options(asked: Asked) -> list[bytes]:
     call = asked.call
     served = asked.service.sessions.connection(call.client, call.session, None)
-    return [encode(GetSessionOptionsResult(options_of(served)))]
+    return [encode(messages.GetSessionOptionsResult(options_of(served)))]
 
 
 def _close_session(asked: Asked) -> list[bytes]:
@@ -165,7 +155,7 @@ def _close_session(asked: Asked) -> list[bytes]:
     service.statements.forget(served)
     served.close()
     asked.context.add_header("set-cookie", f"{COOKIE}=; Path=/; Max-Age=0")
-    return [encode(CloseSessionResult(CLOSED))]
+    return [encode(messages.CloseSessionResult(CLOSED))]
 
 
 def _health(asked: Asked) -> list[bytes]:

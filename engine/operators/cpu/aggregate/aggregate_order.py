@@ -13,20 +13,10 @@ from ....errors import OutOfRange
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DOUBLE
 from ....storage.columns.encodings import Array
+from .. import table as tables
 from ..functions import interval_records
 from ..nested_arrays import list_array
 from ..sort.keys import group_codes
-from ..table import (
-    Indices,
-    decimal_limbs,
-    decode,
-    from_numpy,
-    physical_type,
-    spans_of,
-    take_array,
-    to_numpy,
-    validity,
-)
 from .groups import Groups
 from .selected_places import Ordered, ordered_places
 
@@ -39,7 +29,7 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
     if separator.value is None:
         return pa.nulls(groups.count, pa.string())
     order = members.order()
-    strings = decode(take_array(args[0], rows[order])).cast(pa.large_string())
+    strings = tables.decode(tables.take_array(args[0], rows[order])).cast(pa.large_string())
     ends = np.cumsum(members.sizes)
     lists = pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], ends])), strings)
     joined = pc.binary_join(lists, pa.scalar(str(separator.value), pa.large_string()))
@@ -48,8 +38,8 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
 
 def collected(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """All values of a group as a list, in the order of the rows; NULL for a group without rows."""
-    arrow = physical_type(call.type)
-    values = decode(take_array(args[0], groups.order())).cast(arrow.value_type)
+    arrow = tables.physical_type(call.type)
+    values = tables.decode(tables.take_array(args[0], groups.order())).cast(arrow.value_type)
     some = groups.sizes > 0
     return list_array(groups.sizes, values, None if some.all() else some, arrow)
 
@@ -74,10 +64,10 @@ def _ordered(call: AggregateCall, array: pa.Array, groups: Groups) -> Ordered:
 
 def discrete(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
     """Return a value that occurs."""
-    return take_array(array, ordered.rows_at(occurring(ordered.sizes, fraction)))
+    return tables.take_array(array, ordered.rows_at(occurring(ordered.sizes, fraction)))
 
 
-def occurring(sizes: Indices, fraction: float) -> Indices:
+def occurring(sizes: tables.Indices, fraction: float) -> tables.Indices:
     """Return the place of the ceil(n * fraction)-th of n values, for 0 of the first."""
     place = sizes - np.floor(sizes - fraction * sizes).astype(np.int64)
     return np.maximum(place, 1) - 1
@@ -86,18 +76,18 @@ def occurring(sizes: Indices, fraction: float) -> Indices:
 def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """The most frequent value, of several the one that occurs first."""
     rows, members = _valid_rows(args[0], groups)
-    codes, size = group_codes([pa.array(members.all_codes), take_array(args[0], rows)])
+    codes, size = group_codes([pa.array(members.all_codes), tables.take_array(args[0], rows)])
     values, first = Groups(codes, size, len(rows)).compact()
     owner = members.all_codes[first]
     # Within a group by descending frequency, then by first occurrence: the first of each group wins.
     best = np.lexsort([first, -values.sizes, owner])
     winner = np.full(groups.count, -1, np.int64)
     winner[owner[best[::-1]]] = rows[first[best[::-1]]]
-    return take_array(args[0], winner)
+    return tables.take_array(args[0], winner)
 
 
-def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
-    valid = validity(array)
+def _valid_rows(array: pa.Array, groups: Groups) -> tuple[tables.Indices, Groups]:
+    valid = tables.validity(array)
     rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
     return rows, groups.subset(rows)
 
@@ -105,11 +95,13 @@ def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
 def continuous(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
     """Return the value at `fraction` of the way through sorted values, interpolated between two neighbours."""
     below, above, weight = neighbours(ordered.sizes, fraction)
-    low = take_array(array, ordered.rows_at(below))
-    return between(low, take_array(array, ordered.rows_at(above)), weight)
+    low = tables.take_array(array, ordered.rows_at(below))
+    return between(low, tables.take_array(array, ordered.rows_at(above)), weight)
 
 
-def neighbours(sizes: Indices, fraction: float) -> tuple[Indices, Indices, Array]:
+def neighbours(
+    sizes: tables.Indices, fraction: float
+) -> tuple[tables.Indices, tables.Indices, Array]:
     """Return the places before and behind `fraction` of the way through so many values, and how far it is from the first to the second."""
     place = np.maximum(sizes - 1, 0) * fraction
     below = np.floor(place).astype(np.int64)
@@ -123,8 +115,8 @@ def between(low: pa.Array, high: pa.Array, weight: Array) -> pa.Array:
     if pa.types.is_floating(low.type):
         return _between_floats(low, high, weight)
     if pa.types.is_interval(low.type):
-        mixed = interval_records.between(spans_of(low), spans_of(high), weight)
-        return from_numpy(mixed, validity(low), low.type)
+        mixed = interval_records.between(tables.spans_of(low), tables.spans_of(high), weight)
+        return tables.from_numpy(mixed, tables.validity(low), low.type)
     if pa.types.is_decimal(low.type):
         return _between_wide_decimals(low, high, weight)
     return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(low.type))
@@ -132,18 +124,20 @@ def between(low: pa.Array, high: pa.Array, weight: Array) -> pa.Array:
 
 def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]) -> pa.Array:
     """As DuckDB: doubles by their weights, so that one infinite neighbour is the result, and floats by their difference."""
-    a, b = to_numpy(low), to_numpy(high)
+    a, b = tables.to_numpy(low), tables.to_numpy(high)
     with np.errstate(all="ignore"):
         mixed = a * (1 - weight) + b * weight if a.dtype == np.float64 else a + (b - a) * weight
     # A neighbour that is not needed must not turn the value into NaN.
-    return from_numpy(np.where(weight == 0, a, mixed).astype(a.dtype), validity(low), low.type)
+    return tables.from_numpy(
+        np.where(weight == 0, a, mixed).astype(a.dtype), tables.validity(low), low.type
+    )
 
 
 def _between_integers(
     low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64], to_nearest: bool
 ) -> pa.Array:
     """Timestamps, rounded to the nearest, halves upwards, or unscaled decimals, rounded towards zero."""
-    a, b = to_numpy(low), to_numpy(high)
+    a, b = tables.to_numpy(low), tables.to_numpy(high)
     step = (b - a) * weight
     rest = step - np.floor(step)
     mixed = a + np.floor(step).astype(np.int64)
@@ -157,7 +151,7 @@ def _between_integers(
         # 2^53 that would lose digits.
         total = (a + (b - a).astype(np.longdouble) * weight).astype(np.float64)
         mixed = np.where(np.abs(total) < 2.0**53, np.trunc(total).astype(np.int64), mixed)
-    return from_numpy(mixed, validity(low), low.type)
+    return tables.from_numpy(mixed, tables.validity(low), low.type)
 
 
 def _between_wide_decimals(
@@ -170,12 +164,12 @@ def _between_wide_decimals(
     ]
     limbs = [((v or 0) & (1 << 128) - 1).to_bytes(16, "little") for v in mixed]
     values = np.frombuffer(b"".join(limbs), np.int64).reshape(-1, 2)
-    return from_numpy(values, validity(low), low.type)
+    return tables.from_numpy(values, tables.validity(low), low.type)
 
 
 def _unscaled(array: pa.Array) -> list[int | None]:
-    valid = validity(array)
-    limbs = decimal_limbs(array).tolist()
+    valid = tables.validity(array)
+    limbs = tables.decimal_limbs(array).tolist()
     known = [True] * len(limbs) if valid is None else valid.tolist()
     return [
         (high << 64) + (low & (1 << 64) - 1) if ok else None
@@ -186,23 +180,23 @@ def _unscaled(array: pa.Array) -> list[int | None]:
 def entropy(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """The sum of -p log2(p) over the shares p of the values."""
     (array,) = args
-    valid = validity(array)
+    valid = tables.validity(array)
     rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
     members = groups.subset(rows)
-    codes, size = group_codes([pa.array(members.all_codes), take_array(array, rows)])
+    codes, size = group_codes([pa.array(members.all_codes), tables.take_array(array, rows)])
     values, first = Groups(codes, size, len(rows)).compact()
     owners = Groups(members.all_codes[first], groups.count, len(first))
     with np.errstate(all="ignore"):
         shares = values.sizes / members.sizes[owners.all_codes]
         found = owners.add(-shares * np.log2(shares)) if len(first) else np.zeros(groups.count)
-    return from_numpy(np.asarray(found, np.float64) + 0.0)
+    return tables.from_numpy(np.asarray(found, np.float64) + 0.0)
 
 
 def median_distance(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     (array,) = args
     half = dataclasses.replace(call, args=(*call.args[:1], Literal(0.5, DOUBLE)), order=())
     medians = quantile_cont(half, args, groups)
-    middle = take_array(medians, groups.all_codes)
+    middle = tables.take_array(medians, groups.all_codes)
     if pa.types.is_decimal(array.type):
         wide = pa.decimal256(
             array.type.precision, array.type.scale

@@ -17,44 +17,32 @@ from ....plan.expr import Call
 from ....plan.functions import SCALAR
 from ....plan.types import TINYINT, DataType, room_for
 from ...integer_bounds import NAMES, Bounds, combined, inside, type_bounds
-from . import kernels_wide as wide
-from .vectors import (
-    WIDE,
-    Array,
-    Kernel,
-    Mask,
-    Vector,
-    at,
-    both_valid,
-    dtype_of,
-    first_row,
-    wide_limbs,
-)
+from . import kernels_wide as wide, vectors as vec
 
-_WIDE_OPERATIONS: dict[str, Callable[[Array, Array], tuple[Array, Mask]]] = {
+_WIDE_OPERATIONS: dict[str, Callable[[vec.Array, vec.Array], tuple[vec.Array, vec.Mask]]] = {
     "add": wide.add,
     "sub": wide.subtract,
     "mul": wide.multiply,
 }
-_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
+_OPERATIONS: dict[str, Callable[[vec.Array, vec.Array], vec.Array]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
 }
 
 
-def exact(call: Call, args: tuple[Vector, ...]) -> Vector:
+def exact(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """+, - and *."""
     left, right = args
-    valid = both_valid(left, right)
+    valid = vec.both_valid(left, right)
     if call.type.is_float:
-        return Vector(call.type, _OPERATIONS[call.function](left.data, right.data), valid)
-    return Vector(call.type, _integers(call, left, right, valid), valid)
+        return vec.Vector(call.type, _OPERATIONS[call.function](left.data, right.data), valid)
+    return vec.Vector(call.type, _integers(call, left, right, valid), valid)
 
 
-def _integers(call: Call, left: Vector, right: Vector, valid: Mask | None) -> Array:
+def _integers(call: Call, left: vec.Vector, right: vec.Vector, valid: vec.Mask | None) -> vec.Array:
     limits = call.type.integer_range
-    machine = WIDE not in (left.data.dtype, right.data.dtype)
+    machine = vec.WIDE not in (left.data.dtype, right.data.dtype)
     if machine:
         fits = inside(
             combined(call.function, type_bounds(call.args[0]), type_bounds(call.args[1])), limits
@@ -62,11 +50,11 @@ def _integers(call: Call, left: Vector, right: Vector, valid: Mask | None) -> Ar
         fits = fits or inside(
             combined(call.function, bounds(left.data), bounds(right.data)), limits
         )
-        target = dtype_of(call.type)
-        if fits and target != WIDE:
+        target = vec.dtype_of(call.type)
+        if fits and target != vec.WIDE:
             a, b = (v.data.astype(target, copy=False) for v in (left, right))
             return _OPERATIONS[call.function](a, b)
-    a, b = (v.data if v.data.dtype == WIDE else wide.widen(v.data) for v in (left, right))
+    a, b = (v.data if v.data.dtype == vec.WIDE else wide.widen(v.data) for v in (left, right))
     result, lost = _WIDE_OPERATIONS[call.function](a, b)
     even = limits[0] == -limits[1]  # as those of decimals are, but not those of integers
     lost = lost | (wide.out_of_range(result, limits[1]) if even else _outside(result, limits))
@@ -74,22 +62,24 @@ def _integers(call: Call, left: Vector, right: Vector, valid: Mask | None) -> Ar
     return narrowed(result, call.type)
 
 
-def _outside(values: Array, limits: Bounds) -> Mask:
+def _outside(values: vec.Array, limits: Bounds) -> vec.Mask:
     return wide.less(wide.wide_constant(limits[1]), values) | wide.less(
         values, wide.wide_constant(limits[0])
     )
 
 
-def narrowed(values: Array, data_type: DataType) -> Array:
+def narrowed(values: vec.Array, data_type: DataType) -> vec.Array:
     """Return 128-bit values, known to fit, in the form of `data_type`."""
-    target = dtype_of(data_type)
-    return values if target == WIDE else wide.signed(values["low"]).astype(target)
+    target = vec.dtype_of(data_type)
+    return values if target == vec.WIDE else wide.signed(values["low"]).astype(target)
 
 
-def _raise_overflow(call: Call, left: Array, right: Array, lost: Mask, valid: Mask | None) -> None:
+def _raise_overflow(
+    call: Call, left: vec.Array, right: vec.Array, lost: vec.Mask, valid: vec.Mask | None
+) -> None:
     lost = lost if valid is None else lost & valid
     if lost.any():
-        row = first_row(lost)
+        row = vec.first_row(lost)
         name, sign = NAMES[call.function], SCALAR[call.function].sign
         a, b = (wide.to_int(v if v.ndim == 0 else v[row]) for v in (left, right))
         a_type, b_type = (arg.type for arg in call.args)
@@ -107,109 +97,111 @@ def shown(unscaled: int, data_type: DataType) -> str:
     return f"{'-' if unscaled < 0 else ''}{digits[: -data_type.scale]}.{digits[-data_type.scale :]}"
 
 
-def bounds(data: Array) -> Bounds:
+def bounds(data: vec.Array) -> Bounds:
     """Smallest and largest machine integer, values under NULLs included."""
     if data.size == 0:
         return 0, 0
     return int(data.min()), int(data.max())
 
 
-def negate(call: Call, args: tuple[Vector, ...]) -> Vector:
+def negate(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     (arg,) = args
     if call.type.is_float:
-        return Vector(call.type, -arg.data, arg.valid)
-    if arg.data.dtype == WIDE:
-        return Vector(call.type, wide.negate(arg.data), arg.valid)
+        return vec.Vector(call.type, -arg.data, arg.valid)
+    if arg.data.dtype == vec.WIDE:
+        return vec.Vector(call.type, wide.negate(arg.data), arg.valid)
     low, high = bounds(arg.data)
     limits = call.type.integer_range
     if not inside((-high, -low), limits):
         wrong = arg.data != 0 if limits[0] == 0 else arg.data == limits[0]
-        _raise_where(wrong, arg.valid, lambda row: f"Overflow in negation of {at(arg.data, row)}")
-    return Vector(call.type, np.negative(arg.data), arg.valid)
+        _raise_where(
+            wrong, arg.valid, lambda row: f"Overflow in negation of {vec.at(arg.data, row)}"
+        )
+    return vec.Vector(call.type, np.negative(arg.data), arg.valid)
 
 
-def absolute(call: Call, args: tuple[Vector, ...]) -> Vector:
+def absolute(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     (arg,) = args
-    if arg.data.dtype == WIDE:
-        return Vector(call.type, wide.magnitude(arg.data), arg.valid)
+    if arg.data.dtype == vec.WIDE:
+        return vec.Vector(call.type, wide.magnitude(arg.data), arg.valid)
     if call.type.is_signed_integer and bounds(arg.data)[0] == call.type.integer_range[0]:
         wrong = arg.data == call.type.integer_range[0]
-        _raise_where(wrong, arg.valid, lambda row: f"Overflow on abs({at(arg.data, row)})")
-    return Vector(call.type, np.abs(arg.data), arg.valid)
+        _raise_where(wrong, arg.valid, lambda row: f"Overflow on abs({vec.at(arg.data, row)})")
+    return vec.Vector(call.type, np.abs(arg.data), arg.valid)
 
 
-def _raise_where(wrong: Array, valid: Mask | None, words: Callable[[int], str]) -> None:
+def _raise_where(wrong: vec.Array, valid: vec.Mask | None, words: Callable[[int], str]) -> None:
     wrong = wrong if valid is None else wrong & valid
     if wrong.any():
-        raise OutOfRange(f"{words(first_row(wrong))}: cast the argument to a wider type.")
+        raise OutOfRange(f"{words(vec.first_row(wrong))}: cast the argument to a wider type.")
 
 
-def sign(call: Call, args: tuple[Vector, ...]) -> Vector:
+def sign(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """-1, 0 or 1; NaN gives 0."""
     (arg,) = args
-    if arg.data.dtype == WIDE:
+    if arg.data.dtype == vec.WIDE:
         data = np.where(arg.data["high"] < 0, -1, (arg.data["low"] != 0) | (arg.data["high"] != 0))
     else:
         data = (arg.data > 0).astype(np.int8) - (arg.data < 0)
-    return Vector(TINYINT, np.asarray(data).astype(np.int8), arg.valid)
+    return vec.Vector(TINYINT, np.asarray(data).astype(np.int8), arg.valid)
 
 
-def divide(call: Call, args: tuple[Vector, ...]) -> Vector:
+def divide(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     left, right = args
-    return Vector(call.type, left.data / right.data, both_valid(left, right))
+    return vec.Vector(call.type, left.data / right.data, vec.both_valid(left, right))
 
 
-def integer_division(call: Call, args: tuple[Vector, ...]) -> Vector:
+def integer_division(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """`//`: integers truncate toward zero; floats divide as `/` does, but not by zero."""
     left, right = args
-    valid = both_valid(left, right)
+    valid = vec.both_valid(left, right)
     _refuse_zero(call, left, right, valid)
     if call.type.is_float:
-        return Vector(call.type, left.data / right.data, valid)
-    if left.data.dtype == WIDE:
-        return Vector(call.type, _wide_quotient(left.data, right.data), valid)
+        return vec.Vector(call.type, left.data / right.data, valid)
+    if left.data.dtype == vec.WIDE:
+        return vec.Vector(call.type, _wide_quotient(left.data, right.data), valid)
     divisor = _safe_divisor(call, left, right, valid)
     if call.type.integer_range[0] == 0:
-        return Vector(call.type, left.data // divisor, valid)
+        return vec.Vector(call.type, left.data // divisor, valid)
     whole = left.data - np.fmod(left.data, divisor)
-    return Vector(call.type, whole // divisor, valid)
+    return vec.Vector(call.type, whole // divisor, valid)
 
 
-def modulo(call: Call, args: tuple[Vector, ...]) -> Vector:
+def modulo(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """`%`: the result has the sign of the dividend; a float modulo zero is NaN."""
     left, right = args
-    valid = both_valid(left, right)
+    valid = vec.both_valid(left, right)
     if call.type.is_float:
-        return Vector(call.type, np.fmod(left.data, right.data), valid)
+        return vec.Vector(call.type, np.fmod(left.data, right.data), valid)
     _refuse_zero(call, left, right, valid)
-    if left.data.dtype == WIDE:
+    if left.data.dtype == vec.WIDE:
         safe = np.where(_is_zero(right.data), wide.wide_constant(1), right.data)
-        return Vector(call.type, wide.remainder(left.data, safe), valid)
+        return vec.Vector(call.type, wide.remainder(left.data, safe), valid)
     # Of a NULL row's zero nothing comes, and what is left by -1 is left by 1, of the smallest integer too
     divisor = np.where((right.data == 0) | (right.data == -1), right.data.dtype.type(1), right.data)
-    return Vector(call.type, np.fmod(left.data, divisor), valid)
+    return vec.Vector(call.type, np.fmod(left.data, divisor), valid)
 
 
-def modulo_of_decimals(call: Call, args: tuple[Vector, ...]) -> Vector:
+def modulo_of_decimals(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """`%` of decimals that are doubles by now: zero is refused as for decimals."""
     left, right = args
-    _refuse_zero(call, left, right, both_valid(left, right))
+    _refuse_zero(call, left, right, vec.both_valid(left, right))
     return modulo(call, args)
 
 
-def _is_zero(data: Array) -> Array:
-    if data.dtype == WIDE:
+def _is_zero(data: vec.Array) -> vec.Array:
+    if data.dtype == vec.WIDE:
         return (data["low"] == 0) & (data["high"] == 0)
     return data == 0
 
 
-def _refuse_zero(call: Call, left: Vector, right: Vector, valid: Mask | None) -> None:
+def _refuse_zero(call: Call, left: vec.Vector, right: vec.Vector, valid: vec.Mask | None) -> None:
     zero = _is_zero(right.data)
     zero = zero if valid is None else zero & valid
     if zero.any():
-        row = first_row(np.broadcast_to(zero, np.broadcast_shapes(zero.shape, left.data.shape)))
+        row = vec.first_row(np.broadcast_to(zero, np.broadcast_shapes(zero.shape, left.data.shape)))
         dividend = left.data if left.data.ndim == 0 else left.data[row]
-        number = wide.to_int(dividend) if left.data.dtype == WIDE else dividend.item()
+        number = wide.to_int(dividend) if left.data.dtype == vec.WIDE else dividend.item()
         text = number if isinstance(number, float) else shown(number, left.type)
         sign = "//" if call.function == "int_div" else "%"
         raise ExecutionError(
@@ -218,7 +210,9 @@ def _refuse_zero(call: Call, left: Vector, right: Vector, valid: Mask | None) ->
         )
 
 
-def _safe_divisor(call: Call, left: Vector, right: Vector, valid: Mask | None) -> Array:
+def _safe_divisor(
+    call: Call, left: vec.Vector, right: vec.Vector, valid: vec.Mask | None
+) -> vec.Array:
     """The divisor without the zeros of NULL rows; raises where the smallest integer is divided by -1."""
     limits = call.type.integer_range
     divisor = np.where(right.data == 0, right.data.dtype.type(1), right.data)
@@ -230,11 +224,11 @@ def _safe_divisor(call: Call, left: Vector, right: Vector, valid: Mask | None) -
     return divisor
 
 
-def _wide_quotient(left: Array, right: Array) -> Array:
+def _wide_quotient(left: vec.Array, right: vec.Array) -> vec.Array:
     """DECIMAL(38,0) // DECIMAL(38,0): by machine integers where both fit 64 bits, else by Python's."""
     shape = np.broadcast_shapes(left.shape, right.shape)
     left, right = np.broadcast_to(left, shape), np.broadcast_to(right, shape)
-    out = np.empty(shape, WIDE)
+    out = np.empty(shape, vec.WIDE)
     small = wide.fits_int64(left) & wide.fits_int64(right)
     a: npt.NDArray[np.int64] = wide.signed(left["low"])
     b = np.where(small & ~_is_zero(right), wide.signed(right["low"]), np.int64(1))
@@ -244,37 +238,37 @@ def _wide_quotient(left: Array, right: Array) -> Array:
     for row in np.flatnonzero(~small):
         x, y = (wide.to_int(side.reshape(-1)[row]) for side in (left, right))
         quotient = abs(x) // abs(y or 1)
-        out.reshape(-1)[row] = wide_limbs(quotient if (x < 0) == (y < 0) else -quotient)
+        out.reshape(-1)[row] = vec.wide_limbs(quotient if (x < 0) == (y < 0) else -quotient)
     return out
 
 
 def _by_divisors(
-    call: Call, args: tuple[Vector, ...], function: Callable[..., Array], name: str
-) -> Vector:
+    call: Call, args: tuple[vec.Vector, ...], function: Callable[..., vec.Array], name: str
+) -> vec.Vector:
     """Gcd or lcm, in 64 bits where the arguments prove that they suffice, else by Python's integers."""
     left, right = args
-    valid = both_valid(left, right)
+    valid = vec.both_valid(left, right)
     limits = call.type.integer_range
-    if left.data.dtype != WIDE:
+    if left.data.dtype != vec.WIDE:
         (low, high), (other_low, other_high) = bounds(left.data), bounds(right.data)
         largest = max(-low, high, 1) * (max(-other_low, other_high, 1) if name == "lcm" else 1)
         if inside((largest, max(largest, -other_low, other_high)), (0, limits[1])):
-            return Vector(call.type, function(left.data, right.data), valid)
+            return vec.Vector(call.type, function(left.data, right.data), valid)
     shape = np.broadcast_shapes(left.data.shape, right.data.shape)
     sides = [np.broadcast_to(v.data, shape).reshape(-1) for v in (left, right)]
     rows = np.ones(shape, bool) if valid is None else np.broadcast_to(valid, shape)
-    out = np.zeros(shape, dtype_of(call.type))
+    out = np.zeros(shape, vec.dtype_of(call.type))
     for row in np.flatnonzero(rows):
-        a, b = (wide.to_int(s[row]) if s.dtype == WIDE else s[row].item() for s in sides)
+        a, b = (wide.to_int(s[row]) if s.dtype == vec.WIDE else s[row].item() for s in sides)
         value = math.gcd(a, b) if name == "gcd" else math.lcm(a, b)
         if value > limits[1]:
             words = f"Overflow in {name}({a}, {b}), whose result does not fit {call.type}"
             raise OutOfRange(f"{words}: {room_for(call.type)}")
-        out.reshape(-1)[row] = wide_limbs(value) if out.dtype == WIDE else value
-    return Vector(call.type, out, valid)
+        out.reshape(-1)[row] = vec.wide_limbs(value) if out.dtype == vec.WIDE else value
+    return vec.Vector(call.type, out, valid)
 
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: dict[str, vec.Kernel] = {
     "add": exact,
     "sub": exact,
     "mul": exact,

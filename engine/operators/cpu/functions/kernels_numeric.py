@@ -10,38 +10,27 @@ from ....errors import OutOfRange
 from ....plan.expr import Call
 from ....plan.functions import SCALAR
 from ....plan.types import room_for
-from . import kernels_wide as decimals, kernels_wide as wide
+from . import kernels_wide as decimals, kernels_wide as wide, vectors as vec
 from .kernels_arithmetic import shown
-from .vectors import (
-    WIDE,
-    Array,
-    Kernel,
-    Mask,
-    Vector,
-    at,
-    both_valid,
-    dtype_of,
-    first_row,
-)
 
 _NEAREST = {"round": "half_away", "trunc": "truncate", "ceil": "ceil", "floor": "floor"}
 
 
-def rounding(call: Call, args: tuple[Vector, ...]) -> Vector:
+def rounding(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """Round and trunc, with digits or without, and ceil and floor."""
     value = args[0]
-    valid = both_valid(*args)
+    valid = vec.both_valid(*args)
     if value.type.is_float:
         digits = args[1].data if len(args) > 1 else None
-        return Vector(call.type, _round_floats(call.function, value.data, digits), valid)
+        return vec.Vector(call.type, _round_floats(call.function, value.data, digits), valid)
     if value.type.is_decimal:
-        return Vector(call.type, _round_decimals(call, args, valid), valid)
+        return vec.Vector(call.type, _round_decimals(call, args, valid), valid)
     if len(args) == 1:
         return value
-    return Vector(call.type, _round_integers(call, value, args[1], valid), valid)
+    return vec.Vector(call.type, _round_integers(call, value, args[1], valid), valid)
 
 
-def _round_decimals(call: Call, args: tuple[Vector, ...], valid: Mask | None) -> Array:
+def _round_decimals(call: Call, args: tuple[vec.Vector, ...], valid: vec.Mask | None) -> vec.Array:
     value = args[0]
     digits = int(args[1].data) if len(args) > 1 else 0
     scale = value.type.scale
@@ -58,7 +47,9 @@ def _round_decimals(call: Call, args: tuple[Vector, ...], valid: Mask | None) ->
     )
 
 
-def _round_integers(call: Call, value: Vector, digits: Vector, valid: Mask | None) -> Array:
+def _round_integers(
+    call: Call, value: vec.Vector, digits: vec.Vector, valid: vec.Mask | None
+) -> vec.Array:
     """Negative digits round to tens, hundreds and so on; the others change nothing."""
     if digits.data.ndim == 0:
         return _round_to(call, value.data, int(digits.data), valid)
@@ -70,33 +61,37 @@ def _round_integers(call: Call, value: Vector, digits: Vector, valid: Mask | Non
     return out
 
 
-def _round_to(call: Call, data: Array, digits: int, valid: Mask | None) -> Array:
+def _round_to(call: Call, data: vec.Array, digits: int, valid: vec.Mask | None) -> vec.Array:
     if digits >= 0:
         return data
     if digits < -decimals.MACHINE_DIGITS - 1:
         return np.zeros_like(data)
-    values = wide.widen(data) if data.dtype in (WIDE, np.uint64) else data
+    values = wide.widen(data) if data.dtype in (vec.WIDE, np.uint64) else data
     rounded = decimals.rescale(values, digits, _NEAREST[call.function])[0]
     result, _ = decimals.rescale(rounded, -digits)
     return _fitted(call, data, result, digits, valid)
 
 
-def _fitted(call: Call, data: Array, result: Array, digits: int, valid: Mask | None) -> Array:
+def _fitted(
+    call: Call, data: vec.Array, result: vec.Array, digits: int, valid: vec.Mask | None
+) -> vec.Array:
     """Return what rounding to tens gave, which may have a digit more; raises `OutOfRange`."""
     low, high = call.type.integer_range
-    checked = result if result.dtype == WIDE else wide.widen(result)
+    checked = result if result.dtype == vec.WIDE else wide.widen(result)
     lost = wide.less(checked, wide.wide_constant(low)) | wide.less(
         wide.wide_constant(high), checked
     )
     lost = lost if valid is None else lost & valid
     if lost.any():
-        given = data if data.dtype == WIDE else wide.widen(data)
-        value = shown(wide.to_int(given if data.ndim == 0 else given[first_row(lost)]), call.type)
+        given = data if data.dtype == vec.WIDE else wide.widen(data)
+        value = shown(
+            wide.to_int(given if data.ndim == 0 else given[vec.first_row(lost)]), call.type
+        )
         raise OutOfRange(f"Overflow in {call.function}({value}, {digits}): {room_for(call.type)}")
     return decimals.fitted(result, call.type)
 
 
-def _round_floats(function: str, data: Array, digits: Array | None) -> Array:
+def _round_floats(function: str, data: vec.Array, digits: vec.Array | None) -> vec.Array:
     if function == "ceil":
         return np.ceil(data)
     if function == "floor":
@@ -114,7 +109,7 @@ def _round_floats(function: str, data: Array, digits: Array | None) -> Array:
     return np.where(np.isfinite(rounded), rounded, fallback).astype(data.dtype)
 
 
-def _is_below_half(data: Array, factor: Array) -> Mask:
+def _is_below_half(data: vec.Array, factor: vec.Array) -> vec.Mask:
     """Where a product ends in .5 that is less than that before it is rounded: 2.675 is 2.67499999999999982 * 100.
 
     Dekker, A floating-point technique for extending the available precision, 1971: the rounding error of a product.
@@ -126,14 +121,14 @@ def _is_below_half(data: Array, factor: Array) -> Mask:
     return half & (error != 0) & ((error < 0) == (product > 0))
 
 
-def _halves(data: Array) -> tuple[Array, Array]:
+def _halves(data: vec.Array) -> tuple[vec.Array, vec.Array]:
     """Return doubles as sums of two of 26 bits, whose products are exact."""
     far = data * float((1 << 27) + 1)
     high = far - (far - data)
     return high, data - high
 
 
-def half_away(data: Array) -> Array:
+def half_away(data: vec.Array) -> vec.Array:
     """Adding a half first would turn 0.49999999999999994 into 1."""
     whole = np.trunc(data)
     return np.where(
@@ -141,75 +136,77 @@ def half_away(data: Array) -> Array:
     )
 
 
-def _even(data: Array) -> Array:
+def _even(data: vec.Array) -> vec.Array:
     """Away from zero to the next even number."""
     size = np.ceil(np.abs(data))
     return np.copysign(np.where(size % 2 == 1, size + 1, size), data)
 
 
-def unsigned(data: Array) -> Array:
+def unsigned(data: vec.Array) -> vec.Array:
     """The bits of integers as numbers without a sign, of which numpy counts the bits."""
     return data.view(f"u{data.itemsize}")
 
 
-def _each(function: Callable[..., Array]) -> Kernel:
+def _each(function: Callable[..., vec.Array]) -> vec.Kernel:
     """Return the kernel of a function of numpy's, whose value is NULL where an argument is."""
 
-    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
+    def kernel(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
         values = np.asarray(function(*(arg.data for arg in args)))
-        return Vector(call.type, values, both_valid(*args))
+        return vec.Vector(call.type, values, vec.both_valid(*args))
 
     return kernel
 
 
-def shift_left(call: Call, args: tuple[Vector, ...]) -> Vector:
+def shift_left(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """Raises for negative arguments and where a bit would be lost."""
     value, shift = args
-    valid = both_valid(value, shift)
-    bits = dtype_of(call.type).itemsize * 8
+    valid = vec.both_valid(value, shift)
+    bits = vec.dtype_of(call.type).itemsize * 8
     usable = bits - 1 if call.type.is_signed_integer else bits
     zero = value.data == 0
     _refuse(
         value.data < 0,
         valid,
-        lambda row: f"Cannot left-shift negative number {at(value.data, row)}",
+        lambda row: f"Cannot left-shift negative number {vec.at(value.data, row)}",
     )
     _refuse(
         shift.data < 0,
         valid,
-        lambda row: f"Cannot left-shift by negative number {at(shift.data, row)}",
+        lambda row: f"Cannot left-shift by negative number {vec.at(shift.data, row)}",
     )
     _refuse((shift.data >= bits) & ~zero, valid, lambda _: "Left-shift value is out of range")
     places = np.clip(shift.data, 0, bits - 1)
     top = np.uint64(2**usable - 1) >> places.astype(np.uint64)
     lost = ~zero & (np.maximum(value.data, 0).astype(np.uint64) > top)
-    _refuse(lost, valid, lambda row: f"Overflow in left shift of {at(value.data, row)}")
-    return Vector(call.type, np.left_shift(value.data, places.astype(value.data.dtype)), valid)
+    _refuse(lost, valid, lambda row: f"Overflow in left shift of {vec.at(value.data, row)}")
+    return vec.Vector(call.type, np.left_shift(value.data, places.astype(value.data.dtype)), valid)
 
 
-def _refuse(wrong: Array, valid: Mask | None, words: Callable[[int], str]) -> None:
+def _refuse(wrong: vec.Array, valid: vec.Mask | None, words: Callable[[int], str]) -> None:
     wrong = wrong if valid is None else wrong & valid
     if wrong.any():
-        raise OutOfRange(f"{words(first_row(wrong))}: cast to a wider type or change the shift.")
+        raise OutOfRange(
+            f"{words(vec.first_row(wrong))}: cast to a wider type or change the shift."
+        )
 
 
-def shift_right(call: Call, args: tuple[Vector, ...]) -> Vector:
+def shift_right(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     """A shift outside of the type's width gives 0."""
     value, shift = args
-    bits = dtype_of(call.type).itemsize * 8
+    bits = vec.dtype_of(call.type).itemsize * 8
     inside = (shift.data >= 0) & (shift.data < bits)
     places = np.where(inside, shift.data, shift.data.dtype.type(0))
     data = np.where(inside, np.right_shift(value.data, places), value.data.dtype.type(0))
-    return Vector(call.type, data, both_valid(value, shift))
+    return vec.Vector(call.type, data, vec.both_valid(value, shift))
 
 
-def bit_count(call: Call, args: tuple[Vector, ...]) -> Vector:
+def bit_count(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
     (value,) = args
-    counts = np.bitwise_count(unsigned(value.data)).astype(dtype_of(call.type))
-    return Vector(call.type, counts, value.valid)
+    counts = np.bitwise_count(unsigned(value.data)).astype(vec.dtype_of(call.type))
+    return vec.Vector(call.type, counts, value.valid)
 
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: dict[str, vec.Kernel] = {
     **{row.name: _each(getattr(np, row.numpy)) for row in SCALAR.values() if row.numpy},
     **dict.fromkeys(_NEAREST, rounding),
     "even": _each(_even),

@@ -18,16 +18,9 @@ import pyarrow.compute as pc
 from ....plan.arrow.arrow_types import is_bytes
 from ....storage.columns.encode import ascend
 from ....storage.columns.encodings import Array
+from .. import table as tables
 from ..memory.chunks import each_chunk
 from ..nested_arrays import Lists, fields_of
-from ..table import (
-    Mask,
-    decimal_limbs,
-    decode,
-    spans_of,
-    to_numpy,
-    validity,
-)
 from .number_rows import Numbers, has_few_values, number_rows
 from .text_order import leading_words, mostly_distinct, numbered, sorted_rows
 
@@ -49,7 +42,7 @@ class Image:
     """int64 values with the order and equality of an array's values, arbitrary where not `valid`; valid ones lie in low..high."""
 
     values: Ints
-    valid: Mask | None
+    valid: tables.Mask | None
     low: int
     high: int
 
@@ -66,7 +59,7 @@ def is_plain_string(array: pa.Array) -> bool:
 
 def images(array: pa.Array) -> list[Image]:
     """Return the images of an array of any type but VARCHAR, most significant first."""
-    valid = validity(array)
+    valid = tables.validity(array)
     return [_measured(v.astype(np.int64, copy=False), valid) for v in image_values(array)]
 
 
@@ -75,11 +68,11 @@ def dictionary_image(array: pa.Array) -> tuple[Image, pa.Array]:
     if isinstance(array, pa.DictionaryArray) and len(array.dictionary) <= 2 * len(array):
         array = _distinct_dictionary(array)
     else:
-        array = decode(array)
+        array = tables.decode(array)
         codes, values = numbered(array)
-        return Image(codes, validity(array), 0, len(values) - 1), values
-    codes = to_numpy(array).astype(np.int64)
-    return Image(codes, validity(array), 0, len(array.dictionary) - 1), array.dictionary
+        return Image(codes, tables.validity(array), 0, len(values) - 1), values
+    codes = tables.to_numpy(array).astype(np.int64)
+    return Image(codes, tables.validity(array), 0, len(array.dictionary) - 1), array.dictionary
 
 
 def _distinct_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
@@ -109,12 +102,14 @@ def ranked_image(array: pa.Array) -> Image:
 
 def _places_in_order(array: pa.Array) -> Image:
     """Return ranks of strings that are sorted as they lie: where few are equal, numbering them takes longer than sorting, and four copies."""
-    valid = validity(array)
+    valid = tables.validity(array)
     rows = None if valid is None else np.flatnonzero(valid)
     strings = array if rows is None else array.take(pa.array(rows))
     order = sorted_rows(strings)
     ordered = strings.take(pa.array(order))
-    steps = to_numpy(pc.not_equal(ordered.slice(1), ordered.slice(0, max(0, len(ordered) - 1))))
+    steps = tables.to_numpy(
+        pc.not_equal(ordered.slice(1), ordered.slice(0, max(0, len(ordered) - 1)))
+    )
     ranks = np.zeros(len(array), np.int64)
     places = np.concatenate([np.zeros(min(1, len(order)), np.int64), np.cumsum(steps)])
     ranks[order if rows is None else rows[order]] = places
@@ -124,7 +119,7 @@ def _places_in_order(array: pa.Array) -> Image:
 def leading_image(array: pa.Array) -> Image:
     """Return an image whose order is that of an array's values, but in which some may be equal that are not: quicker for strings."""
     if is_plain_string(array):
-        return _measured(leading_words(array) >> 3, validity(array))  # with room for NULL
+        return _measured(leading_words(array) >> 3, tables.validity(array))  # with room for NULL
     return ordered_images(array)[0]
 
 
@@ -162,8 +157,8 @@ def group_numbers(arrays: Sequence[pa.Array]) -> Numbers:
 
 def _numbers_of(array: pa.Array) -> list[Image]:
     """Return the images of an array that is compared with no other one."""
-    valid = validity(array)
-    if isinstance(array, FLOATS) and (whole := whole_doubles(to_numpy(array), valid)):
+    valid = tables.validity(array)
+    if isinstance(array, FLOATS) and (whole := whole_doubles(tables.to_numpy(array), valid)):
         return [Image(whole.values, valid, whole.low, whole.high)]
     return images(array)
 
@@ -232,24 +227,24 @@ def slots(rows: int) -> int:
 def image_values(array: pa.Array) -> list[Ints]:
     """Return the values of `images` without their bounds; small integers keep their own width."""
     if isinstance(array, pa.NumericArray | pa.BooleanArray):
-        values = to_numpy(array)
+        values = tables.to_numpy(array)
         if isinstance(array, FLOATS):
             return [float_image(values)]
         return [values.view(np.int64) ^ SIGN_BIT] if isinstance(array, pa.UInt64Array) else [values]
     if isinstance(array, pa.NullArray):
         return [np.zeros(len(array), np.int64)]
     if isinstance(array, pa.Decimal128Array):
-        low, high = decimal_limbs(array).T
+        low, high = tables.decimal_limbs(array).T
         if bool((high == low >> 63).all()):
             return [np.ascontiguousarray(low)]
         return wide_decimal_values(array)
     if isinstance(array, pa.MonthDayNanoIntervalArray):
         return _interval_values(array)
-    return [value_ranks(array)] if is_ranked(array.type) else [to_numpy(array)]
+    return [value_ranks(array)] if is_ranked(array.type) else [tables.to_numpy(array)]
 
 
 def wide_decimal_values(array: pa.Array) -> list[Ints]:
-    low, high = decimal_limbs(array).T
+    low, high = tables.decimal_limbs(array).T
     return [np.ascontiguousarray(high), low ^ SIGN_BIT]
 
 
@@ -315,13 +310,13 @@ def _ranks_with_null(array: pa.Array) -> Ints:
 
 def _interval_values(array: pa.Array) -> list[Ints]:
     """Days and microseconds within a day, of months of 30 days: how DuckDB compares intervals."""
-    parts = spans_of(array)
+    parts = tables.spans_of(array)
     more_days, micros = np.divmod(parts["micros"], DAY_MICROS)
     days = parts["months"].astype(np.int64) * 30 + parts["days"] + more_days
     return [days, micros]
 
 
-def _measured(values: Ints, valid: Mask | None) -> Image:
+def _measured(values: Ints, valid: tables.Mask | None) -> Image:
     seen = values if valid is None else values[valid]
     if not len(seen):
         return Image(values, valid, 0, -1)

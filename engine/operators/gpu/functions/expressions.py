@@ -39,40 +39,28 @@ from . import (
     kernels_patterns,
     kernels_strings,
     kernels_zones,
+    values as val,
 )
 from .compiled_functions import looped, python_refusal
 from .kernels_casts import cast, cast_refusal
 from .kernels_logic import in_list
 from .one_pass_terms import in_one_pass
-from .values import (
-    Constant,
-    Kernel,
-    RowScope,
-    Value,
-    as_column,
-    integer_type,
-    is_null_constant,
-    literal,
-    null,
-    operand,
-    recomputed,
-)
 
 __all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]
 
 
 def evaluate(expr: ex.Expr, table: Table) -> plc.Column:
     """Return the value of `expr` in each row of `table`, in physical form."""
-    return as_column(value(expr, RowScope(table)), table.num_rows)
+    return val.as_column(value(expr, val.RowScope(table)), table.num_rows)
 
 
 def evaluate_all(exprs: Sequence[ex.Expr], table: Table) -> list[Held]:
     """Return the values of several expressions; what they have in common is computed once, and codes stay codes."""
-    scope = RowScope(table)
+    scope = val.RowScope(table)
     return [_held(expr, scope) for expr in exprs]
 
 
-def _held(expr: ex.Expr, scope: RowScope) -> Held:
+def _held(expr: ex.Expr, scope: val.RowScope) -> Held:
     if isinstance(expr, ex.ColumnRef):
         return scope.table.columns[expr.column.id]
     if expr.type.kind is Kind.VARCHAR:
@@ -80,7 +68,7 @@ def _held(expr: ex.Expr, scope: RowScope) -> Held:
         values = None if coded is None else _of_each_key(expr, coded)
         if coded is not None and values is not None:
             return recoded(coded[1], values)
-    return as_column(value(expr, scope), scope.rows)
+    return val.as_column(value(expr, scope), scope.rows)
 
 
 def selection(predicate: ex.Expr, table: Table) -> plc.Column:
@@ -133,13 +121,13 @@ def _moves_by_literal(expr: ex.Expr) -> bool:
     )
 
 
-def value(expr: ex.Expr, scope: RowScope) -> Value:
+def value(expr: ex.Expr, scope: val.RowScope) -> val.Value:
     """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active.
 
     An error gets the place of the innermost expression that raised it.
     """
     if isinstance(expr, ex.Literal):
-        return literal(expr)
+        return val.literal(expr)
     found = scope.find(expr)
     if found is None:
         try:
@@ -153,14 +141,14 @@ def value(expr: ex.Expr, scope: RowScope) -> Value:
     return found
 
 
-def _of_codes(expr: ex.Expr, scope: RowScope) -> plc.Column | None:
+def _of_codes(expr: ex.Expr, scope: val.RowScope) -> plc.Column | None:
     """Return the value of an expression over one column of codes, computed for each key."""
     coded = _only_codes(expr, scope)
     values = None if coded is None else _of_each_key(expr, coded)
     return None if coded is None or values is None else coded[1].spread(values)
 
 
-def _only_codes(expr: ex.Expr, scope: RowScope) -> tuple[ex.Column, Coded] | None:
+def _only_codes(expr: ex.Expr, scope: val.RowScope) -> tuple[ex.Column, Coded] | None:
     """Return the one column that an expression reads, if it has codes with fewer keys than rows."""
     if not scope.has_codes or isinstance(expr, ex.ColumnRef):
         return None
@@ -182,7 +170,7 @@ def _of_each_key(expr: ex.Expr, coded: tuple[ex.Column, Coded]) -> plc.Column | 
         return None
 
 
-def _computed(expr: ex.Expr, scope: RowScope) -> Value:
+def _computed(expr: ex.Expr, scope: val.RowScope) -> val.Value:
     match expr:
         case ex.ColumnRef(column=column):
             return scope.table[column]
@@ -199,41 +187,41 @@ def _computed(expr: ex.Expr, scope: RowScope) -> Value:
             whole = in_one_pass(expr, scope.rows, scope.table.__getitem__, scope.extremes)
             if whole is not None:
                 target = device_type(expr.type)
-                return reinterpret(to_type(whole, integer_type(target)), target)
+                return reinterpret(to_type(whole, val.integer_type(target)), target)
             args = [value(a, scope) for a in _operands(expr)]
-            if any(map(is_null_constant, args)) and expr.function in STRICT:
-                return null(expr.type)
-            if args and all(isinstance(a, Constant) for a in args):
-                args[0] = as_column(args[0], scope.rows)
+            if any(map(val.is_null_constant, args)) and expr.function in STRICT:
+                return val.null(expr.type)
+            if args and all(isinstance(a, val.Constant) for a in args):
+                args[0] = val.as_column(args[0], scope.rows)
             return KERNELS[expr.function](expr, scope, tuple(args))
         case ex.Cast(operand=inner):
-            return cast(expr, scope, as_column(value(inner, scope), scope.rows))
+            return cast(expr, scope, val.as_column(value(inner, scope), scope.rows))
         case ex.Case():
             return _case(expr, scope)
         case PythonCall():
             return _python(expr, scope, [value(a, scope) for a in expr.args])
         case ex.InList(operand=inner):
-            return in_list(expr, scope, as_column(value(inner, scope), scope.rows))
+            return in_list(expr, scope, val.as_column(value(inner, scope), scope.rows))
     raise AssertionError(f"{type(expr).__name__} is no expression of a physical plan")
 
 
-def _python(call: PythonCall, scope: RowScope, args: Sequence[Value]) -> Value:
+def _python(call: PythonCall, scope: val.RowScope, args: Sequence[val.Value]) -> val.Value:
     """Return the values of a Python function: NULL where an argument is, and in rows that are not active.
 
     The host computes the rows for which its compiled loop fails: Python has numbers of any size there, or says what is wrong.
     """
-    if any(map(is_null_constant, args)) or not scope.rows:
-        return null(call.type)
-    columns = [as_column(a, scope.rows) for a in args]
+    if any(map(val.is_null_constant, args)) or not scope.rows:
+        return val.null(call.type)
+    columns = [val.as_column(a, scope.rows) for a in args]
     masks = [plc.unary.is_valid(c) for c in columns if c.null_count()]
     if scope.active is not None:
         masks.append(scope.active())
     reached = reduce(both, masks) if masks else constant(True, BOOL, scope.rows)
     found, failed = looped(call, columns, reached)
     target = device_type(call.type)
-    made = reinterpret(to_type(found, integer_type(target)), target)
+    made = reinterpret(to_type(found, val.integer_type(target)), target)
     if count_true(failed):
-        made = recomputed(call, dict(enumerate(columns)), made, failed)
+        made = val.recomputed(call, dict(enumerate(columns)), made, failed)
     return where_true(made, reached) if masks else made
 
 
@@ -252,14 +240,14 @@ def _unwidened(expr: ex.Expr) -> ex.Expr:
     return expr.operand if source.is_decimal and wider else expr
 
 
-def _case(expr: ex.Case, scope: RowScope) -> Value:
+def _case(expr: ex.Case, scope: val.RowScope) -> val.Value:
     """Conditions see the rows that none before took, results the rows that their condition took."""
-    chosen: list[tuple[plc.Column, Value]] = []
+    chosen: list[tuple[plc.Column, val.Value]] = []
     rest = scope
     for condition, result in zip(expr.conditions, expr.results, strict=True):
         test = value(condition, rest)
-        if isinstance(test, Constant):
-            test = as_column(test, scope.rows)
+        if isinstance(test, val.Constant):
+            test = val.as_column(test, scope.rows)
         true = true_mask(test)
         chosen.append((true, value(result, rest.where(lambda true=true: true))))  # type: ignore[misc]
         rest = rest.where(lambda true=true: negate(true))  # type: ignore[misc]
@@ -267,22 +255,22 @@ def _case(expr: ex.Case, scope: RowScope) -> Value:
     data_type = device_type(expr.type)
     for true, result_value in reversed(chosen):
         yes, no = (_typed(v, data_type) for v in (result_value, answer))
-        answer = select(true, operand(yes), operand(no))
+        answer = select(true, val.operand(yes), val.operand(no))
     return answer
 
 
-def _typed(found: Value, data_type: plc.DataType) -> Value:
+def _typed(found: val.Value, data_type: plc.DataType) -> val.Value:
     """A NULL constant takes the type of the whole."""
-    if isinstance(found, Constant) and found.value is None:
-        return Constant(None, data_type)
+    if isinstance(found, val.Constant) and found.value is None:
+        return val.Constant(None, data_type)
     return found
 
 
-def _decided(expr: ex.Call, scope: RowScope, deciding: bool) -> Value:
+def _decided(expr: ex.Call, scope: val.RowScope, deciding: bool) -> val.Value:
     """AND or OR from left to right; later arguments see the rows that no `deciding` value has decided yet."""
 
-    def undecided(so_far: Value) -> plc.Column:
-        column = as_column(so_far, scope.rows)
+    def undecided(so_far: val.Value) -> plc.Column:
+        column = val.as_column(so_far, scope.rows)
         return negate(true_mask(column if deciding else negate(column)))
 
     first, *others = expr.args
@@ -294,25 +282,25 @@ def _decided(expr: ex.Call, scope: RowScope, deciding: bool) -> Value:
 
 
 # Instead of KERNELS where an argument raises
-_LAZY: dict[str, Callable[[ex.Call, RowScope], Value]] = {
+_LAZY: dict[str, Callable[[ex.Call, val.RowScope], val.Value]] = {
     "and": partial(_decided, deciding=False),
     "or": partial(_decided, deciding=True),
 }
 
 
-def _coalesce(expr: ex.Call, scope: RowScope) -> Value:
+def _coalesce(expr: ex.Call, scope: val.RowScope) -> val.Value:
     """Later arguments see the rows in which all before are NULL."""
-    answer: Value = null(expr.type)
+    answer: val.Value = val.null(expr.type)
     rest = scope
     for arg in expr.args:
         found = value(arg, rest)
-        if isinstance(answer, Constant):
+        if isinstance(answer, val.Constant):
             answer = found
-        elif not (isinstance(found, Constant) and found.value is None):
-            answer = plc.replace.replace_nulls(answer, operand(found))
-        if isinstance(answer, Constant) and answer.value is not None:
+        elif not (isinstance(found, val.Constant) and found.value is None):
+            answer = plc.replace.replace_nulls(answer, val.operand(found))
+        if isinstance(answer, val.Constant) and answer.value is not None:
             break
-        if not isinstance(answer, Constant):
+        if not isinstance(answer, val.Constant):
             if not answer.null_count():
                 break
             missing = answer
@@ -320,7 +308,7 @@ def _coalesce(expr: ex.Call, scope: RowScope) -> Value:
     return answer
 
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: dict[str, val.Kernel] = {
     **kernels_logic.KERNELS,
     **kernels_arithmetic.KERNELS,
     **kernels_numeric.KERNELS,

@@ -29,19 +29,9 @@ from ..columns import (
     without_nulls,
 )
 from ..table import device_type
+from . import values as val
 from .kernels_arithmetic import extremes
 from .kernels_print import between, in_days, in_four_digit_years
-from .values import (
-    Constant,
-    Kernel,
-    RowScope,
-    Value,
-    as_column,
-    binary,
-    integers,
-    recomputed,
-    settled,
-)
 
 Op = plc.binaryop.BinaryOperator
 Component = plc.datetime.DatetimeComponent
@@ -67,15 +57,17 @@ _COUNTED = ("month", "quarter", "year")
 _DAYS_OR_MICROS = (Kind.DATE, Kind.TIMESTAMP)  # not TIME, which is never infinite
 
 
-def part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def part(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """One part of EXTRACT."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     if call.function == "hour" and call.args[0].type.kind is Kind.TIME:  # 24:00:00 is one
-        return binary(integers(column), Constant(UNIT_MICROS["hour"], INT64), Op.DIV, INT64)
+        return val.binary(
+            val.integers(column), val.Constant(UNIT_MICROS["hour"], INT64), Op.DIV, INT64
+        )
     found = _part(call.function, column)
     if call.function in _CLOCK:
         return found
-    return settled(call, scope, column, found, _in_short_years(column))
+    return val.settled(call, scope, column, found, _in_short_years(column))
 
 
 def _part(function: str, column: plc.Column) -> plc.Column:
@@ -91,36 +83,39 @@ def _part(function: str, column: plc.Column) -> plc.Column:
             if function == "isoyear":
                 return _component(thursday, Component.YEAR)
             gone = cast(plc.datetime.day_of_year(thursday), INT64)
-            full = binary(
-                binary(gone, Constant(1, INT64), Op.SUB, INT64), Constant(7, INT64), Op.DIV, INT64
+            full = val.binary(
+                val.binary(gone, val.Constant(1, INT64), Op.SUB, INT64),
+                val.Constant(7, INT64),
+                Op.DIV,
+                INT64,
             )
-            return binary(full, Constant(1, INT64), Op.ADD, INT64)
+            return val.binary(full, val.Constant(1, INT64), Op.ADD, INT64)
         case "decade":
             year = _component(column, Component.YEAR)
-            return binary(year, Constant(10, INT64), Op.DIV, INT64)
+            return val.binary(year, val.Constant(10, INT64), Op.DIV, INT64)
         case "century" | "millennium":
             return _period(_component(column, Component.YEAR), _YEARS[function])
     found = _component(column, _COMPONENTS[function])
     if function == "dayofweek":  # Sunday is 7 to libcudf and 0 to DuckDB
-        return binary(found, Constant(7, INT64), Op.MOD, INT64)
+        return val.binary(found, val.Constant(7, INT64), Op.MOD, INT64)
     return found
 
 
 def _thursday(column: plc.Column) -> plc.Column:
     """Return the Thursday of each ISO week, whose year is the week's."""
     days = _days(column)
-    number = as_column(integers(days), days.size())
-    behind = binary(Constant(4, INT64), _component(days, Component.WEEKDAY), Op.SUB, INT64)
-    return reinterpret(binary(number, cast(behind, INT32), Op.ADD, INT32), DAYS)
+    number = val.as_column(val.integers(days), days.size())
+    behind = val.binary(val.Constant(4, INT64), _component(days, Component.WEEKDAY), Op.SUB, INT64)
+    return reinterpret(val.binary(number, cast(behind, INT32), Op.ADD, INT32), DAYS)
 
 
 def _period(year: plc.Column, length: int) -> plc.Column:
     """Centuries and millennia count from 1, and from -1 downwards."""
-    unit, one = Constant(length, INT64), Constant(1, INT64)
-    after = binary(binary(year, one, Op.SUB, INT64), unit, Op.DIV, INT64)
-    after = binary(after, one, Op.ADD, INT64)
-    before = binary(binary(year, unit, Op.DIV, INT64), one, Op.SUB, INT64)
-    positive = binary(year, Constant(0, INT64), Op.GREATER, BOOL)
+    unit, one = val.Constant(length, INT64), val.Constant(1, INT64)
+    after = val.binary(val.binary(year, one, Op.SUB, INT64), unit, Op.DIV, INT64)
+    after = val.binary(after, one, Op.ADD, INT64)
+    before = val.binary(val.binary(year, unit, Op.DIV, INT64), one, Op.SUB, INT64)
+    positive = val.binary(year, val.Constant(0, INT64), Op.GREATER, BOOL)
     return select(true_mask(positive), after, before)
 
 
@@ -129,19 +124,19 @@ def _in_short_years(column: plc.Column) -> plc.Column | None:
     return in_days(column, *_SHORT_YEARS)
 
 
-def name(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def name(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """The English name of the month or the weekday."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     names: tuple[str, ...]
     if call.function == "monthname":
         places, names = _component(column, Component.MONTH), MONTH_NAMES
     else:
         places, names = _component(column, Component.WEEKDAY), (*DAY_NAMES[1:], *DAY_NAMES[:1])
     texts = plc.Table([plc.Column.from_arrow(pa.array(names))])
-    rows = cast(binary(places, Constant(1, INT64), Op.SUB, INT64), INT32)
+    rows = cast(val.binary(places, val.Constant(1, INT64), Op.SUB, INT64), INT32)
     policy = plc.copying.OutOfBoundsPolicy.NULLIFY
     found = plc.copying.gather(texts, without_nulls(rows, UNKNOWN_NAME), policy).columns()[0]
-    return settled(call, scope, column, found, _in_short_years(column))
+    return val.settled(call, scope, column, found, _in_short_years(column))
 
 
 def _component(column: plc.Column, component: plc.datetime.DatetimeComponent) -> plc.Column:
@@ -150,34 +145,34 @@ def _component(column: plc.Column, component: plc.datetime.DatetimeComponent) ->
 
 def _fraction(column: plc.Column, unit: int) -> plc.Column:
     """Microseconds of the minute, in units."""
-    micros = as_column(integers(column), column.size())
+    micros = val.as_column(val.integers(column), column.size())
     whole = floored(micros, UNIT_MICROS["minute"])
-    rest = binary(micros, whole, Op.SUB, INT64)
-    return rest if unit == 1 else binary(rest, Constant(unit, INT64), Op.DIV, INT64)
+    rest = val.binary(micros, whole, Op.SUB, INT64)
+    return rest if unit == 1 else val.binary(rest, val.Constant(unit, INT64), Op.DIV, INT64)
 
 
 def floored(micros: plc.Column, length: int) -> plc.Column:
     """Return the multiple of `length` at or below each INT64 value."""
-    unit = Constant(length, INT64)
-    rest = binary(micros, unit, Op.PYMOD, INT64)
-    return binary(micros, rest, Op.SUB, INT64)
+    unit = val.Constant(length, INT64)
+    rest = val.binary(micros, unit, Op.PYMOD, INT64)
+    return val.binary(micros, rest, Op.SUB, INT64)
 
 
-def epoch(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def epoch(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Seconds since 1970, with their fraction."""
     double = device_type(call.type)
-    micros = cast(as_column(integers(args[0]), scope.rows), double)
-    return binary(micros, Constant(1e6, double), Op.DIV, double)
+    micros = cast(val.as_column(val.integers(args[0]), scope.rows), double)
+    return val.binary(micros, val.Constant(1e6, double), Op.DIV, double)
 
 
-def date_trunc(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def date_trunc(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     unit = _unit(call)
-    column = as_column(args[1], scope.rows)
+    column = val.as_column(args[1], scope.rows)
     if unit in UNIT_MICROS:
-        micros = as_column(integers(column), scope.rows)
+        micros = val.as_column(val.integers(column), scope.rows)
         return reinterpret(floored(micros, UNIT_MICROS[unit]), MICROS)
     days = _days(column)
-    number = as_column(integers(days), scope.rows)
+    number = val.as_column(val.integers(days), scope.rows)
     match unit:
         case "week":
             gone = _component(days, Component.WEEKDAY)
@@ -185,13 +180,13 @@ def date_trunc(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
             gone = cast(plc.datetime.day_of_year(days), INT64)
         case _:
             gone = _component(days, Component.DAY)
-    first = binary(number, cast(gone, INT32), Op.SUB, INT32)
-    first = reinterpret(binary(first, Constant(1, INT32), Op.ADD, INT32), DAYS)
+    first = val.binary(number, cast(gone, INT32), Op.SUB, INT32)
+    first = reinterpret(val.binary(first, val.Constant(1, INT32), Op.ADD, INT32), DAYS)
     if unit == "quarter":
         month = _component(first, Component.MONTH)
-        behind = binary(month, Constant(1, INT64), Op.SUB, INT64)
-        behind = binary(behind, Constant(3, INT64), Op.MOD, INT64)
-        back = binary(Constant(0, INT32), cast(behind, INT32), Op.SUB, INT32)
+        behind = val.binary(month, val.Constant(1, INT64), Op.SUB, INT64)
+        behind = val.binary(behind, val.Constant(3, INT64), Op.MOD, INT64)
+        back = val.binary(val.Constant(0, INT32), cast(behind, INT32), Op.SUB, INT32)
         first = plc.datetime.add_calendrical_months(first, back)
     return plc.unary.cast(first, MICROS)
 
@@ -204,59 +199,61 @@ def _days(column: plc.Column) -> plc.Column:
     return plc.unary.cast(plc.datetime.floor_datetimes(column, frequency), DAYS)
 
 
-def date_diff(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def date_diff(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Boundaries of the unit between two timestamps."""
     unit = _unit(call)
-    first, last = (_place(as_column(a, scope.rows), unit) for a in args[1:])
+    first, last = (_place(val.as_column(a, scope.rows), unit) for a in args[1:])
     return _difference(last, first, scope)
 
 
 def _place(column: plc.Column, unit: str) -> plc.Column:
     """Return the number of the unit that a timestamp is in, counted from 1970 or from year 0."""
     if unit in UNIT_MICROS:
-        micros = as_column(integers(column), column.size())
-        length = Constant(UNIT_MICROS[unit], INT64)
-        return binary(floored(micros, UNIT_MICROS[unit]), length, Op.DIV, INT64)
+        micros = val.as_column(val.integers(column), column.size())
+        length = val.Constant(UNIT_MICROS[unit], INT64)
+        return val.binary(floored(micros, UNIT_MICROS[unit]), length, Op.DIV, INT64)
     year = _component(column, Component.YEAR)
     if unit == "year":
         return year
-    months = binary(year, Constant(12, INT64), Op.MUL, INT64)
-    months = binary(months, _component(column, Component.MONTH), Op.ADD, INT64)
-    months = binary(months, Constant(1, INT64), Op.SUB, INT64)
-    return months if unit == "month" else binary(months, Constant(3, INT64), Op.DIV, INT64)
+    months = val.binary(year, val.Constant(12, INT64), Op.MUL, INT64)
+    months = val.binary(months, _component(column, Component.MONTH), Op.ADD, INT64)
+    months = val.binary(months, val.Constant(1, INT64), Op.SUB, INT64)
+    return months if unit == "month" else val.binary(months, val.Constant(3, INT64), Op.DIV, INT64)
 
 
-def date_sub(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def date_sub(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Whole units of a fixed length between two timestamps."""
-    first, last = (as_column(integers(as_column(a, scope.rows)), scope.rows) for a in args[1:])
-    length = Constant(UNIT_MICROS[_unit(call)], INT64)
-    return binary(_difference(last, first, scope), length, Op.DIV, INT64)
+    first, last = (
+        val.as_column(val.integers(val.as_column(a, scope.rows)), scope.rows) for a in args[1:]
+    )
+    length = val.Constant(UNIT_MICROS[_unit(call)], INT64)
+    return val.binary(_difference(last, first, scope), length, Op.DIV, INT64)
 
 
-def _difference(last: plc.Column, first: plc.Column, scope: RowScope) -> plc.Column:
+def _difference(last: plc.Column, first: plc.Column, scope: val.RowScope) -> plc.Column:
     """Return the difference of two columns; raises `OutOfRange` where it leaves 64 bits, and so has the other sign."""
-    found = binary(last, first, Op.SUB, INT64)
+    found = val.binary(last, first, Op.SUB, INT64)
     (low, high), (other_low, other_high) = extremes(last), extremes(first)
     if not inside((low - other_high, high - other_low), INT64_RANGE):
-        apart = binary(last, first, Op.BITWISE_XOR, INT64)
-        turned = binary(last, found, Op.BITWISE_XOR, INT64)
-        both = binary(apart, turned, Op.BITWISE_AND, INT64)
-        if scope.any(binary(both, Constant(0, INT64), Op.LESS, BOOL)):
+        apart = val.binary(last, first, Op.BITWISE_XOR, INT64)
+        turned = val.binary(last, found, Op.BITWISE_XOR, INT64)
+        both = val.binary(apart, turned, Op.BITWISE_AND, INT64)
+        if scope.any(val.binary(both, val.Constant(0, INT64), Op.LESS, BOOL)):
             raise OutOfRange(
                 "The difference of these timestamps does not fit 64 bits of microseconds."
             )
     return found
 
 
-def last_day(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    days = _days(as_column(args[0], scope.rows))
+def last_day(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    days = _days(val.as_column(args[0], scope.rows))
     return cast(plc.datetime.last_day_of_month(days), DAYS)
 
 
-def add_interval(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def add_interval(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Months first, clipped to the month's end, then days and microseconds; the host does what may leave the calendar."""
     interval = _interval(call)
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     turn = 1 if call.function == "add_interval" else -1
     moved = column
     if interval.months:
@@ -264,13 +261,13 @@ def add_interval(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         moved = plc.datetime.add_calendrical_months(column, months)
     micros = turn * (interval.days * MICROS_A_DAY + interval.micros)
     if micros:
-        sums = binary(integers(moved), Constant(micros, INT64), Op.ADD, INT64)
+        sums = val.binary(val.integers(moved), val.Constant(micros, INT64), Op.ADD, INT64)
         moved = reinterpret(sums, MICROS)
     low, high = extremes(column)
     reach = _reach(interval)
     if inside((low - reach, high + reach), INT64_RANGE):
         return moved
-    return settled(call, scope, column, moved, in_four_digit_years(column))
+    return val.settled(call, scope, column, moved, in_four_digit_years(column))
 
 
 def _reach(interval: Interval) -> int:
@@ -279,23 +276,23 @@ def _reach(interval: Interval) -> int:
     return days * MICROS_A_DAY + abs(interval.micros)
 
 
-def add_days(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def add_days(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """DATE plus or minus a number of days."""
     operator = Op.ADD if call.function == "add_days" else Op.SUB
-    left, right = (integers(a, INT64) for a in args)
-    moved = binary(left, right, operator, INT64)
+    left, right = (val.integers(a, INT64) for a in args)
+    moved = val.binary(left, right, operator, INT64)
     low, high = extremes(moved)
     if not inside((low, high), (-(2**31) + 2, 2**31 - 2)):
-        above = binary(moved, Constant(2**31 - 2, INT64), Op.GREATER, BOOL)
-        below = binary(moved, Constant(-(2**31) + 2, INT64), Op.LESS, BOOL)
-        if scope.any(binary(above, below, Op.LOGICAL_OR, BOOL)):
+        above = val.binary(moved, val.Constant(2**31 - 2, INT64), Op.GREATER, BOOL)
+        below = val.binary(moved, val.Constant(-(2**31) + 2, INT64), Op.LESS, BOOL)
+        if scope.any(val.binary(above, below, Op.LOGICAL_OR, BOOL)):
             raise OutOfRange("Date out of range: add fewer days.")
     return reinterpret(cast(moved, INT32), DAYS)
 
 
-def date_minus_date(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    left, right = (integers(a, INT64) for a in args)
-    return binary(left, right, Op.SUB, INT64)
+def date_minus_date(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    left, right = (val.integers(a, INT64) for a in args)
+    return val.binary(left, right, Op.SUB, INT64)
 
 
 def _unit(call: Call) -> str:
@@ -333,12 +330,12 @@ def _unit_refusal(units: tuple[str, ...]) -> Callable[[Call], str | None]:
     return check
 
 
-def _beside_infinities(kernel: Kernel) -> Kernel:
+def _beside_infinities(kernel: val.Kernel) -> val.Kernel:
     """Compute finite moments alone, as NULL stands for the others; the host says what comes of those."""
 
-    def compute(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+    def compute(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
         columns = {
-            place: as_column(args[place], scope.rows)
+            place: val.as_column(args[place], scope.rows)
             for place, arg in enumerate(call.args)
             if arg.type.is_temporal or not isinstance(arg, Literal)
         }
@@ -356,12 +353,12 @@ def _beside_infinities(kernel: Kernel) -> Kernel:
         odd = negate(reduce(both, finite))
         if scope.active is not None:
             odd = both(odd, scope.active())
-        return recomputed(call, columns, as_column(found, scope.rows), odd)
+        return val.recomputed(call, columns, val.as_column(found, scope.rows), odd)
 
     return compute
 
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: dict[str, val.Kernel] = {
     # Of which the host settles what lies far away, so that infinite moments are among them
     **dict.fromkeys(_COMPONENTS, part),
     **dict.fromkeys(("quarter", "dayofyear", "millisecond", "microsecond"), part),

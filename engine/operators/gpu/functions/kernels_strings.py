@@ -20,21 +20,10 @@ from ..columns import (
     select,
     true_mask,
 )
+from . import values as val
 from .kernels_arithmetic import extremes
 from .kernels_patterns import filled, literal_refusal, text_argument
 from .letters import in_case
-from .values import (
-    Constant,
-    Kernel,
-    RowScope,
-    Value,
-    as_column,
-    binary,
-    is_null_constant,
-    null,
-    operand,
-    settled,
-)
 
 Op = plc.binaryop.BinaryOperator
 _COUNT = plc.strings.attributes
@@ -45,51 +34,51 @@ _COUNTED = 1000  # from so many times or characters on, what a function will mak
 _SIDES = {"trim": Side.BOTH, "ltrim": Side.LEFT, "rtrim": Side.RIGHT}
 
 
-def concat(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def concat(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     if len(args) == 1:
         return args[0]
-    table = plc.Table([as_column(a, scope.rows) for a in args])
+    table = plc.Table([val.as_column(a, scope.rows) for a in args])
     # Without a third argument a NULL would count as an empty string.
     return plc.strings.combine.concatenate(table, scalar("", TEXT), scalar(None, TEXT))
 
 
-def concat_ws(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def concat_ws(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """NULLs are left out with their separator; a separator that is NULL makes all NULL."""
     separator, *texts = args
-    if is_null_constant(separator):
-        return null(call.type)
+    if val.is_null_constant(separator):
+        return val.null(call.type)
     if len(texts) == 1:  # libcudf wants two columns; a NULL is left out
-        texts.append(null(call.type))
-    table = plc.Table([as_column(t, scope.rows) for t in texts])
+        texts.append(val.null(call.type))
+    table = plc.Table([val.as_column(t, scope.rows) for t in texts])
     combine = plc.strings.combine
     without, nothing, none = combine.SeparatorOnNulls.NO, scalar("", TEXT), scalar(None, TEXT)
-    if isinstance(separator, Constant):
-        return combine.concatenate(table, operand(separator), nothing, None, without)
+    if isinstance(separator, val.Constant):
+        return combine.concatenate(table, val.operand(separator), nothing, None, without)
     return combine.concatenate(table, separator, none, nothing, without)
 
 
-def lower(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return in_case(as_column(args[0], scope.rows), upper=False)
+def lower(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    return in_case(val.as_column(args[0], scope.rows), upper=False)
 
 
-def upper(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return in_case(as_column(args[0], scope.rows), upper=True)
+def upper(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    return in_case(val.as_column(args[0], scope.rows), upper=True)
 
 
-def length(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return cast(plc.strings.attributes.count_characters(as_column(args[0], scope.rows)), INT64)
+def length(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    return cast(plc.strings.attributes.count_characters(val.as_column(args[0], scope.rows)), INT64)
 
 
-def strlen(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return cast(plc.strings.attributes.count_bytes(as_column(args[0], scope.rows)), INT64)
+def strlen(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    return cast(plc.strings.attributes.count_bytes(val.as_column(args[0], scope.rows)), INT64)
 
 
-def substring(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def substring(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Characters from `start`: 0 is the place before the first, a negative one counts from the end.
 
     A negative length takes the characters before `start`.
     """
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     start, count = _number(call, 1), _number(call, 2)
     check_characters("substring", start)
     check_characters("substring", count)
@@ -103,13 +92,13 @@ def substring(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _slice(column, max(first, 0), max(last, 0))
 
 
-def left(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def left(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     check_characters("left", _number(call, 1))
-    return _slice(as_column(args[0], scope.rows), 0, _number(call, 1))
+    return _slice(val.as_column(args[0], scope.rows), 0, _number(call, 1))
 
 
-def right(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    column = as_column(args[0], scope.rows)
+def right(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    column = val.as_column(args[0], scope.rows)
     count = _number(call, 1)
     return _slice(column, 0, 0) if count == 0 else _slice(column, -count, None)
 
@@ -124,7 +113,7 @@ def _slice(column: plc.Column, start: int, stop: int | None) -> plc.Column:
     lengths = plc.strings.attributes.count_characters(column)
     begins = _bound(lengths, start)
     ends = lengths if stop is None else _bound(lengths, stop)
-    ends = binary(ends, begins, Op.NULL_MAX, INT32)
+    ends = val.binary(ends, begins, Op.NULL_MAX, INT32)
     return plc.strings.slice.slice_strings(column, _known(begins), _known(ends))
 
 
@@ -132,9 +121,9 @@ def _bound(lengths: plc.Column, place: int) -> plc.Column:
     """Return a place in each string: min(place, length), or for a negative one max(length + place, 0)."""
     place = max(-_LONGEST, min(place, _LONGEST))
     if place >= 0:
-        return binary(lengths, Constant(place, INT32), Op.NULL_MIN, INT32)
-    moved = binary(lengths, Constant(place, INT32), Op.ADD, INT32)
-    return binary(moved, Constant(0, INT32), Op.NULL_MAX, INT32)
+        return val.binary(lengths, val.Constant(place, INT32), Op.NULL_MIN, INT32)
+    moved = val.binary(lengths, val.Constant(place, INT32), Op.ADD, INT32)
+    return val.binary(moved, val.Constant(0, INT32), Op.NULL_MAX, INT32)
 
 
 def _known(places: plc.Column) -> plc.Column:
@@ -142,22 +131,22 @@ def _known(places: plc.Column) -> plc.Column:
     return plc.replace.replace_nulls(places, scalar(0, INT32)) if places.null_count() else places
 
 
-def trim(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def trim(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Spaces alone without a second argument; no characters remove nothing."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     characters = text_argument(call, 1, " ")
     if not characters:
         return column
     return plc.strings.strip.strip(column, _SIDES[call.function], scalar(characters, TEXT))
 
 
-def pad(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def pad(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Cut or fill to a number of characters, by one fill character."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     width, fill = max(_number(call, 1), 0), text_argument(call, 2)
     if not fill:
         lengths = plc.strings.attributes.count_characters(column)
-        if scope.any(binary(lengths, Constant(width, INT32), Op.LESS, BOOL)):
+        if scope.any(val.binary(lengths, val.Constant(width, INT32), Op.LESS, BOOL)):
             raise ExecutionError(
                 "Insufficient padding: lpad and rpad need at least one character to fill with."
             )
@@ -168,8 +157,8 @@ def pad(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return plc.strings.padding.pad(_slice(column, 0, width), width, side, fill)
 
 
-def repeat(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    column, count = as_column(args[0], scope.rows), max(_number(call, 1), 0)
+def repeat(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    column, count = val.as_column(args[0], scope.rows), max(_number(call, 1), 0)
     if count > _COUNTED:
         check_bytes("repeat", _bytes(column) * count)
     return plc.strings.repeat.repeat_strings(column, min(count, MAX_BYTES))
@@ -180,57 +169,57 @@ def _bytes(column: plc.Column) -> int:
     return extremes(plc.strings.attributes.count_bytes(column))[1] * column.size()
 
 
-def replace(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    column = as_column(args[0], scope.rows)
+def replace(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
+    column = val.as_column(args[0], scope.rows)
     if not text_argument(call, 1):
         return column
-    return plc.strings.replace.replace(column, operand(args[1]), operand(args[2]))
+    return plc.strings.replace.replace(column, val.operand(args[1]), val.operand(args[2]))
 
 
-def reverse(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def reverse(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """ASCII here; the host keeps marks beside their letters."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     characters, size = (count(column) for count in (_COUNT.count_characters, _COUNT.count_bytes))
     result = plc.strings.reverse.reverse(column)
-    return settled(call, scope, column, result, binary(characters, size, Op.EQUAL, BOOL))
+    return val.settled(call, scope, column, result, val.binary(characters, size, Op.EQUAL, BOOL))
 
 
-def split_part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def split_part(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """The part with a number, from 1; '' where there are fewer."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     place = _number(call, 2) - 1
     if place >= _LONGEST:
         return _slice(column, 0, 0)
-    parts = plc.strings.split.split.split_part(column, operand(args[1]), place)
+    parts = plc.strings.split.split.split_part(column, val.operand(args[1]), place)
     return filled(parts, column)
 
 
-def translate(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def translate(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """Characters one by one; the first of equal ones to replace counts, and those without a replacement go."""
     old, new = text_argument(call, 1) or "", text_argument(call, 2) or ""
     table: dict[str, str | int] = {}
     for place, letter in enumerate(old):
         table.setdefault(letter, new[place] if place < len(new) else 0)
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     return plc.strings.translate.translate(column, table) if table else column
 
 
-def position(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def position(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """The place of the first occurrence, from 1; 0 for none and 1 for an empty needle."""
-    column = as_column(args[0], scope.rows)
+    column = val.as_column(args[0], scope.rows)
     if not text_argument(call, 1):
         one = constant(1, INT64, scope.rows)
         if not column.null_count():
             return one
         return select(plc.unary.is_valid(column), one, scalar(None, INT64))
-    found = cast(plc.strings.find.find(column, operand(args[1])), INT64)
-    return binary(found, Constant(1, INT64), Op.ADD, INT64)
+    found = cast(plc.strings.find.find(column, val.operand(args[1])), INT64)
+    return val.binary(found, val.Constant(1, INT64), Op.ADD, INT64)
 
 
-def code_point(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def code_point(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Value:
     """The code point of the first character; 0 for an empty string."""
-    column = as_column(args[0], scope.rows)
-    empty = binary(column, Constant("", TEXT), Op.EQUAL, BOOL)
+    column = val.as_column(args[0], scope.rows)
+    empty = val.binary(column, val.Constant("", TEXT), Op.EQUAL, BOOL)
     filled = select(true_mask(empty), scalar("\x00", TEXT), column)
     if column.null_count():
         filled = plc.replace.replace_nulls(filled, scalar("\x00", TEXT))
@@ -256,15 +245,15 @@ def _decoded(characters: plc.Column) -> plc.Column:
         bits = [_bits(encoded, 2 * i, 0x3F << 6 * i) for i in range(first.bit_length() // 6)]
         point = _bits(encoded, 2 * len(bits), first)
         for part in bits:
-            point = binary(point, part, Op.BITWISE_OR, INT64)
-        longer = binary(encoded, Constant(limit, INT64), Op.GREATER_EQUAL, BOOL)
+            point = val.binary(point, part, Op.BITWISE_OR, INT64)
+        longer = val.binary(encoded, val.Constant(limit, INT64), Op.GREATER_EQUAL, BOOL)
         result = select(longer, point, result)
     return cast(result, INT32)
 
 
 def _bits(values: plc.Column, shift: int, mask: int) -> plc.Column:
-    moved = binary(values, Constant(shift, INT64), Op.SHIFT_RIGHT, INT64)
-    return binary(moved, Constant(mask, INT64), Op.BITWISE_AND, INT64)
+    moved = val.binary(values, val.Constant(shift, INT64), Op.SHIFT_RIGHT, INT64)
+    return val.binary(moved, val.Constant(mask, INT64), Op.BITWISE_AND, INT64)
 
 
 def _number(call: Call, place: int) -> int:
@@ -304,7 +293,7 @@ _LITERAL = (
     "translate",
 )  # fmt: skip
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: dict[str, val.Kernel] = {
     "concat": concat,
     "concat_ws": concat_ws,
     "lower": lower,

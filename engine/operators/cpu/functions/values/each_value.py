@@ -14,40 +14,30 @@ from .....plan.expr import Call
 from .....plan.types import DataType, Kind
 from ... import table as tables
 from ...sort.keys import group_codes
-from .. import kernels_wide as wide
-from ..vectors import (
-    WIDE,
-    Array,
-    Kernel,
-    Vector,
-    both_valid,
-    dtype_of,
-    null_constant,
-    wide_limbs,
-)
+from .. import kernels_wide as wide, vectors as vec
 
 PythonValue: TypeAlias = str | bytes | int | float | bool | Sequence[object] | None
 ValueFunction: TypeAlias = Callable[..., PythonValue]
 LOOKS = 1000  # values between two looks at whether the query is to stop
 
 
-def of_values(function: ValueFunction, required: int | None = None) -> Kernel:
+def of_values(function: ValueFunction, required: int | None = None) -> vec.Kernel:
     """Make a kernel of a function that takes text, numbers and truth values as Python has them; it may return None.
 
     Of the first `required` arguments, by default of all, a NULL makes NULL; others are None then.
     """
 
-    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
+    def kernel(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
         varying = [v for v in args if not v.is_constant]
         if any(v.is_null for v in args[:required]):
-            return null_constant(call.type)
+            return vec.null_constant(call.type)
         if not varying:
             return _column([function(*map(python_value, args))], call.type).first()
-        valid = both_valid(*args[:required])
+        valid = vec.both_valid(*args[:required])
         count = len(varying[0].data)
         rows = np.arange(count) if valid is None else np.flatnonzero(valid)
         if not len(rows):
-            return null_constant(call.type)
+            return vec.null_constant(call.type)
         taken = [v if v.is_constant else v.take(rows) for v in args]
         first, codes = _distinct([v for v in taken if not v.is_constant])
         columns = [
@@ -62,12 +52,12 @@ def of_values(function: ValueFunction, required: int | None = None) -> Kernel:
         places = np.full(count, -1)
         places[rows] = codes
         made = _column(found, call.type).to_arrow(len(found))
-        return Vector.from_arrow(tables.take_array(made, places), call.type)
+        return vec.Vector.from_arrow(tables.take_array(made, places), call.type)
 
     return kernel
 
 
-def _distinct(vectors: Sequence[Vector]) -> tuple[Array, Array]:
+def _distinct(vectors: Sequence[vec.Vector]) -> tuple[vec.Array, vec.Array]:
     """Return a row of each distinct value of all columns together, and which of them each row has."""
     codes = np.zeros(vectors[0].length, np.int64)
     for vector in vectors:
@@ -77,7 +67,7 @@ def _distinct(vectors: Sequence[Vector]) -> tuple[Array, Array]:
     return first, inverse
 
 
-def _codes(vector: Vector) -> Array:
+def _codes(vector: vec.Vector) -> vec.Array:
     if vector.type.is_nested:
         return group_codes([vector.data])[0].astype(np.int64)
     if isinstance(vector.data, pa.Array):
@@ -91,7 +81,7 @@ def _codes(vector: Vector) -> Array:
     return found if vector.valid is None else np.where(vector.valid, found + 1, 0)
 
 
-def python_value(vector: Vector) -> PythonValue:
+def python_value(vector: vec.Vector) -> PythonValue:
     """Return a constant as Python has it."""
     if vector.is_null:
         return None
@@ -99,13 +89,13 @@ def python_value(vector: Vector) -> PythonValue:
         return vector.data
     if isinstance(vector.data, pa.Scalar):
         return vector.data.as_py()
-    return wide.to_int(vector.data) if vector.data.dtype == WIDE else vector.data.item()
+    return wide.to_int(vector.data) if vector.data.dtype == vec.WIDE else vector.data.item()
 
 
-def python_values(vector: Vector) -> list[PythonValue]:
+def python_values(vector: vec.Vector) -> list[PythonValue]:
     if isinstance(vector.data, pa.Array):
         return list(vector.data.to_pylist())
-    if vector.data.dtype == WIDE:
+    if vector.data.dtype == vec.WIDE:
         return [wide.to_int(value) for value in vector.data]
     values = list(vector.data.tolist())
     if vector.valid is None:
@@ -113,15 +103,15 @@ def python_values(vector: Vector) -> list[PythonValue]:
     return [v if known else None for v, known in zip(values, vector.valid.tolist(), strict=True)]
 
 
-def _column(values: list[PythonValue], data_type: DataType) -> Vector:
+def _column(values: list[PythonValue], data_type: DataType) -> vec.Vector:
     if data_type.kind is Kind.VARCHAR:
-        return Vector(data_type, pa.array(values, pa.string()))
+        return vec.Vector(data_type, pa.array(values, pa.string()))
     if data_type.is_ranked:
-        return Vector(data_type, pa.array(values, tables.physical_type(data_type)))
+        return vec.Vector(data_type, pa.array(values, tables.physical_type(data_type)))
     known = np.array([v is not None for v in values])
     filled = [0 if v is None else v for v in values]
     if data_type.is_wide_decimal:
-        data = np.array([wide_limbs(int(v)) for v in filled], WIDE)  # type: ignore[arg-type]
+        data = np.array([vec.wide_limbs(int(v)) for v in filled], vec.WIDE)  # type: ignore[arg-type]
     else:
-        data = np.array(filled, dtype_of(data_type))
-    return Vector(data_type, data, None if known.all() else known)
+        data = np.array(filled, vec.dtype_of(data_type))
+    return vec.Vector(data_type, data, None if known.all() else known)
