@@ -84,9 +84,10 @@ select m, sum(v) from (unpivot u on jan, feb into name m value v) group by m
 """
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("query", QUERIES.strip().splitlines())
-def test_rows_become_columns_and_back(query, backend) -> None:
-    assert_same_as_duckdb(query, setup=SALES, backend=backend, fuse=("always", "never"))
+def test_rows_become_columns_and_back(query, backend, fuse) -> None:
+    assert_same_as_duckdb(query, setup=SALES, backend=backend, fuse=(fuse,))
 
 
 KINDS = [

@@ -61,9 +61,10 @@ with recursive near(node, hops) using key (node) as (select 1, 0 union select e.
 """
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("query", QUERIES.strip().splitlines())
-def test_rows_are_made_of_rows_until_there_are_no_more(query, backend) -> None:
-    assert_same_as_duckdb(query, setup=TABLES, backend=backend, fuse=("always", "never"))
+def test_rows_are_made_of_rows_until_there_are_no_more(query, backend, fuse) -> None:
+    assert_same_as_duckdb(query, setup=TABLES, backend=backend, fuse=(fuse,))
 
 
 def test_many_rows_in_a_round_and_many_rounds(backend) -> None:
