@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from .. import stopping
 from ..errors import ExecutionError
 from ..plan.physical import Device
 from ..storage.spill_folders import SpillFolder
@@ -98,6 +99,7 @@ class SpilledFile:
         end, expected = self.sections[number]
         found = 0
         while at < end:
+            stopping.check()
             data = file.read_at(min(BYTES_A_CHECK, end - at), at)
             if not data:
                 return False
@@ -211,6 +213,7 @@ def _write(path: Path, piece: SpilledPiece) -> Sequence[_Section]:
         with pa.ipc.new_file(pa.PythonFile(summing, "w"), piece.rows.schema, options=options) as to:
             summing.end_section()
             for i in range(len(piece.bounds) - 1):
+                stopping.check()
                 to.write_batch(*map(_with_own_text, piece.parts(i, i + 1)))
                 summing.end_section()
         summing.end_section()

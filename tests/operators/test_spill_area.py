@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from fuseline import stopping
 from fuseline.errors import ExecutionError
 from fuseline.operators import spill_area, spilling
 from fuseline.operators.host_memory import readable
@@ -41,6 +42,17 @@ def test_parts_come_back_as_they_were(tmp_path: Path) -> None:
                 b.to_pydict() for b in one.parts(i, i + 1)
             ]
         assert sum(b.num_rows for b in kept.parts(2, 7)) == ROWS // PARTS * 5
+
+
+def test_a_stop_is_heard_between_two_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All parts of a piece are compressed, or checked, in a quarter of a second on a busy machine."""
+    heard: list[int] = []
+    monkeypatch.setattr(stopping, "check", lambda: heard.append(1))
+    with SpillArea(tmp_path, 0) as area:
+        kept = area.keep(piece(), "cpu")
+        assert len(heard) >= PARTS
+        kept.parts(0, PARTS)
+        assert len(heard) >= 2 * PARTS
 
 
 @pytest.mark.parametrize(
