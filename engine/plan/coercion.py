@@ -212,7 +212,9 @@ def compared_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
 
 
 def _nested_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
-    """Return lists of the elements' common type, or structs of that of each field."""
+    """Return lists of the elements' common type, or structs with the fields of both, each of its common type."""
+    if left.kind is right.kind is ty.Kind.STRUCT and not _has_tuple(left, right):
+        return _with_all_fields(left, right)
     if not _alike(left, right, lambda a, b: True):
         return None
     children = tuple(map(common_pair, left.children, right.children))
@@ -222,6 +224,19 @@ def _nested_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
         return None
     named = right if left.is_tuple else left
     return replace(named, precision=max(lengths, default=0), children=known)
+
+
+def _with_all_fields(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
+    """Return a STRUCT with the fields of the left and then what others the right has; the first that has one spells it."""
+    fields = {n.lower(): (n, kind) for n, kind in zip(left.names, left.children, strict=True)}
+    for name, kind in zip(right.names, right.children, strict=True):
+        spelled, known = fields.get(name.lower(), (name, ty.NULL))
+        shared = common_pair(known, kind)
+        if shared is None:
+            return None
+        fields[name.lower()] = spelled, shared
+    names, children = zip(*fields.values(), strict=True)
+    return replace(left, names=names, children=children)
 
 
 def _alike(
@@ -277,6 +292,9 @@ def castable(source: ty.DataType, target: ty.DataType) -> bool:
         if source.is_array and target.is_array and source.precision != target.precision:
             return False
         return castable(source.children[0], target.children[0])
+    if source.kind is ty.Kind.STRUCT and target.kind is ty.Kind.MAP and not source.is_tuple:
+        key, value = target.children[0].children  # the names of the fields, and what they are
+        return castable(ty.VARCHAR, key) and all(castable(c, value) for c in source.children)
     if source.kind is target.kind is ty.Kind.STRUCT:
         if _has_tuple(source, target) and len(source.names) != len(target.names):
             return False

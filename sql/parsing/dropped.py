@@ -137,6 +137,8 @@ def _is_grammar(tokens: Sequence[Token], i: int, leaves: _Leaves) -> bool:
     if token.token_type is TokenType.STRING:
         near = (before and before.token_type, after and after.token_type)
         return TokenType.INTERVAL in near or _singular(token.text) in unplaced
+    if token.token_type is TokenType.IDENTIFIER:  # {"a": 1}
+        return (after and after.token_type) is TokenType.COLON and _singular(token.text) in unplaced
     if token.token_type is TokenType.NUMBER:
         length = i > 1 and tokens[i - 2].token_type in _TEXTS  # VARCHAR(9), as in DuckDB
         return length or token.text in unplaced or f"0.{token.text}" in unplaced

@@ -23,13 +23,28 @@ _SPECIAL = r"""[\[\](){},:='"\\]|^\s|\s$|^$|^(?i:null)$"""
 
 
 def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> pa.Array:
-    """Return lists with other elements, or structs with other fields, which go by their names."""
+    """Return lists with other elements, structs with other fields, which go by their names, or structs as maps of their names."""
     arrow = tables.physical_type(target)
 
     def child(inside: pa.Array, given: DataType, wanted: DataType) -> pa.Array:
         made = cast(Vector.from_arrow(inside, given), wanted).to_arrow(len(inside))
         return tables.as_element(made, tables.physical_type(wanted))
 
+    if target.kind is Kind.MAP and source.kind is Kind.STRUCT:
+        kinds, count, width = target.children[0].children, len(array), len(source.names)
+        values = tables.concat_arrays(
+            [child(f, t, kinds[1]) for f, t in zip(fields_of(array), source.children, strict=True)]
+        )
+        keys = child(pa.array(source.names), VARCHAR, kinds[0])
+        if keys.null_count:  # of TRY_CAST
+            return pa.nulls(count, arrow)
+        row_by_row = np.arange(count * width).reshape(width, count).T.ravel()
+        valid = np.ones(count, bool) if (given := tables.validity(array)) is None else given
+        keys = tables.take_array(keys, np.tile(np.arange(width), count))
+        entries = struct_array(
+            [keys, tables.take_array(values, row_by_row)], None, arrow.value_type
+        )
+        return list_array(np.full(count, width), entries, valid, arrow)
     if target.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
         elements = child(lists.elements, source.children[0], target.children[0])
