@@ -247,6 +247,22 @@ def test_more_rows_than_a_chunk(backend: str, kind: JoinKind, build: str, duplic
     assert_node(backend, node, sql(kind, on(1)), l=left, r=right)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("nulls", [(False, False), (True, True), (True, False)])
+def test_few_rows_by_two_keys(backend: str, kind: JoinKind, nulls: tuple[bool, bool]) -> None:
+    rows = 2000  # of which some have one key of the other side's without the other key, and NULLs
+
+    def keys(of: range) -> dict[str, list[int | None]]:
+        first = [None if i % 13 == 0 else i * 7919 % 300 * 201 for i in of]
+        second = [None if i % 11 == 0 else i * 104729 % 70 * 901 for i in of]
+        return {"k0": first, "k1": second}
+
+    left = relation({"id": range(rows), **keys(range(rows))})
+    right = relation({"id": range(90), **keys(range(500, 590)), "v": range(90)})
+    node = hash_join(left, right, kind, build="right", null_equal=nulls)
+    assert_node(backend, node, sql(kind, on(2, nulls)), l=left, r=right)
+
+
 def with_v(data: pa.Table) -> pa.Table:
     return data.append_column("v", data["id"])
 

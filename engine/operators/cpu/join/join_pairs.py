@@ -32,6 +32,10 @@ from ..sort.ordering import stable_order
 from ..sort.text_order import places
 from ..table import Indices, Mask, concat_arrays, decode, to_numpy, validity
 
+LIKELY_SHARE = (
+    4  # probe rows for each build row, from which a look at each key by itself leaves few
+)
+
 
 @dataclass(frozen=True)
 class Digit:
@@ -47,19 +51,28 @@ class Digit:
     def size(self) -> int:
         return self.base + 1 if self.null_equal else self.base
 
-    def read(self, start: int, stop: int) -> tuple[Ints, Mask]:
+    def read(self, rows: slice | Indices) -> tuple[Ints, Mask]:
         """Return the digits of some rows and which rows have none."""
-        digits = self.values[start:stop].astype(np.int64, copy=False) - self.low
+        digits = self.values[rows].astype(np.int64, copy=False) - self.low
         # Differences wrap around, so that as unsigned numbers all values outside of the range are too large.
         missing = digits.view(np.uint64) >= self.base
         if self.valid is not None:
-            null = ~self.valid[start:stop]
+            null = ~self.valid[rows]
             if self.null_equal:
                 digits[null] = self.base
                 missing &= ~null
             else:
                 missing |= null
         return digits, missing
+
+    def seen(self) -> Mask:
+        """Return which digits some row has; none is after the last one."""
+        found = np.zeros(self.size + 1, bool)
+        digits, missing = self.read(slice(None))
+        digits[missing] = self.size
+        found[digits] = True
+        found[-1] = False
+        return found
 
 
 @dataclass(frozen=True)
@@ -71,9 +84,12 @@ class Codes:
     rows: int
 
     def read(self, start: int, stop: int) -> Ints:
-        codes, missing = self.digits[0].read(start, stop)
+        return self.at(slice(start, stop))
+
+    def at(self, rows: slice | Indices) -> Ints:
+        codes, missing = self.digits[0].read(rows)
         for digit in self.digits[1:]:
-            more, more_missing = digit.read(start, stop)
+            more, more_missing = digit.read(rows)
             codes *= digit.size
             codes += more
             missing |= more_missing
@@ -118,11 +134,42 @@ def _renumbered(sides: _Sides) -> _Sides:
     """Number the codes that the build side has without gaps."""
     rows = len(sides.build[0].values), len(sides.probe[0].values)
     build = Codes(sides.build, sides.size, rows[0]).all()
-    probe = Codes(sides.probe, sides.size, rows[1]).all()
-    valid = build < sides.size
-    build, probe, base = number_distinct(build, valid, probe)
+    probe = Codes(sides.probe, sides.size, rows[1])
+    valid, likely = build < sides.size, _likely(sides)
+    build, found, base = number_distinct(
+        build, valid, probe.all() if likely is None else probe.at(likely)
+    )
+    theirs = found
+    if likely is not None:
+        theirs = np.full(rows[1], -1, found.dtype)
+        theirs[likely] = found
     ours = Digit(build, valid, 0, base, null_equal=False)
-    return _Sides((ours,), (Digit(probe, None, 0, base, null_equal=False),), base)
+    return _Sides((ours,), (Digit(theirs, None, 0, base, null_equal=False),), base)
+
+
+def _likely(sides: _Sides) -> Indices | None:
+    """Return the probe rows each of whose keys some row of a much shorter build side has; None where all had better be looked up.
+
+    Six million rows looked up by two keys among 43 thousand, of which 5 % are there: 0.17 s of CPU time instead of 0.97 (TPC-H Q9, SF1).
+    """
+    rows = len(sides.build[0].values), len(sides.probe[0].values)
+    if len(sides.build) < 2 or LIKELY_SHARE * rows[0] >= rows[1]:
+        return None
+    most = slots(sum(rows))
+    pairs = zip(sides.build, sides.probe, strict=True)
+    known = [(theirs, ours.seen()) for ours, theirs in pairs if ours.size <= most]
+    if not known:
+        return None
+
+    def chunk(start: int, stop: int) -> Indices:
+        found = np.ones(stop - start, bool)
+        for digit, seen in known:
+            digits, missing = digit.read(slice(start, stop))
+            digits[missing] = digit.size
+            found &= seen[digits]
+        return np.flatnonzero(found) + start
+
+    return np.concatenate(each_chunk(chunk, rows[1]))
 
 
 def _digits(build: pa.Array, probe: pa.Array, null_equal: bool) -> list[tuple[Digit, Digit]]:
