@@ -337,7 +337,7 @@ class Connection(FileReaders, FunctionRegistry, TellsProgress, RunsStatements, H
         if self._closed:
             self._check_open()
         answer = run_text(self, self._runner, text, params, tables=tables)
-        if isinstance(answer, CachedPlan):
+        if type(answer) is CachedPlan:
             return frame_class()(self, answer.source, answer, answer.text)
         from .storage.tables.memory_table import MemoryTable
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, filterfalse
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from .catalog import Catalog
 from .errors import FuselineError, TypeMismatch
@@ -42,6 +42,7 @@ KEPT_PLANS = 512
 KEPT_VARIANTS = 8  # plans of one shape
 
 
+@final
 @dataclass
 class CachedPlan:
     """A bound query; `schedule` has its physical plan under `settings`, once it has run.
@@ -215,7 +216,7 @@ class PlanCache:
 
         Raises `TypeMismatch` for what is no text, or no parameters.
         """
-        if not isinstance(text, str):
+        if type(text) is not str and not isinstance(text, str):
             raise TypeMismatch(f"SQL is given as a str, not as {type(text).__name__}.")
         found = self._find(text if params is None else (text, _parameters_key(params)))
         if found is not None or not self._serves_shapes:
@@ -285,10 +286,10 @@ class PlanCache:
     def _find(self, key: Hashable) -> CachedPlan | None:
         with self._lock:
             self._drop_old()
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
 
     def _keep(self, key: Hashable, prepared: CachedPlan, version: int) -> None:
         with self._lock:

@@ -53,7 +53,7 @@ def run_text(
     shape: TextShape | None = None
     if not runner.catalog.failed and not tables:
         answer, shape = runner.plans.find(text, params, runner.settings)
-    if not isinstance(answer, CachedPlan) or answer.stale_tables():
+    if type(answer) is not CachedPlan or answer.stale_tables():
         if analyze is None and (asked := _explained_text(text)) is not None:
             return _explain(connection, runner, text, asked, params, tables)
         caller = CallerObjects(connection, runner, sys._getframe(1), tables)
@@ -61,7 +61,7 @@ def run_text(
             given = text, params, stop, None, objects, shape, analyze
             work = partial(_bind, connection, runner, *given)
             answer = deeply_for(text, work)
-    if isinstance(answer, CachedPlan):
+    if type(answer) is CachedPlan:
         answer.spent = time.perf_counter() - start
     return answer
 

@@ -94,7 +94,7 @@ class QueryRunner:
     def run(self, plan: Logical, key: object, timed: bool) -> Result:
         """Run a plan; where `key` is prepared already, that is run."""
         start = time.perf_counter()
-        prepared = key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
+        prepared = key if type(key) is CachedPlan else self.plans.of_plan(plan)
         return self._run(prepared, partial(self._execute, prepared, timed, start))
 
     def read(self, plan: Logical, key: object) -> Reading:
@@ -158,35 +158,26 @@ class QueryRunner:
 
     def _run_with_progress(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         """Do work that counts how far it is; rows that are made while they are read go on with it."""
-        outer = stop.progress
+        outer, run = stop.progress, partial(work, stop)
         stop.progress = progress = Progress(self.listener, outer)
-        try:
-            if self.settings.enable_progress_bar and outer is None:
-                from .progress.progress_bar import with_bar
+        if self.settings.enable_progress_bar and outer is None:
+            from .progress.progress_bar import with_bar
 
-                shown = partial(self._run_with_files_of_now, prepared, work, stop)
-                answer = with_bar(shown, progress, self.settings.progress_bar_time / 1e3)
-            else:
-                answer = self._run_with_files_of_now(prepared, work, stop)
-            if isinstance(answer, Result) or not isinstance(answer, Reading) or answer.is_made:
+            run = partial(with_bar, run, progress, self.settings.progress_bar_time / 1e3)
+        try:
+            try:
+                answer = run()
+            except FileError:
+                if not prepared.stale_tables():
+                    raise
+                answer = run()  # a file was written while it was read: nothing of that was kept
+            if type(answer) is Result or not isinstance(answer, Reading) or answer.is_made:
                 progress.end()
             else:
                 outer = progress
             return answer
         finally:
             stop.progress = outer
-
-    def _run_with_files_of_now(
-        self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop
-    ) -> T:
-        try:
-            return work(stop)
-        except FileError:
-            if not prepared.stale_tables():
-                raise
-            # A file has been written while it was read: nothing of that was kept
-            return work(stop)
-        finally:
             for table in prepared.passing:
                 self.forget(table)
 

@@ -162,6 +162,7 @@ def _leave_out_the_device() -> None:
     ]
     for place, name, other in replaced:
         setattr(place, name, other)
+    device._of_thread.has_device = True  # as on a thread that has run something
 
 
 def _finding_rows(laid_out: Callable[..., Any]) -> Callable[..., Any]:

@@ -125,7 +125,7 @@ class WorkerSession:
         self._team, self._rank, self._workers = team, rank, len(addresses)
         self._neighbours = sum(_host(address) == _host(addresses[rank]) for address in addresses)
         self._configure(self._given)
-        return self._cache.limit(self._device), self._turn, self._door.name
+        return self._cache.limits[self._device], self._turn, self._door.name
 
     async def here(self) -> None:
         """Give a sign of life."""
@@ -153,7 +153,7 @@ class WorkerSession:
             "memory": total,
             "free_memory": free,
             "cached_bytes": self._cache.used(device),
-            "cache_limit": self._cache.limit(device),
+            "cache_limit": self._cache.limits[device],
             "runs_query": self._running is not None,
         }
 

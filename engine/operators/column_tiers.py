@@ -78,7 +78,7 @@ def lift(
     """
     cache = context.cache
     has_tiers = cache.store is not None or not cache.is_lasting
-    if not isinstance(scan, ParquetScan) or not (cache.limit(device) if uploaded else has_tiers):
+    if not isinstance(scan, ParquetScan) or not (cache.limits[device] if uploaded else has_tiers):
         return
     selection = row_groups(scan)
     there = _below(cast("ParquetTable", scan.table), selection, sources, device, context)
@@ -125,7 +125,7 @@ def _has_room(
     if uploaded is None or not cache.is_lasting:
         return cache.is_lasting
     size = sum(found.column.value.nbytes for found in there)
-    return cache.used(device) + size <= cache.limit(device)
+    return cache.used(device) + size <= cache.limits[device]
 
 
 def codes_on_host(scan: ParquetScan, context: Context) -> int:
@@ -281,7 +281,7 @@ def _upload(
     cache: ColumnCache, place: StoredPlace, column: StoredColumn, device: str, uploaded: Uploaded
 ) -> bool:
     """Put a column into a device's cache as the device has it; False where that would not."""
-    fits = column.value.nbytes <= cache.limit(device)
+    fits = column.value.nbytes <= cache.limits[device]
     on_device = uploaded(column, place) if fits else None
     if on_device is None:
         return False

@@ -74,12 +74,11 @@ class PipelineMemory(Generic[T]):
     """What one pipeline's runs leave: its kernels, which are the backend's own, or why it has none, and what it consists of instead.
 
     `compiled` are the kernels whose machine code is known to be there.  `short_of_memory`: the last run had no room for its kernels'
-    buffers.  `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body
-    that no kernel holds, by their place among its children; `chunked` what runs over a chunk, by the build sides that are made before and those that are read whole.
+    buffers.  `parts` are the pipelines below the last operator of a body that no kernel holds, by their place among its children;
+    `chunked` what runs over a chunk, by the build sides that are made before and those that are read whole.
     `divided` are the chunks that came out where there was no room for all rows at once, and how much there was.
     """
 
-    probe_bytes: int | None = None
     kernels: T | None = None
     compiled: T | None = None
     feedback: Feedback = Feedback()
@@ -99,8 +98,10 @@ class _ByNode(Generic[T]):
         self._kept: dict[int, tuple[T, ref[p.Physical]]] = {}
 
     def __call__(self, node: p.Physical) -> T:
-        known = self._kept.get(id(node))
-        return self._begun(node) if known is None else known[0]
+        try:
+            return self._kept[id(node)][0]
+        except KeyError:
+            return self._begun(node)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -137,6 +138,8 @@ def _shape_memory(node: p.Physical) -> ShapeMemory[object]:
 def _row_steps(node: p.Physical) -> RowSteps:
     if isinstance(node, p.FilterRows):
         return RowSteps.condition(node.predicate)
+    if isinstance(node, p.NestedLoopJoin) and node.condition is not None:
+        return RowSteps.condition(node.condition)
     assert isinstance(node, p.ComputeColumns)
     return RowSteps.of(node.items)
 

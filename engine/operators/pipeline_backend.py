@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Done(Generic[T_co]):
     feedback: Feedback | None = None
 
 
+@final
 @dataclass(frozen=True)
 class Retry:
     """No answer: a run found out something for which its kernels have to be made, or with `other_kernels` False the same laid out."""
@@ -57,6 +58,7 @@ class Retry:
     other_kernels: bool = True
 
 
+@final
 @dataclass(frozen=True)
 class Void:
     """No answer in this run, for a reason that another one need not have."""

@@ -1,9 +1,9 @@
 """How a pipeline runs, the same on each backend, and what becomes of one that no kernels hold.
 
-    look up ─ known kernels fit ──► load ──► launch ─► done
-       │                             ▲          ├────► retry: the run found out what its kernels, or their memory, have to be made for
-       └─ else generate ─► compile ──┘          └────► void: the answer is in doubt, or there is no room
-                 │            └──────────────────────► void: a thread still compiles, or the compiler failed
+    look up ─ known kernels fit ────────────► launch ─► done
+       │                                   ▲     ├────► retry: the run found out what its kernels, or their memory, have to be made for
+       └─ else generate ─► compile ─► load ┘     └────► void: the answer is in doubt, or there is no room
+                 │            └───────────────────────► void: a thread still compiles, or the compiler failed
                  ├─► split: a build side becomes a pipeline of its own, for all runs to come
                  └─► refused: operators run, for all runs whose inputs have as many rows
 
@@ -187,8 +187,9 @@ class _Run(Generic[T, K]):
         memory = self.memory
         if memory.kernels is None and (shape := self._shape()) is not None:
             memory.feedback = shape.memory.feedback
-        for _ in range(ATTEMPTS):
-            self.context.check()
+        for attempts in range(ATTEMPTS):
+            if attempts:  # who runs the node has just looked
+                self.context.check()
             try:
                 outcome = self._attempt()
             except NotFusable as refused:
@@ -206,7 +207,7 @@ class _Run(Generic[T, K]):
                 if chunk is not None and sum(len(part.groups) for part in selected(chunk.scan)) > 1:
                     raise NoRoom(SHORT) from None  # a smaller chunk needs less
                 return Void(SHORT)
-            if not isinstance(outcome, Retry):
+            if type(outcome) is not Retry:
                 return outcome
             self._learn(outcome.feedback)
             if outcome.other_kernels:
@@ -226,27 +227,27 @@ class _Run(Generic[T, K]):
         return found
 
     def _attempt(self) -> Done[T] | Retry | Void:
-        start = time.perf_counter()
-        memory = self.memory
+        memory, compiling = self.memory, 0.0
         attempt = self.backend.attempt(self.node, self.inputs, self.context, memory.feedback)
         kernels, origin = memory.kernels, FROM_MEMORY
         if kernels is not None and not attempt.fits(kernels):
             kernels = None
         if kernels is None or memory.compiled is not kernels:
+            start = time.perf_counter()
             found = self._kernels(attempt, kernels)
             if found is None:
                 return Void(COMPILING)
             kernels, origin = found
-        attempt.load(kernels)
+            attempt.load(kernels)
+            memory.compiled = kernels
+            compiling = time.perf_counter() - start - attempt.loading
         launched = time.perf_counter()
         outcome = attempt.launch(kernels)
-        if isinstance(outcome, Retry) or outcome.facts is None:
+        if type(outcome) is Retry or outcome.facts is None:
             return outcome
-        seconds, loading = time.perf_counter() - launched, attempt.loading
-        facts = partial(
-            _with_times, outcome.facts, origin, seconds, loading, launched - start - loading
-        )
-        if isinstance(outcome, Void):
+        times = time.perf_counter() - launched, attempt.loading, compiling
+        facts = partial(_with_times, outcome.facts, origin, *times)
+        if type(outcome) is Void:
             return Void(outcome.reason, facts)
         memory.short_of_memory = False
         if outcome.feedback is not None:
@@ -284,7 +285,6 @@ class _Run(Generic[T, K]):
         if error is not None:
             memory.kernels = None  # the next run tries again
             raise error
-        memory.compiled = kernels
         return kernels, FROM_MEMORY if known else codes.result()[1]
 
     # Operators

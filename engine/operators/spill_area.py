@@ -127,15 +127,20 @@ class SpillArea:
         self._parent = Path(tempfile.gettempdir()) if directory is None else directory
         self._limit = self._room = limit
         self._folder: SpillFolder | None = None
+        self.is_used = False
         self._files = 0
 
     def __enter__(self) -> SpillArea:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the files."""
         if self._folder is not None:
             self._folder.remove()
-            self._folder = None
+            self._folder, self.is_used = None, False
 
     def keep(self, piece: SpilledPiece, device: Device) -> SpilledPiece | SpilledFile:
         """Take a piece from a device; raises `ExecutionError` when it cannot be written."""
@@ -169,7 +174,7 @@ class SpillArea:
 
     def _written(self, piece: SpilledPiece) -> SpilledFile:
         if self._folder is None:
-            self._folder = SpillFolder(self._parent)
+            self._folder, self.is_used = SpillFolder(self._parent), True
         path = self._folder.path / f"{self._files}.arrow"
         self._files += 1
         try:

@@ -60,15 +60,15 @@ def run_pipeline(
 
     `inputs` are the tables of the nodes of this name.  Raises `MemoryError` when the device has no memory for a single row group.
     """
-    memory = context.memory.pipeline(node)
-    if memory.probe_bytes is None:
-        memory.probe_bytes = _whole(node.steps.source)
-    room = context.cache.limit(node.device)
-    if context.memory_limit is not None:
-        room = min(room, context.memory_limit)
-    chunks = _chunks_left(node.steps, context, backend) if memory.probe_bytes > room else None
-    if chunks is None and memory.divided is not None and memory.divided[0] == room:
-        chunks = memory.divided[1]
+    source, limit = node.steps.source, context.memory_limit
+    room, chunks = context.cache.limits[node.device], None
+    memory = None if limit is None else context.memory.pipeline(node)
+    if limit is not None:
+        room = min(room, limit)
+    if type(source) is p.ParquetScan and source.whole_bytes > room:
+        chunks = _chunks_left(node.steps, context, backend)
+    if chunks is None and memory is not None and memory.divided is not None:
+        chunks = memory.divided[1] if memory.divided[0] == room else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
         try:
@@ -77,14 +77,14 @@ def run_pipeline(
             plain = dataclasses.replace(context, fuse="never")
             chunks = _chunks_left(node.steps, plain, backend) or error.chunks
         except MemoryError:
-            chunks = smaller(node.steps.source, None) if _is_divisible(node.steps) else None
+            chunks = smaller(source, None) if _is_divisible(node.steps) else None
             if chunks is None:
                 raise
         let_go()
         # Or each run reads files, chunk by chunk
-        if isinstance(node.steps.source, p.ParquetScan):
-            backend.store_columns(node.steps.source, context)
-        if context.memory_limit is not None:
+        if isinstance(source, p.ParquetScan):
+            backend.store_columns(source, context)
+        if memory is not None:
             memory.divided = room, chunks
     return _in_chunks(node, inputs, chunks, context, backend)
 
@@ -115,14 +115,14 @@ def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
     if not isinstance(scan, p.ParquetScan) or not scan.made:
         return None
     room = _room(context, scan.device)
-    if _whole(scan) <= room:
+    if scan.whole_bytes <= room:
         return None
     target = room // scan_runs.CHUNKS_IN_ROOM
     if on_host := codes_on_host(scan, context):
         if on_host <= room:
             return None
         # Of chunks of codes there are fewer, each of which makes indexes of build sides anew
-        target = target * _whole(scan) // on_host
+        target = target * scan.whole_bytes // on_host
     chunks = cut(scan, target)
     if len(chunks) < 2 or not _is_divisible(steps):
         return None
@@ -148,11 +148,6 @@ def _chunks_left(
 def row_group_runs(scan: p.ParquetScan, context: Context) -> Chunks:
     """Return the row groups of a scan in runs that there is room for while they are read."""
     return cut(scan, _room(context, scan.device) // scan_runs.CHUNKS_IN_ROOM)
-
-
-def _whole(scan: p.Physical) -> int:
-    """The bytes of all columns that may come in chunks, as they are read."""
-    return files_of(scan).sizes.whole(scan.sources) if isinstance(scan, p.ParquetScan) else 0
 
 
 def scan_below(node: p.Physical) -> p.ParquetScan | None:
@@ -182,7 +177,7 @@ def column_shares(
 
 
 def _room(context: Context, device: str) -> int:
-    limit = context.cache.limit(device)
+    limit = context.cache.limits[device]
     return limit if context.memory_limit is None else min(limit, context.memory_limit)
 
 

@@ -11,6 +11,7 @@ scans of tables in memory carry all rows.  A pickle runs code where it is read: 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Literal as OneOf, Self
 
 from ..errors import Span
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .pipeline_steps import PipelineSteps
 
 Device = OneOf["gpu", "cpu"]
+_WHOLE = attrgetter("table.sizes.whole")  # of tables of files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,11 @@ class ParquetScan(Physical):
     sources: tuple[str, ...]
     selection: tuple[RowGroups, ...] | None = None
     pruned: int = 0
+
+    @Once
+    def whole_bytes(self) -> int:
+        """The bytes of all rows of these columns, as operators read them."""
+        return int(_WHOLE(self)(self.sources))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class PipelineSteps:
     groups: p.HashAggregate | None = field(compare=False, repr=False)
     condition: p.FilterRows | None = field(compare=False, repr=False)
 
-    @property
+    @Once
     def source(self) -> p.Physical:
         return self.chain.source
 

@@ -28,6 +28,7 @@ READING_SHARE = (
     0.6  # of what a node has left, when columns have to be read first: kernels are quicker
 )
 Bounds = tuple[float, float]
+WHOLE: Bounds = (0.0, 1.0)
 Measured = Mapping[int, tuple[float, int, int]]  # seconds, rows and bytes of nodes by identity
 Receipts = Mapping[
     int, Callable[[], Any]
@@ -89,8 +90,8 @@ class _Stage:
         return min(1.0, done / self.total) if self.total else 1.0
 
 
-class _Way:
-    """One way through a plan's nodes, begun when `start` of the query was done."""
+class PlanWay:
+    """One way through a plan's nodes, begun when `start` of the query was done; a node begins with the `WHOLE` of itself left and no stage."""
 
     __slots__ = (
         "bounds",
@@ -112,7 +113,7 @@ class _Way:
     ) -> None:
         self.order, self.measured, self.receipts, self.start = order, measured, receipts, start
         self.position = 0
-        self.bounds: Bounds = (0.0, 1.0)
+        self.bounds: Bounds = WHOLE
         self.stage: _Stage | None = None
         self.widths: list[float] | None = None  # until somebody asks
 
@@ -134,36 +135,32 @@ class Progress:
     that made it, one call at a time.
     """
 
-    __slots__ = ("_shown", "_tell", "_telling", "_way", "began", "is_ended", "outer")
+    __slots__ = ("_shown", "_tell", "_telling", "_way", "began", "is_ended", "is_told", "outer")
 
     def __init__(
         self, tell: Callable[[QueryProgress], object] | None = None, outer: Progress | None = None
     ) -> None:
         self.outer = outer
         self._tell = tell if outer is None else None
-        self._way: _Way | None = None
+        self._way: PlanWay | None = None
         self._shown, self.is_ended = 0.0, False
         self.began = time.perf_counter()
         # Not the lock of those who look: what is told may wait for a thread that does
         self._telling: AbstractContextManager[object] = _NOTHING
-        if self._tell is not None:
+        self.is_told = self._tell is not None
+        if self.is_told:
             self._telling = threading.RLock()
 
     # What runs says
 
-    def begin(self, order: Sequence[Physical], measured: Measured, receipts: Receipts) -> None:
-        """Begin with the first of these nodes; `measured` gets what each made that is done, and `receipts` what pipelines say."""
-        start = 0.0 if self._way is None else self._share()
-        self._way = _Way(order, measured, receipts, start)
+    def begin(self, order: Sequence[Physical], measured: Measured, receipts: Receipts) -> PlanWay:
+        """Begin with the first of these nodes; `measured` gets what each made that is done, and `receipts` what pipelines say.
 
-    def node(self, position: int) -> None:
-        """Go on with a node of the order."""
-        way = self._way
-        if way is not None:
-            way.stage = None
-            way.position, way.bounds = position, (0.0, 1.0)
-        if self._tell is not None:
-            self._told()
+        Who runs them moves the way that this returns from node to node by itself, without a call for each.
+        """
+        start = 0.0 if self._way is None else self._share()
+        self._way = way = PlanWay(order, measured, receipts, start)
+        return way
 
     def expect(
         self, total: int, nbytes: int = 0, share: float = 1.0, counts_rows: bool = False
@@ -183,12 +180,12 @@ class Progress:
         if stage is not None:
             thread = get_ident()
             stage.done[thread] = stage.done.get(thread, 0) + count
-            if self._tell is not None:
-                self._told()
+            if self.is_told:
+                self.tell()
 
     def parts(self, count: int) -> list[Bounds]:
         """Cut what the node has left into parts, for each of which `within` makes stages anew."""
-        low, high = (0.0, 1.0) if self._way is None else self._way.bounds
+        low, high = WHOLE if self._way is None else self._way.bounds
         step = (high - low) / max(1, count)
         return [(low + i * step, low + (i + 1) * step) for i in range(count)]
 
@@ -197,14 +194,14 @@ class Progress:
         way = self._way
         if way is not None:
             way.stage, way.bounds = _Stage((bounds[0], bounds[0]), 0, 0, False), bounds
-            if self._tell is not None:
-                self._told()
+            if self.is_told:
+                self.tell()
 
     def end(self) -> None:
         """Note that the answer is there."""
         self.is_ended = True
-        if self._tell is not None:
-            self._told()
+        if self.is_told:
+            self.tell()
 
     # What people ask
 
@@ -233,7 +230,8 @@ class Progress:
             return 1.0
         return 0.0 if self._way is None else self._way.share()
 
-    def _told(self) -> None:
+    def tell(self) -> None:
+        """Tell the listener how far the query is."""
         assert self._tell is not None
         with self._telling:
             try:
@@ -255,7 +253,7 @@ def _within(stage: _Stage) -> float:
     return stage.low + (stage.high - stage.low) * stage.share
 
 
-def _nodes(way: _Way, ended: bool) -> list[NodeProgress]:
+def _nodes(way: PlanWay, ended: bool) -> list[NodeProgress]:
     """Return what each node has done; one that a limit made superfluous has done what it had to."""
     found = []
     for i, node in enumerate(way.order):
@@ -271,7 +269,7 @@ def _nodes(way: _Way, ended: bool) -> list[NodeProgress]:
     return found
 
 
-def _bytes_read(node: Physical, way: _Way) -> int:
+def _bytes_read(node: Physical, way: PlanWay) -> int:
     """Return what a node that is done has read: what its kernels say, else its inputs, else what a scan made."""
     receipt = way.receipts.get(id(node))
     nbytes = 0 if receipt is None else receipt().bytes

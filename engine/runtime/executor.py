@@ -21,6 +21,7 @@ from ..operators.spill_area import SpillArea
 from ..operators.transfer import moved
 from ..plan import physical as p
 from ..plan.exchange import Exchange
+from ..progress.run_progress import WHOLE
 from . import in_pieces
 from .in_pieces import Stream, note, pull_of
 from .memory import MemoryBudget, out_of_memory, without_fused_joins
@@ -41,10 +42,14 @@ def execute(
     `MemoryLimitError` when that passes the limit all the same or the device has no more.
     """
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
-    with SpillArea(options.spill_dir, options.spill_memory) as area:
+    area = SpillArea(options.spill_dir, options.spill_memory)
+    try:
         rest = backends, context, options, area
         found = _run_with_whole_tables(schedule, *rest)
         return in_pieces.result(begin_run(schedule, *rest)) if found is None else found
+    finally:
+        if area.is_used:
+            area.remove()
 
 
 def stream(
@@ -95,11 +100,13 @@ def _run_with_whole_tables(
 def _run_in_order(run: Run) -> Result:
     start = began = time.perf_counter()
     progress = run.context.progress
-    progress.begin(run.order, run.measured, run.context.receipts)
+    way = progress.begin(run.order, run.measured, run.context.receipts)
     check = run.context.check
     for position, turn in enumerate(run.turns):
         check()
-        progress.node(position)
+        way.position, way.bounds, way.stage = position, WHOLE, None
+        if progress.is_told:
+            progress.tell()
         began = _take_turn(turn, run, began)
     return result_of(run, run.held.tables[id(run.plan)], start)
 
@@ -117,11 +124,28 @@ def load_columns(
 def _take_turn(turn: Turn, run: Run, start: float) -> float:
     """Run a node that begins now, and return when it has ended."""
     node, key, reads, done_with = turn
-    backend = run.backends[node.device]
-    counted = run.context.host_values
+    held, context = run.held, run.context
+    backend, kind = run.backends[node.device], type(node)
+    counted = context.host_values
     before = dict(counted) if counted else NOTHING
+    table: BackendTable | None = None
     try:
-        table = _run_within_memory(node, reads, run)
+        if held.spilled and isinstance(node, p.HashJoin) and held.is_spilled(node):
+            table = held.join(node)
+        else:
+            try:
+                if kind not in backend.OPERATORS or run.chains.ends:
+                    table = _run_operator_or_chain(node, reads, run)
+                else:
+                    inputs = map(held.tables.__getitem__, reads)
+                    table = backend.OPERATORS[kind](node, tuple(inputs), context)
+            except MemoryError:
+                if not isinstance(node, p.HashJoin) and not held.waiting(node.device, reads):
+                    raise
+        if (
+            table is None
+        ):  # outside of the handler, since the error keeps all tables of the first try
+            table = _run_with_less(node, reads, run)
         if run.options.timed:
             backend.synchronize()
     except Exception as error:
@@ -132,7 +156,7 @@ def _take_turn(turn: Turn, run: Run, start: float) -> float:
     if counted:
         run.host_values[key] = _since(before, counted)
     run.measured[key] = (end - start, table.num_rows, size)
-    run.held.add(node, table, size, done_with)
+    held.add(node, key, table, size, done_with)
     return end
 
 
@@ -142,19 +166,8 @@ def _since(before: Mapping[str, int], counted: Mapping[str, int]) -> dict[str, i
     return {what: count for what, count in added.items() if count}
 
 
-def _run_within_memory(node: p.Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
-    """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
-    if run.held.spilled and isinstance(node, p.HashJoin) and run.held.is_spilled(node):
-        return run.held.join(node)
-    try:
-        operator = run.backends[node.device].OPERATORS.get(type(node))
-        if operator is None or run.chains.ends:
-            return _run_operator_or_chain(node, reads, run)
-        return operator(node, tuple(map(run.held.tables.__getitem__, reads)), run.context)
-    except MemoryError:
-        if not isinstance(node, p.HashJoin) and not run.held.waiting(node.device, reads):
-            raise
-    # Outside of the handler, since the error keeps all tables of the first try
+def _run_with_less(node: p.Physical, reads: tuple[int, ...], run: Run) -> BackendTable:
+    """Return the table of a node that found no room, now that tables which wait for others leave memory."""
     let_go()
     if isinstance(node, p.HashJoin):
         return run.held.join(node)

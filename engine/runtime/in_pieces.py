@@ -97,7 +97,7 @@ def result(run: Run) -> Result:
             table = pull.all_rows(run.plan)
         _note_all(pull, run)
         pull.collecting.add(id(run.plan))
-        run.held.add(run.plan, table, run.backends[run.plan.device].num_bytes(table))
+        run.held.add(run.plan, id(run.plan), table, run.backends[run.plan.device].num_bytes(table))
     return result_of(run, table, start)
 
 

@@ -126,19 +126,23 @@ class Held:
     spilled: dict[tuple[int, int], Spool[BackendTable]] = field(default_factory=dict)
 
     def add(
-        self, node: Physical, table: BackendTable, size: int, done_with: Iterable[Physical] = ()
+        self,
+        node: Physical,
+        key: int,
+        table: BackendTable,
+        size: int,
+        done_with: Iterable[tuple[int, Device]] = (),
     ) -> None:
-        """Hold a node's table, and no longer those that nobody reads any more.
+        """Hold a node's table by its identity, and no longer those that nobody reads any more.
 
         Beyond the memory limit tables that wait for a join leave memory; raises `MemoryLimitError` where that is not enough.
         """
         # These first: an operator may pass their arrays on, which would count twice
         taken = self.budget.taken
-        for read in done_with:
-            if (key := id(read)) in self.tables:
-                del self.tables[key]
-                taken[read.device] -= self.sizes.pop(key)
-        key = id(node)
+        for read, device in done_with:
+            if read in self.tables:
+                del self.tables[read]
+                taken[device] -= self.sizes.pop(read)
         self.tables[key], self.sizes[key] = table, size
         del table
         if self.budget.limit is None:

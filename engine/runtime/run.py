@@ -125,7 +125,9 @@ def begin_run(
     """Return a run of which nothing is done yet."""
     plan, order = schedule.plan, schedule.order
     turns, readers, places = schedule.turns, schedule.readers, schedule.places
-    chains = chains_of(schedule, context)
+    chains = schedule.unbroken
+    if schedule.limits or schedule.divisible:
+        chains = chains_of(schedule, context)
     if chains.ends:
         order = tuple(inputs_first(plan, chains))
         turns = turns_of(order, chains)

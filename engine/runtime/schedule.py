@@ -12,7 +12,15 @@ from ..operators.streaming import chunks_of, scan_below
 from ..plan import physical as p
 from ..plan.exchange import Exchange
 from ..plan.node import walk
-from ..plan.physical import FilterRows, HashAggregate, HashJoin, ParquetScan, Physical, Pipeline
+from ..plan.physical import (
+    Device,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    ParquetScan,
+    Physical,
+    Pipeline,
+)
 from ..plan.pipeline_steps import probed, steps_of
 from ..plan.shapes.plan_model import ShapedPart
 from .memory import waiting_places
@@ -91,12 +99,12 @@ PULLED_FIRST = 1 << 18
 
 
 class Turn(NamedTuple):
-    """The turn of a node in a run, by identity: itself, whose tables it `reads`, and the nodes of these that nobody reads after it."""
+    """The turn of a node in a run, by identity: itself, whose tables it `reads`, and those of these that nobody reads after it, with their devices."""
 
     node: Physical
     key: int
     reads: tuple[int, ...]
-    done_with: tuple[Physical, ...]
+    done_with: tuple[tuple[int, Device], ...]
 
 
 @dataclass(frozen=True)
@@ -207,9 +215,7 @@ def shaped_schedule(plan: Physical, shape: Sequence[Physical], values: Sequence[
 
 
 def chains_of(schedule: Schedule, context: Context) -> Chains:
-    """Return the chains of this run."""
-    if not (schedule.limits or schedule.divisible):
-        return schedule.unbroken
+    """Return the chains of this run; there are none without limits and nodes that may run in chunks."""
     pulled = {i: c for i, c in schedule.limits.items() if i not in schedule.unreached}
     streamed = _streamed(schedule, context) if schedule.divisible else {}
     return Chains(schedule, streamed, pulled)
@@ -262,8 +268,8 @@ def turns_of(order: Sequence[Physical], chains: Chains | None = None) -> tuple[T
     last = {id(child): place for place, children in enumerate(inputs) for child in children}
     turns: list[Turn] = []
     for place, (node, children) in enumerate(zip(order, inputs, strict=True)):
-        done = {id(child): child for child in children if last[id(child)] == place}
-        turns.append(Turn(node, id(node), tuple(map(id, children)), tuple(done.values())))
+        done = {id(child): child.device for child in children if last[id(child)] == place}
+        turns.append(Turn(node, id(node), tuple(map(id, children)), tuple(done.items())))
     return tuple(turns)
 
 

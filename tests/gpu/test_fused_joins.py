@@ -331,7 +331,7 @@ def test_too_little_memory_leaves_the_work_to_operators(monkeypatch: pytest.Monk
     def full(*_: Any, **__: Any) -> None:
         raise MemoryError("std::bad_alloc: out_of_memory")
 
-    monkeypatch.setattr(buffers, "_working_memory", full)
+    monkeypatch.setattr(buffers, "working_memory", full)
     monkeypatch.setattr(
         "fuseline.operators.gpu.pipeline.compiled_pipeline.blank_of", lambda regions: None
     )

@@ -22,8 +22,8 @@ def pipeline() -> p.Pipeline:
 
 def test_a_node_that_is_gone_is_forgotten() -> None:
     memory, node = PlanMemory(), pipeline()
-    memory.pipeline(node).probe_bytes = 3
-    assert memory.pipeline(node).probe_bytes == 3
+    memory.pipeline(node).short_of_memory = True
+    assert memory.pipeline(node).short_of_memory
     assert len(memory.pipeline) == 1
     del node
     assert len(memory.pipeline) == 0

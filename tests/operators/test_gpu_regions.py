@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from fuseline.operators.gpu.pipeline.regions import ALIGNMENT, Region, Regions
+from fuseline.codegen.groups.accumulate import FOLDS, Accumulator
+from fuseline.codegen.loop import Machine, Number
+from fuseline.operators.gpu.pipeline.regions import ALIGNMENT, BYTES, Region, Regions
 
 
 def test_neighbours_that_begin_alike_are_filled_at_once() -> None:
@@ -54,3 +57,14 @@ def test_fills_cover_each_array_and_no_other() -> None:
             assert (memory[span.start // 8 :][: span.length] == word).all()
         for span in free:
             assert (memory[span.start // 8 :][: span.length] == 7).all()
+
+
+@pytest.mark.parametrize("fold", ["min", "max"])
+def test_extremes_begin_with_bytes_that_are_alike_where_no_value_is_beyond(fold: str) -> None:
+    near, far = (
+        Accumulator(fold, Machine.I64, Number(0, Machine.I64), None, m) for m in (2**62, 2**63 - 1)
+    )
+    (word,) = np.array([near.initial], np.int64)
+    assert np.array([BYTES[near.initial]] * 8, np.uint8).view(np.int64)[0] == word
+    assert FOLDS[fold](word, [2**62, -(2**62)]).tolist() == [2**62, -(2**62)]
+    assert far.initial == far.identity

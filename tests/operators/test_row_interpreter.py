@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,12 +16,13 @@ from fuseline.codegen.groups.results import Registers
 from fuseline.errors import FuselineError
 from fuseline.operators import cpu
 from fuseline.operators.context import Context, PlanMemory
-from fuseline.operators.gpu.compute_few_rows import kept_rows, row_by_row
+from fuseline.operators.gpu.compute_few_rows import kept_pairs, kept_rows, row_by_row
 from fuseline.operators.gpu.memory.host_table import HostColumns
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
 from fuseline.plan import physical as p
 from fuseline.plan.arrow.arrow_types import from_arrow
 from fuseline.plan.expr import Call, Column, Expr
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Scan
 from fuseline.storage.columns.cache import ColumnCache
 from tests.operators.evaluated import items_of, plan_of
@@ -184,6 +186,30 @@ def test_rows_are_kept_whose_condition_holds_as_arrays_have_it(condition: str) -
     assert decided > 5 or condition == "b"  # a bare column
 
 
+@pytest.mark.parametrize("single", ["d", "m"])
+def test_pairs_with_a_single_row_are_those_of_a_join(single: str) -> None:
+    node, all_columns = bound("d >= m", rows_of(0, 1))
+    columns = [c for c in all_columns if c.name in "dm"]
+    scans = [p.ValuesScan((column,), ()) for column in columns]
+    join = p.NestedLoopJoin(*scans, JoinKind.INNER, node.items[0][1])
+    for seed in range(12):
+        rows = rows_of(seed, 6)
+        counts = [1 if c.name == single else 6 for c in columns]
+        parts = [rows.select([c.name])[:n] for c, n in zip(columns, counts, strict=True)]
+        given = zip(parts, columns, strict=True)
+        sides = [held(part, (column,), True) for part, column in given]
+        found = kept_pairs(join, sides, counts, PlanMemory())
+        assert found is not None
+        tables = (cpu.from_arrow(a, (c,)) for a, c in zip(parts, columns, strict=True))
+        wanted = cpu.operate(join, tuple(tables), Context(ColumnCache(0), lambda: None, 1))
+        assert found[1] == wanted.num_rows
+        for column, array in zip(join.columns, cpu.to_arrow(wanted, join.columns), strict=True):
+            assert bits(found[0].array(column)) == bits(array)
+    assert kept_pairs(join, sides, (6, 6), PlanMemory()) is None
+    left = replace(join, kind=JoinKind.LEFT)
+    assert kept_pairs(left, sides, counts, PlanMemory()) is None
+
+
 @pytest.mark.parametrize(
     "expression", ["i::varchar", "d::integer", "x::integer", "d % i", "b::integer", "x::float"]
 )
@@ -237,4 +263,4 @@ def test_columns_that_are_passed_on_stay_as_they_lie() -> None:
     )
     found = row_by_row(both, here, 4, PlanMemory())
     assert found is not None
-    assert found.lying(passed) is here.lying(passed)
+    assert found.held[passed.id][1] is here.held[passed.id][1]

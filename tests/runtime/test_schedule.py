@@ -15,4 +15,5 @@ def test_a_table_is_let_go_after_its_last_reader_and_once() -> None:
     turns = schedule_of(both).turns
     assert [turn.node for turn in turns] == [scan, head, both]
     assert [turn.reads for turn in turns] == [(), (id(scan),), (id(head), id(scan), id(scan))]
-    assert [turn.done_with for turn in turns] == [(), (), (head, scan)]
+    done = (id(head), "cpu"), (id(scan), "cpu")
+    assert [turn.done_with for turn in turns] == [(), (), done]

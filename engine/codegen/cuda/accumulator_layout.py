@@ -163,9 +163,10 @@ class Layout:
         """Where each of the program's accumulators ends: the array, and the row in it."""
         return {n: (c.array, o) for c in self.cells for n, o in zip(c.numbers, c.outs, strict=True)}
 
-    def identities(self, array: str) -> list[int | float]:
-        """What each row of a result array begins with."""
-        rows = {o: c.accumulator.identity for c in self.cells if c.array == array for o in c.outs}
+    def identities(self, array: str, alike: bool = False) -> list[int | float]:
+        """What each row of a result array begins with; with `alike` words of equal bytes, where these do."""
+        cells = [(o, c.accumulator) for c in self.cells if c.array == array for o in c.outs]
+        rows = {o: held.initial if alike else held.identity for o, held in cells}
         return [rows[i] for i in range(len(rows))]
 
 

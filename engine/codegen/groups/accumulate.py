@@ -37,6 +37,7 @@ IDENTITY: dict[tuple[str, Machine], int | float] = {
     ("and", Machine.I64): -1,
     ("put", Machine.I64): -1,
 }
+ALIKE = {"min": 0x7F7F7F7F7F7F7F7F, "max": -0x7F7F7F7F7F7F7F80}  # words whose bytes are alike
 FOLDS: dict[str, np.ufunc] = {
     "add": np.add,
     "min": np.minimum,
@@ -67,6 +68,14 @@ class Accumulator:
     @property
     def identity(self) -> int | float:
         return IDENTITY[self.fold, self.machine]
+
+    @property
+    def initial(self) -> int | float:
+        """What memory of the device begins with: where no value is beyond it, a word of equal bytes, as a memset writes them."""
+        alike = ALIKE.get(self.fold)
+        if alike is None or self.magnitude is None or self.magnitude > ALIKE["min"]:
+            return self.identity
+        return alike
 
 
 @dataclass(frozen=True)

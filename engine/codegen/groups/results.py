@@ -188,12 +188,21 @@ def result_registers(
             if read is None or key.column in read:
                 results.append((key.column, _key_values(key, slots, grouping)))
     for i, folded in enumerate(made.folded):
-        if read is not None and folded.column not in read:
+        column, alone = folded.column, folded.alone
+        if read is not None and column not in read:
             continue
-        given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
-        values, valid = finished(folded, given)
-        column = folded.column
-        results.append((column, _kept(values, valid, column.type, folded.values)))
+        if alone is None or i in counts:
+            given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
+            values, valid = finished(folded, given)
+        else:  # as `finished` does
+            counted = arrays[folded.accumulators[-1]]
+            valid = counted >= folded.least if folded.least else None
+            values = arrays[folded.accumulators[alone]]
+        if valid is None and values.dtype.kind != "O":  # as `_kept` does
+            kept: Registers | pa.Array = Registers(values, None, column.type, folded.values)
+        else:
+            kept = _kept(values, valid, column.type, folded.values)
+        results.append((column, kept))
     return results, 1 if slots is None else len(slots)
 
 
@@ -300,7 +309,7 @@ def arrow_array(
         if mask is not None:
             return take_rows(dictionary, pa.array(codes, mask=mask))
         return take_rows(
-            dictionary, pa.Array.from_buffers(INT64, len(codes), [None, pa.py_buffer(codes)], 0)
+            dictionary, pa.Array.from_buffers(INT64, codes.size, [None, pa.py_buffer(codes)], 0)
         )
     if data_type.kind is Kind.BOOLEAN:
         return pa.array(values != 0, mask=mask)
@@ -312,12 +321,12 @@ def arrow_array(
     else:
         data = values.astype(values_type(arrow))
     bitmap = None if mask is None else pa.py_buffer(np.packbits(~mask, bitorder="little"))
-    return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(data)])
+    return pa.Array.from_buffers(arrow, values.size, [bitmap, pa.py_buffer(data)])
 
 
 def _limbs(values: Array) -> Array:
     """Unscaled integers, int64 or Python's of any size, as pairs of words; raises `OutOfRange` beyond 38 digits."""
-    limbs = np.empty((len(values), 2), np.int64)
+    limbs = np.empty((values.size, 2), np.int64)
     if values.dtype == object:
         if any(abs(v) >= DECIMAL_LIMIT for v in values):
             raise OutOfRange("A sum does not fit DECIMAL(38): cast the argument to DOUBLE.")

@@ -71,9 +71,5 @@ class Job:
         # `astuple` copies what it finds, which takes ten times as long
         return tuple(vars(self).values())
 
-    def items(self, rows: int) -> int:
-        """How many turns of a warp it takes."""
-        return rows if self.text else -(-rows // WARP)
-
 
 row_kernel = kernels_of(SOURCE, SIGNATURES)

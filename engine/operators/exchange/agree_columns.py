@@ -200,7 +200,7 @@ def _load(
 
 def _has_room(scan: TableScan, context: Context) -> bool:
     """Whether the columns of a scan would stay in the cache."""
-    limit = context.cache.limit(scan.device)
+    limit = context.cache.limits[scan.device]
     if isinstance(scan, p.MemoryScan):
         memory = cast("MemoryTable", scan.table)
         return bool(memory.data.nbytes <= limit)

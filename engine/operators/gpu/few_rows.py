@@ -13,6 +13,7 @@ from ..context import Context
 from ..cpu.pipeline.finish import of_operators
 from ..cpu.table import Table as HostTable
 from . import host_backend as hosts
+from .compute_few_rows import kept_pairs
 from .group_few_rows import grouped
 from .late_materialization import LateColumns
 from .memory import to_host
@@ -53,6 +54,10 @@ def run_on_host(node: p.Physical, inputs: Sequence[Table], context: Context) -> 
         groups = grouped(node, held[0], rows[0])
         if groups is not None:
             return on_host(groups, len(groups[0][1]))
+    if isinstance(node, p.NestedLoopJoin):
+        pairs = kept_pairs(node, held, rows, context.memory)
+        if pairs is not None:
+            return Table(*pairs)
     given = (
         HostTable(part.physical(child.columns), count)
         for child, part, count in zip(node.children, held, rows, strict=True)

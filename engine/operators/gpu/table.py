@@ -16,6 +16,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from pylibcudf.interop import ColumnMetadata
 
+from ...codegen.groups.results import Registers
 from ...errors import ExecutionError
 from ...plan.arrow.whole_bytes import whole_bytes
 from ...plan.expr import Column
@@ -191,7 +192,7 @@ def slice_rows(table: Table, offset: int, count: int | None = None) -> Table:
     if length == table.num_rows or not table.columns:
         return Table(table.columns, length)
     if type(table.columns) is HostColumns:
-        return Table(table.columns.slice(start, length), length)
+        return Table(table.columns.take(slice(start, start + length)), length)
     bounds = [start, start + length]
     return _picked(table, list(table.columns), lambda lying: plc.copying.slice(lying, bounds)[0])
 
@@ -269,8 +270,21 @@ def num_bytes(table: Table) -> int:
     """Return the bytes of the device buffers behind a table, which it may share with others, or of its host arrays."""
     columns = table.columns
     # Not by `isinstance`, which for another abstract class is a call of Python
-    if type(columns) is HostColumns or type(columns) is LateColumns:
+    if type(columns) is LateColumns:
         return columns.nbytes
+    if type(columns) is HostColumns:
+        size, held = 0, columns.held
+        for i in held:
+            lying = held[i][1]
+            # Of registers not by their property, which is a call for each column of each table
+            if type(lying) is Registers:
+                size += lying.values.nbytes
+            elif isinstance(lying, pa.Array):
+                # Its buffers: for the part that it shows pyarrow lets go of the interpreter's lock
+                size += lying.get_total_buffer_size()
+            else:
+                size += lying.nbytes
+        return size
     return sum([column.device_buffer_size() for column in columns.values()])
 
 

@@ -6,7 +6,7 @@ One cache serves all devices of a connection, each within its own limit; the lea
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
@@ -93,6 +93,10 @@ class _Together(NamedTuple):
     owner: ref[object]
 
 
+def _by_device(limits: int | Mapping[str, int]) -> Mapping[str, int]:
+    return defaultdict(lambda: limits) if isinstance(limits, int) else defaultdict(int, limits)
+
+
 _Gone = list["tuple[CacheKey, _Entry | None]"]
 
 
@@ -116,7 +120,7 @@ class ColumnCache:
         store: ColumnStore | None = None,
         to_host: ToHost | None = None,
     ) -> None:
-        self._limits = limits
+        self.limits = _by_device(limits)
         self.store, self.to_host = store, to_host
         self.left: set[CacheKey] = set()  # columns of which the host's memory cannot keep all rows
         self.forms: dict[CacheKey, ColumnForm] = {}
@@ -199,7 +203,7 @@ class ColumnCache:
             self._mark()
             entries = self._entries.setdefault(device, OrderedDict())
             self._remove(device, key)
-            limit = self.limit(device)
+            limit = self.limits[device]
             if nbytes > limit or key.source is None:
                 return
             if _is_copy(key, entries) and self._used.get(device, 0) + nbytes > limit // 2:
@@ -221,8 +225,10 @@ class ColumnCache:
     def set_limits(self, limits: int | Mapping[str, int]) -> None:
         """Change the limits and evict what is over them."""
         with self._lock:
-            self._limits = limits
-            gone = [e for device in self._entries for e in self._shrink(device, self.limit(device))]
+            self.limits = _by_device(limits)
+            gone = [
+                e for device in self._entries for e in self._shrink(device, self.limits[device])
+            ]
         self._move_down(gone)
 
     def release(self, device: str, nbytes: int) -> int:
@@ -256,10 +262,6 @@ class ColumnCache:
         if self.store is not None:
             self.store.close()
         self.clear()
-
-    def limit(self, device: str) -> int:
-        """Return how many bytes the cache may hold on a device."""
-        return self._limits if isinstance(self._limits, int) else self._limits.get(device, 0)
 
     def used(self, device: str) -> int:
         """Return the bytes that the cache holds on a device."""
@@ -327,7 +329,7 @@ class ColumnCache:
             if self.to_host is None or key.device == HOST or entry is None or not entry.bytes:
                 continue
             below = key._replace(device=HOST)
-            if entry.bytes > self.limit(HOST) or self.lies_in_memory(below):
+            if entry.bytes > self.limits[HOST] or self.lies_in_memory(below):
                 continue
             mark = encoded_key(*key)
             is_refused = self.peek(mark) is NO_ENCODING

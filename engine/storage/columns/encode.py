@@ -53,18 +53,19 @@ def encode(
 
 
 def encode_numbers(
-    values: enc.Array, mask: enc.Array | None, data_type: DataType
+    values: enc.Array, mask: enc.Array | None, data_type: DataType, rows: int | None = None
 ) -> enc.EncodedColumn:
-    """Return numbers as in registers encoded as they lie, without a copy where that is possible."""
-    encoding = enc.fixed_encoding(data_type) or enc.REGISTER
-    codes = np.ascontiguousarray(values, encoding.code_type)
+    """Return numbers as in registers encoded as they lie, without a copy where that is possible; `rows` is as for `rounded`."""
+    fixed = enc.fixed_encoding(data_type)
+    encoding = fixed or enc.REGISTER
+    codes = np.ascontiguousarray(values, np.int64 if fixed is None else fixed.code_type)
     mask = None if mask is None or mask.all() else mask
     if mask is not None:
         codes = np.where(mask, codes, codes.dtype.type(0))
     ends = (0, 1) if data_type.kind is Kind.BOOLEAN else None
-    if encoding == enc.REGISTER:
+    if fixed is None:
         low, high = np.minimum.reduce(codes, initial=0), np.maximum.reduce(codes, initial=0)
-        ends = enc.rounded((int(low), int(high)))
+        ends = enc.rounded((int(low), int(high)), rows)
     return _column(data_type, encoding, codes, mask, ends)
 
 

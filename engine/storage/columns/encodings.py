@@ -332,14 +332,15 @@ def rounded(bounds: tuple[int, int], rows: int | None = None) -> tuple[int, int]
 
     A kernel made for one run of a query then fits the next one, whose rows are others.  Of few `rows` any interval will do.
     """
-    step = 8 if rows is not None and rows <= FEW_ROWS else 1
+    step, (low, high) = 8 if rows is not None and rows <= FEW_ROWS else 1, bounds
+    first = -_power_above(-low - 1, step) if low < 0 else 0
+    return first, _power_above(high, step) - 1 if high > 0 else 0
 
-    def limit(size: int) -> int:
-        bits = -(-size.bit_length() // step) * step
-        return (1 << min(bits, 63)) if size < 1 << 63 else 1 << 64
 
-    low, high = bounds
-    return (-limit(-low - 1) if low < 0 else 0), max(limit(max(high, 0)) - 1, 0)
+def _power_above(size: int, step: int) -> int:
+    """Return a power of two, of a multiple of `step` or of 63, that is above a size."""
+    bits = -(-size.bit_length() // step) * step
+    return (1 << (bits if bits < 63 else 63)) if size < 1 << 63 else 1 << 64
 
 
 def likely_step(sample: Array, low: int, high: int) -> int:

@@ -224,7 +224,7 @@ def _encode(
 def _repeated(scan: TableScan, source: str, array: pa.Array, context: Context) -> pa.Array:
     """Return text with a dictionary where that is worth it: it has to be kept, and there has to be memory to make it."""
     key, cache = kernel_key(scan, source, DEVICE), context.cache
-    if not cache.is_lasting or key.source is None or array.nbytes > cache.limit(DEVICE):
+    if not cache.is_lasting or key.source is None or array.nbytes > cache.limits[DEVICE]:
         return array
     try:
         context.ask(scan, bytes_wanted(array))

@@ -15,13 +15,12 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....storage.columns.encodings import Array
 from ..columns import INT64, empty, scalar
 from ..pipeline.driver_calls import DriverCalls
-from ..pipeline.regions import ALIGNMENT, BufferSpan, Region, Regions
+from ..pipeline.regions import ALIGNMENT, BYTES, BufferSpan, Region, Regions
 
 TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
 TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
 FROM_HOST = runtime.cudaMemcpyKind.cudaMemcpyHostToDevice
 LANDING_BYTES = 1 << 22  # that come to the host in one turn, at most
-BYTES = {0: 0, -1: 0xFF}  # words all of whose bytes are alike
 MOST_ROWS = 1 << 30  # of a column that is filled at a time
 
 
@@ -34,8 +33,8 @@ class Memory:
     def __init__(self, regions: Regions) -> None:
         sizes = regions.sizes
         small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
-        self._working = _working_memory(small + sizes[Region.WORKING])
-        start = int(self._working.ptr)
+        self.working = working_memory(small + sizes[Region.WORKING])
+        start = int(self.working.ptr)
         self.starts = {Region.SMALL: start, Region.WORKING: start + small, Region.RESULTS: 0}
         self._results: plc.gpumemoryview = None
         if size := sizes[Region.RESULTS]:
@@ -53,14 +52,9 @@ class Memory:
         data = self._results.byte_slice(slice(span.start, span.start + length * span.width))
         return plc.Column(data_type, length, data, None, 0, 0, [])
 
-    def give_back(self) -> None:
-        """Leave all but the results to other runs: their kernels come after those that this one has launched, on the same stream."""
-        if (spare := _spare.get(self._working.size)) is not None:
-            spare.append(self._working)
-
     def _fill(self, span: BufferSpan, word: int, small: int) -> None:
         """Fill words of the working memory, which begins behind what is small."""
-        whole = plc.gpumemoryview(self._working)
+        whole = plc.gpumemoryview(self.working)
         for first in range(0, span.length, MOST_ROWS):
             part = span.part(first, min(MOST_ROWS, span.length - first))
             place = small + part.start
@@ -119,24 +113,30 @@ def exchanged(sent: Array, calls: DriverCalls, given: Sequence[int], size: int) 
     return bytes_
 
 
+SPARE_SIZES = tuple(1 << bits for bits in range(12, 23, 2))
 # Memory of the device that no run uses, by its size
-_spare: dict[int, list[DeviceBuffer]] = {1 << bits: [] for bits in range(12, 23, 2)}
+_spare: dict[int, list[DeviceBuffer]] = {size: [] for size in SPARE_SIZES}
 
 
-def _working_memory(size: int) -> DeviceBuffer:
+def give_back(buffer: DeviceBuffer) -> None:
+    """Leave memory of a run to others: their kernels come after those that this one has launched, on the same stream."""
+    size = buffer.size
+    if size in _spare:
+        _spare[size].append(buffer)
+
+
+def working_memory(size: int) -> DeviceBuffer:
     """Return memory of the device for one run: little of it is some that a run has given back.
 
     Each allocation, and each that is freed, gives the interpreter's lock away.
     """
-    for room, spare in _spare.items():
+    for room in SPARE_SIZES:
         if size <= room:
             size = room
-            if spare:
-                try:
-                    return spare.pop()
-                except IndexError:  # another thread was faster
-                    pass
-            break
+            try:
+                return _spare[room].pop()
+            except (IndexError, KeyError):  # another thread was faster, or none is left to others
+                break
     return DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
 
 
@@ -159,7 +159,7 @@ def staging_memory(size: int = LANDING_BYTES) -> tuple[Array, int]:
 
 def give_staging(memory: tuple[Array, int]) -> None:
     """Give staging memory back that the device has done with."""
-    if len(memory[0]) == LANDING_BYTES:
+    if memory[0].size == LANDING_BYTES:
         _staging.append(memory)
 
 

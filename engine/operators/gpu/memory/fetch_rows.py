@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pylibcudf as plc
-from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ....codegen.groups.results import ALL
 from ....codegen.handwritten import row_kernels as kernels
 from ....codegen.handwritten.row_kernels import WORD, Job
 from ....plan.expr import Column
@@ -26,7 +27,7 @@ from ..pipeline import launch
 from ..pipeline.driver_calls import DriverCall, DriverCalls, LateArgument, driver_calls
 from ..pipeline.fixed_kernels import machine_code
 from ..table import Table
-from .buffers import exchanged, stream_handle
+from .buffers import exchanged, give_back, stream_handle, working_memory
 from .host_table import HostColumns, Lying as HostColumn
 from .host_values import Lying, host_values, lying_of
 from .link import ALIGNMENT
@@ -70,8 +71,10 @@ def saves(table: Table, columns: Sequence[Column]) -> bool:
     held = table.columns
     if type(held) is not LateColumns:
         return False
-    late = (held.fetches[c.id][0] for c in columns if c.id not in held.there)
-    return any(held.places[number].rows is not None for number in late)
+    for column in columns:
+        if column.id not in held.there and held.places[held.fetches[column.id][0]].rows is not None:
+            return True
+    return False
 
 
 def fetched(
@@ -140,13 +143,6 @@ class _FetchedPart:
     valid: int = -1
     room: int = 0
 
-    @property
-    def words(self) -> tuple[int, ...]:
-        """The words of the run's job."""
-        job = self.job
-        lying = job.text, job.width, job.data, job.characters, job.bits, job.first
-        return (*lying, self.places, self.out, self.valid, self.room)
-
 
 def _part(columns: Mapping[int, Held], column: Column) -> _FetchedPart | None:
     """What to fetch of a column; None for types that the kernel does not know."""
@@ -165,12 +161,21 @@ def _part(columns: Mapping[int, Held], column: Column) -> _FetchedPart | None:
     return _FetchedPart(column, lying, job, at, job.valid >= 0 or (optional and at != 0))
 
 
+# Those of a run's job, in the order in which the kernel reads them
+WORDS = attrgetter(
+    *[f"job.{name}" for name in ("text", "width", "data", "characters", "bits", "first")],
+    *("places", "out", "valid", "room"),
+)
+
+
 class _Fetch:
     """One run of the kernel, and another where there are more characters than one had to expect."""
 
     def __init__(self, parts: list[_FetchedPart], rows: int, picked: Picked, code: bytes) -> None:
         self.parts, self.rows, self.picked, self.code = parts, rows, picked, code
-        self.items = sum([part.job.items(rows) for part in parts])
+        texts = sum([part.job.text for part in parts])
+        # Turns of a warp: a row of a text takes one
+        self.items = rows * texts + -(-rows // kernels.WARP) * (len(parts) - texts)
         self.head = np.zeros(WORD * len(parts), np.uint8)  # of the result, from the cursors on
 
     def run(self, most_bytes: int) -> Array | None:
@@ -188,7 +193,8 @@ class _Fetch:
 
     def _lay_out(self, rooms: Sequence[int]) -> int:
         """Give each column its place behind the cursors; return the size of all."""
-        end, rows, validity = _padded(len(self.head)), self.rows, _padded(self.rows)
+        rows, end = self.rows, _padded(self.head.nbytes)
+        validity = rows + -rows % ALIGNMENT
         for part, room in zip(self.parts, rooms, strict=True):
             job = part.job
             part.out, part.room = end, room if job.text else 0
@@ -201,22 +207,24 @@ class _Fetch:
 
     def _exchanged(self, size: int) -> Array:
         """Send the jobs, run the kernel, and return what it wrote."""
-        jobs = np.array([part.words for part in self.parts], np.int64).view(np.uint8).ravel()
-        numbers = self._numbers()
-        places, cursors = _padded(len(jobs)), _padded(len(jobs)) + _padded(len(numbers))
-        sent = np.zeros(cursors + len(self.head), np.uint8)
-        sent[: len(jobs)] = jobs
-        sent[places : places + len(numbers)] = numbers
+        jobs, numbers = np.array([*map(WORDS, self.parts)], np.int64), self._numbers()
+        places = _padded(jobs.nbytes)
+        cursors = places + _padded(numbers.nbytes)
+        sent = np.zeros(cursors + self.head.nbytes, np.uint8)
+        sent[: jobs.nbytes] = jobs.view(np.uint8).ravel()
+        sent[places : places + numbers.nbytes] = numbers
         sent[cursors:] = self.head
-        buffer = DeviceBuffer(size=cursors + size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+        buffer = working_memory(cursors + size)
         start = int(buffer.ptr)
         calls, given = self._calls(start + places, start + cursors)
         turns = self.items * kernels.WARP
         blocks = launch.fixed_blocks(self.code, kernels.NAME, turns)
         picked = self._picked(start + places, start + cursors)
         counts = self.rows, len(self.parts), int(picked != 0), picked or start, blocks
-        all_given = (start, len(sent), start + cursors, size, *counts, *given)
-        return exchanged(sent, calls, all_given, size)
+        all_given = (start, sent.nbytes, start + cursors, size, *counts, *given)
+        found = exchanged(sent, calls, all_given, size)
+        give_back(buffer)
+        return found
 
     def _numbers(self) -> Array:
         """What is sent besides jobs, as bytes: row numbers that lie on the host."""
@@ -236,20 +244,22 @@ class _Fetch:
         return address_of(self.picked, 4) if isinstance(self.picked, plc.Column) else numbers
 
     def columns(self, memory: Array) -> HostColumns:
-        return HostColumns([(p.column, self._held(p, memory)) for p in self.parts], uploaded)
-
-    def _held(self, part: _FetchedPart, memory: Array) -> HostColumn:
-        job, rows, out = part.job, self.rows, part.out
-        valid = None
-        if part.nullable:
-            valid = memory[part.valid : part.valid + rows].view(np.bool_)
-            valid = None if valid.all() else valid
-        if not job.text:
-            data = memory[out : out + rows * job.width]
-            return host_values(part.column.type, part.lying, rows, data, valid)
-        end = out + rows * WORD
-        halves = memory[out:end].view(np.int32)
-        return Texts(halves[0::2], halves[1::2], valid, memory[end : end + part.room])
+        rows, found = self.rows, HostColumns((), uploaded)
+        for part in self.parts:
+            job, out, column, valid = part.job, part.out, part.column, None
+            if part.nullable:
+                valid = memory[part.valid : part.valid + rows].view(np.bool_)
+                valid = None if ALL(valid) else valid
+            if job.text:
+                end = out + rows * WORD
+                halves = memory[out:end].view(np.int32)
+                characters = memory[end : end + part.room]
+                held: HostColumn = Texts(halves[0::2], halves[1::2], valid, characters)
+            else:
+                data = memory[out : out + rows * job.width]
+                held = host_values(column.type, part.lying, rows, data, valid)
+            found.held[column.id] = column, held
+        return found
 
 
 class _Leading(_Fetch):
@@ -268,7 +278,7 @@ class _Leading(_Fetch):
     ) -> None:
         super().__init__(parts, room, picked, code)
         self.keys, self.turned, self.count, self.codes = keys, -int(descending), count, codes
-        self.state = len(self.head)
+        self.state = self.head.nbytes
         numbers = np.full(room, -1, np.int32).view(np.uint8)
         self.head = np.concatenate([self.head, np.zeros(2 * WORD, np.uint8), numbers])
 

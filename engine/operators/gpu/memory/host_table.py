@@ -39,6 +39,8 @@ WORD_BITS = 63  # of an integer without its sign
 SHORT_BITS = 16  # of integers that numpy sorts by radix, in a third of the time
 MOST = (1 << WORD_BITS) - 2
 
+CODED = (Kind.BOOLEAN, Kind.NULL, Kind.UBIGINT, Kind.VARCHAR)  # which lie otherwise for kernels
+
 Arrays: TypeAlias = dict[Column, pa.Array]
 Lying: TypeAlias = pa.Array | Registers | Texts
 Rows: TypeAlias = Array | slice  # row numbers, or those that follow each other
@@ -58,8 +60,10 @@ class HostColumns(Mapping[int, "Held"]):
         move: Callable[[Arrays], Mapping[int, Held]],
     ) -> None:
         self.move = move
-        # By id, since to hash a column is a call of Python
-        self._held = {pair[0].id: pair for pair in held}
+        # How each lies, by id: to hash a column is a call of Python, as a comprehension is
+        self.held: dict[int, tuple[Column, Lying]] = {}
+        for pair in held:
+            self.held[pair[0].id] = pair
         self._arrays: dict[int, pa.Array] = {}
         self._moved: Mapping[int, Held] | None = None
 
@@ -69,40 +73,26 @@ class HostColumns(Mapping[int, "Held"]):
         return self._moved[column_id]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._held)
+        return iter(self.held)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self.held)
 
     def __contains__(self, column_id: object) -> bool:
-        return column_id in self._held
-
-    @property
-    def nbytes(self) -> int:
-        size = 0
-        for _, lying in self._held.values():
-            # Of registers not by their property, which is a call for each column of each table
-            if type(lying) is Registers:
-                size += lying.values.nbytes
-            elif isinstance(lying, pa.Array):
-                # Its buffers: for the part that it shows pyarrow lets go of the interpreter's lock
-                size += lying.get_total_buffer_size()
-            else:
-                size += lying.nbytes
-        return size
+        return column_id in self.held
 
     @property
     def columns(self) -> list[Column]:
-        return [column for column, _ in self._held.values()]
+        return [column for column, _ in self.held.values()]
 
     @property
     def arrays(self) -> Arrays:
-        return {column: self.array(column) for column, _ in self._held.values()}
+        return {column: self.array(column) for column, _ in self.held.values()}
 
     def array(self, column: Column) -> pa.Array:
         found = self._arrays.get(column.id)
         if found is None:
-            _, found = self._held[column.id]
+            _, found = self.held[column.id]
             if type(found) is Registers:
                 found = arrow_array(found.values, found.valid, found.type, found.strings)
             elif type(found) is Texts:
@@ -110,13 +100,9 @@ class HostColumns(Mapping[int, "Held"]):
             self._arrays[column.id] = found
         return found
 
-    def lying(self, column: Column) -> Lying:
-        """Return a column as it lies."""
-        return self._held[column.id][1]
-
     def registers(self, column: Column) -> Registers | None:
         """Return a column as in registers, few texts as codes of the sorted ones; None for what has no such form."""
-        lying, data_type = self._held[column.id][1], column.type
+        lying, data_type = self.held[column.id][1], column.type
         if type(lying) is Registers:
             return lying
         array = self.array(column)
@@ -137,18 +123,18 @@ class HostColumns(Mapping[int, "Held"]):
         return {c.id: self._physical(c) for c in columns}
 
     def _physical(self, column: Column) -> pa.Array:
-        lying = self.lying(column)
+        lying = self.held[column.id][1]
         if isinstance(lying, Registers):
             return of_registers(lying)
         return to_physical(self.array(column), column.type)
 
     def encoded(self, column: Column) -> EncodedColumn | None:
         """Return a column as kernels read it, still on the host: numbers as in registers are codes as they are."""
-        lying, data_type = self.lying(column), column.type
-        others = (Kind.BOOLEAN, Kind.NULL, Kind.UBIGINT, Kind.VARCHAR)
-        numbers = data_type.kind not in others
-        if isinstance(lying, Registers) and lying.type == data_type and numbers:
-            return encode_numbers(lying.values, lying.valid, data_type)
+        lying, data_type = self.held[column.id][1], column.type
+        if data_type.kind not in CODED:
+            lying = lying if type(lying) is Registers else self.registers(column) or lying
+            if type(lying) is Registers and lying.type == data_type:
+                return encode_numbers(lying.values, lying.valid, data_type, lying.values.size)
         array = to_physical(self.array(column), data_type)
         if data_type.kind is Kind.VARCHAR and not pa.types.is_dictionary(array.type):
             array = array.dictionary_encode()  # however many differ
@@ -157,36 +143,35 @@ class HostColumns(Mapping[int, "Held"]):
     def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
         """Return columns under other identities, given as (new, old)."""
         same = list(pairs)
-        found = HostColumns([(new, self._held[old.id][1]) for new, old in same], self.move)
+        found = HostColumns([(new, self.held[old.id][1]) for new, old in same], self.move)
         if self._moved is not None:
             found._moved = {new.id: self._moved[old.id] for new, old in same}
         return found
 
-    def take(self, rows: Array) -> HostColumns:
-        """Return the rows of these numbers."""
-        return self._at(np.asarray(rows, np.int64))
-
-    def slice(self, offset: int, count: int) -> HostColumns:
-        """Return rows from `offset` on without copying."""
-        return self._at(slice(offset, offset + count))
-
-    def _at(self, rows: Rows) -> HostColumns:
-        """The rows of some numbers, or of a slice."""
-        taken: list[tuple[Column, Lying]] = []
-        for column, held in self._held.values():
+    def take(self, rows: Rows) -> HostColumns:
+        """Return the rows of these numbers, or those of a slice without copying."""
+        taken, known = HostColumns((), self.move), self.held
+        for i in known:
+            column, held = known[i]
             if type(held) is Registers:  # as `Registers.take` does
                 valid = None if held.valid is None else held.valid[rows]
-                taken.append((column, Registers(held.values[rows], valid, held.type, held.strings)))
+                part: Lying = Registers(held.values[rows], valid, held.type, held.strings)
             else:
-                taken.append((column, _rows(held, rows)))
-        return HostColumns(taken, self.move)
+                part = _rows(held, rows)
+            taken.held[i] = column, part
+        return taken
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
         """Return columns in the Arrow types of results."""
-        exact = []
-        for column in columns:
-            array, wanted = self.array(column), arrow_type(column.type)
-            exact.append(array if array.type == wanted else array.cast(wanted))
+        exact: list[pa.Array] = [None] * len(columns)
+        for place, column in enumerate(columns):
+            held = self.held[column.id][1]
+            if type(held) is Registers:
+                array = arrow_array(held.values, held.valid, held.type, held.strings)
+            else:
+                array = self.array(column)
+            wanted = arrow_type(column.type)
+            exact[place] = array if array.type == wanted else array.cast(wanted)
         # Of names Arrow makes a schema in less than half of the time that one takes which it is given
         return pa.Table.from_arrays(exact, [c.name for c in columns])
 
@@ -273,7 +258,8 @@ def sorted_order(
     """Return the row numbers in the order of `sort.sorted_rows`, or the `first` of them; rows with equal keys keep theirs."""
     lead = ranks(columns, keys[0])
     if first is None or len(lead) < 2 * first:
-        return ascending([lead, *(ranks(columns, key) for key in keys[1:])])[:first]
+        others = [ranks(columns, key) for key in keys[1:]] if len(keys) > 1 else []
+        return ascending([lead, *others])[:first]
     chosen = _candidates(columns, keys, first, lead)
     among = columns.renamed((k.column, k.column) for k in keys[1:]).take(chosen)
     return chosen[ascending([lead[chosen], *(ranks(among, key) for key in keys[1:])])[:first]]
@@ -350,7 +336,7 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
 
     Strings compare by their bytes, NaNs are one value above the others, and 0.0 and -0.0 are alike.
     """
-    lying, data_type = columns.lying(key.column), key.column.type
+    lying, data_type = columns.held[key.column.id][1], key.column.type
     if data_type.kind is Kind.NULL:
         return np.zeros(len(lying), np.int64)
     held = lying if type(lying) is Registers else columns.registers(key.column)
@@ -382,7 +368,7 @@ def _of_registers(lying: Registers) -> npt.NDArray[np.int64] | None:
             values = values.astype(np.float32)
         found = float_image(values)
     else:
-        found = values.astype(np.int64, copy=False)
+        found = values if values.dtype == np.int64 else values.astype(np.int64)
     return found if valid is None or _has_room(found[valid]) else None
 
 

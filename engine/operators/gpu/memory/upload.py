@@ -21,6 +21,8 @@ from .buffers import FROM_HOST, check, stream_handle
 from .host_table import Arrays, HostColumns
 from .link import ALIGNMENT
 
+PADDING = np.zeros(ALIGNMENT, np.uint8)
+
 
 class Staging:
     """Host bytes that go to the device together; what a place in them becomes is made after the copy."""
@@ -32,10 +34,10 @@ class Staging:
     def add(self, values: Array) -> slice:
         """Append an array and return where its bytes are."""
         data = np.ascontiguousarray(values).view(np.uint8)
-        padding = -len(data) % ALIGNMENT
-        self.parts += [data, np.zeros(padding, np.uint8)]
-        place = slice(self.size, self.size + len(data))
-        self.size += len(data) + padding
+        padding = -data.nbytes % ALIGNMENT
+        self.parts += [data, PADDING[:padding]]
+        place = slice(self.size, self.size + data.nbytes)
+        self.size += data.nbytes + padding
         return place
 
     def copied(self) -> DeviceBuffer:

@@ -335,7 +335,7 @@ class _Builder:
             out_i = self.regions.small(_blank(integers, groups, 1))
             out_f = self.regions.small(_blank(doubles, groups, 0))
             return ResultMemory(where, groups, out_i, out_f, out_i.part(out_i.length - 1, 1))
-        out_i = self.regions.accumulators(integers, groups, 1)
+        out_i = self.regions.accumulators(where.identities("out_i", alike=True), groups, 1)
         out_f = self.regions.accumulators(doubles, groups)
         doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
         out_n = short_results(where, groups, self.regions)

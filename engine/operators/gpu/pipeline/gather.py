@@ -90,8 +90,8 @@ def late_columns(
         if not relation.rows:
             nulls |= {a.id: null_column(count, device_type(a.type)) for _, a in read}
         elif read:
-            own = _fetches(relations, relation.leaf, *made.own[number])
-            aliases |= {a.id: (len(places), f) for (_, a), f in zip(read, own, strict=True)}
+            own, place = _fetches(relations, relation.leaf, *made.own[number]), len(places)
+            aliases |= {a.id: (place, f) for (_, a), f in zip(read, own, strict=True)}
             places.append(Places(at, relation.optional, number == distinct))
     columns |= {new: nulls[alias] for new, alias in made.passed if alias in nulls}
     if made.computed:

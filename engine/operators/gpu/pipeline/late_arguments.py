@@ -37,7 +37,9 @@ class ColumnPart(Late):
     bitmap: bool
 
     def of(self, run: RunInputs) -> int:
-        return address(run.column_at(self.number), self.bitmap)
+        column = run.column_at(self.number)
+        span = column.validity if self.bitmap else column.codes.data()
+        return int(span.ptr) if span is not None and span.ptr else address(column, self.bitmap)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
 from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable
 from ..memory.buffers import (
-    BYTES,
     Memory,
     check,
     give_staging,
@@ -37,7 +36,7 @@ from ..memory.buffers import (
 )
 from .driver_calls import POINTERS, DriverCall, DriverCalls, driver_calls
 from .late_arguments import ColumnPart, Constants, RowsOf, RunInputs
-from .regions import BufferSpan, Region, Regions
+from .regions import BYTES, BufferSpan, Region, Regions
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
 LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared memory well
@@ -102,7 +101,8 @@ class Launches:
         """Run all kernels and wait; return the buffers, and the small one's words on the host."""
         memory, size = Memory(self.regions), self.regions.sizes[Region.SMALL]
         host, memory.starts[Region.HOST] = landing = staging_memory(size)
-        self._calls.run(memory.starts, [part.of(run) for part in self._parts])
+        parts = self._parts
+        self._calls.run(memory.starts, [part.of(run) for part in parts] if parts else ())
         words = host[:size].view(np.int64).copy()
         give_staging(landing)
         return memory, words

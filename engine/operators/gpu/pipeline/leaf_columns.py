@@ -134,8 +134,7 @@ class StoredLeaf:
         if missing:
             held = self.table.columns
             wanted = held.columns if type(held) is HostColumns else missing
-            found = stored_columns(self.table, wanted)
-            self._encoded |= {column.id: encoded for column, encoded in found.items()}
+            self._encoded |= stored_columns(self.table, wanted)
 
     def narrow(self, column: Column) -> EncodedColumn | None:
         is_on_host = type(self.table.columns) is HostColumns

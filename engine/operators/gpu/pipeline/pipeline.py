@@ -17,7 +17,7 @@ from ....storage.columns.encodings import Array
 from ...context import Context, Feedback, PipelineReceipt
 from ...pipeline_backend import SHORT, Done, Retry, Void, of_one_run
 from ..columns import INT32
-from ..memory.buffers import Memory
+from ..memory.buffers import Memory, give_back
 from ..memory.device import make_room
 from ..memory.host_table import HostColumns, note
 from ..memory.upload import on_host
@@ -45,11 +45,7 @@ class Attempt:
     ) -> None:
         self._node, self._context, self._feedback = node, context, feedback
         self._relations = Relations(inputs, context, feedback.repeating)
-        self._ready: Ready
-
-    @property
-    def loading(self) -> float:
-        return self._relations.loading
+        self.loading = 0.0
 
     def fits(self, kernels: CompiledPipeline) -> bool:
         relations = self._relations
@@ -60,18 +56,23 @@ class Attempt:
     def compile(self, slotted: p.Pipeline | None) -> CompiledPipeline:
         node = slotted or self._node
         self._relations.forget(widens=slotted is not None)
-        return generated(node, self._relations, self._context, self._feedback, _estimate(node))
+        made = generated(node, self._relations, self._context, self._feedback, _estimate(node))
+        self.loading = self._relations.loading
+        return made
 
     def load(self, kernels: CompiledPipeline) -> None:
-        """Lay out launches where there are none; another run may do so anew meanwhile: these serve this one."""
-        ready = kernels.ready
-        if ready is None:
-            estimate = _estimate(self._node)
-            ready = kernels.ready = laid_out(kernels, self._relations, self._feedback, estimate)
-        self._ready = ready
+        if kernels.ready is None:
+            self._laid_out(kernels)
+
+    def _laid_out(self, kernels: CompiledPipeline) -> Ready:
+        """Lay out launches; another run may do so anew meanwhile: these serve this one."""
+        estimate = _estimate(self._node)
+        made = kernels.ready = laid_out(kernels, self._relations, self._feedback, estimate)
+        return made
 
     def launch(self, kernels: CompiledPipeline) -> Done[Table] | Retry | Void:
-        node, ready, context, relations = self._node, self._ready, self._context, self._relations
+        node, context, relations = self._node, self._context, self._relations
+        ready = kernels.ready or self._laid_out(kernels)
         is_limited = context.memory_limit is not None
         if is_limited:
             if not _hold(node, ready, context):
@@ -82,16 +83,19 @@ class Attempt:
         finally:
             if is_limited:
                 context.hold(node, -ready.launches.nbytes)
-        rows, size = ready.read(relations)
+        rows, size = ready.receipt.rows, ready.receipt.bytes
+        if ready.varies:
+            rows, size = ready.read(relations)
         context.bytes_read += size
         built, is_noticed = ready.report(words)
         facts = partial(_facts, ready.receipt, built, rows, size)
         asks = is_noticed or ready.sink.counter is not None
-        found = self._checked(kernels, words) if asks else None
-        if found is not None and isinstance(found, Retry):
+        found = self._checked(kernels, ready, words) if asks else None
+        if type(found) is Retry:
             return found
         table = found or _result(node, kernels, ready, memory, words, relations)
-        memory.give_back()
+        give_back(memory.working)
+        self.loading = relations.loading
         if isinstance(table, str):
             return Void(table, facts)
         condition = node.steps.condition
@@ -106,9 +110,9 @@ class Attempt:
         kernels.ready = None  # the next run lays its memory out for them
         return Done(table, facts, replace(self._feedback, built={**known, **better}))
 
-    def _checked(self, kernels: CompiledPipeline, words: Array) -> Retry | str | None:
+    def _checked(self, kernels: CompiledPipeline, ready: Ready, words: Array) -> Retry | str | None:
         """Look at what the kernels reported: what to make them for, or why their answer is in doubt; None where it holds."""
-        learnt, sink, states = self._feedback, self._ready.sink, self._ready.states_in(words)
+        learnt, sink, states = self._feedback, ready.sink, ready.states_in(words)
         if any(state[-1] for state in states):
             return DOUBT
         indexes = zip(kernels.stages.indexes, states, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import pyarrow as pa
@@ -76,6 +76,19 @@ class KnownInputs:
 
     reads: tuple[Read, ...]
     leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
+    # What was last said of columns of stored rows, which kernels served
+    _served: dict[Key, tuple[object, ...]] = field(default_factory=dict, compare=False)
+
+    def serve(self, read: Read, encoded: EncodedColumn) -> bool:
+        """Whether kernels serve a column of stored rows; what is said of those mostly was said before."""
+        ends, order = (encoded.low, encoded.high), (encoded.ascending, encoded.clustered)
+        said = encoded.encoding, encoded.validity is None, *ends, *order
+        if read.key in self._served and self._served[read.key] == said:
+            return True
+        found = serve_column(read.source, input_of(read.column, encoded))
+        if found and encoded.encoding.values is None:
+            self._served[read.key] = said
+        return found
 
     @cached_property
     def scans(self) -> Mapping[int, KnownScan]:
@@ -222,26 +235,27 @@ class Relations:
         return None if known is None else known.names
 
     def leaf(self, leaf: p.Physical) -> Leaf:
-        if id(leaf) not in self._leaves:
+        key = id(leaf)
+        if key not in self._leaves:
             found: Leaf
             if isinstance(leaf, p.Stored):
                 found = StoredLeaf(self.inputs[leaf.number])
             elif leaf is TRUTHS:
                 found = StoredLeaf(Table({TRUTH.id: _truths()}, len(TRUTHS.rows)))
-            elif id(leaf) in self._scans:
-                scan = self._scans[id(leaf)]
+            elif key in self._scans:
+                scan = self._scans[key]
                 there = {name: self.columns[key] for name, key in scan.reads}
                 found = ScanLeaf(scan.names, there, scan.rows, self.lasting)
             else:
                 assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
-                start, chunk = time.perf_counter(), self.context.chunk.get(id(leaf))
+                start, chunk = time.perf_counter(), self.context.chunk.get(key)
                 context = self.lasting if chunk is None else self.context
                 columns = scan_columns(leaf if chunk is None else chunk.scan, context)
                 if columns.loaded:
                     self.loading += time.perf_counter() - start
                 found = ScanLeaf(Names(columns.scan), columns.encoded, columns.rows, context)
-            self._leaves[id(leaf)] = leaf, found  # the node too, so that no other gets its identity
-        return self._leaves[id(leaf)][1]
+            self._leaves[key] = leaf, found  # the node too, so that no other gets its identity
+        return self._leaves[key][1]
 
     def encoded(self, relation: RowSource, column: Column) -> tuple[Read, EncodedColumn]:
         """Return what a kernel reads as a column of a relation: the leaf's own, or an alias of it."""
@@ -301,9 +315,9 @@ class Relations:
                 leaf.encode([r.column for r in reads])
             for read in reads:
                 encoded = leaf.encoded(read.column)
-                if encoded is None or not serve_column(read.source, input_of(read.column, encoded)):
+                if encoded is None or not known.serve(read, encoded):
                     return False
-                self._add(read, encoded)
+                self._reads[read.key], self.columns[read.key] = read, encoded
         self._counts = {id(node): rows for node, rows, _ in known.others}
         return True
 

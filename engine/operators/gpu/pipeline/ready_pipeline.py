@@ -257,13 +257,18 @@ class Ready:
     stored: int | None
     varying: tuple[int, ...]
 
+    @cached_property
+    def varies(self) -> bool:
+        """Whether runs read other rows, or columns of another size."""
+        return self.stored is not None or bool(self.varying)
+
     def read(self, run: RunInputs) -> tuple[int, int]:
         """Return the rows that the main kernel goes through in a run, and the bytes that all kernels read."""
         rows, size = self.receipt.rows, self.receipt.bytes
         if self.stored is not None:
             rows = run.count_at(self.stored)
-        if self.varying:
-            size += sum([run.column_at(number).nbytes for number in self.varying])
+        for number in self.varying:
+            size += run.column_at(number).nbytes
         return rows, size
 
     @cached_property

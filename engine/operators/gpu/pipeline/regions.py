@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ....codegen.groups.accumulate import ALIKE
 from ....codegen.indexes.choose import CACHED_SLOTS, buckets
 from ....codegen.indexes.layers import Buckets, Buffer, Index
 
 ALIGNMENT = 256
+# Words all of whose bytes are alike
+BYTES = {0: 0, -1: 0xFF} | {word: word & 0xFF for word in ALIKE.values()}
 
 
 class Region(StrEnum):

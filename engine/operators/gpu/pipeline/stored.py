@@ -38,7 +38,7 @@ from .derived_columns import truths
 
 KEYS_KEPT = 64  # columns of keys whose strings on the host are remembered
 
-Encoded = dict[Column, enc.EncodedColumn | None]
+Encoded = dict[int, enc.EncodedColumn | None]  # by `Column.id`
 
 
 def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
@@ -47,7 +47,7 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
         return _from_host(table.columns, columns)
     found = _fetched(table.columns, columns) if type(table.columns) is LateColumns else {}
     whole: dict[Column, plc.Column] = {}
-    for column in (c for c in columns if c not in found):
+    for column in (c for c in columns if c.id not in found):
         registers = registers_of(table.columns, column.id)
         if registers is not None and registers.null_count() < registers.size():
             integers = aligned(registers)
@@ -55,12 +55,12 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
             held = table.columns[column.id]
             integers = None if isinstance(held, Coded) else _integers(held, column.type)
         if integers is None:
-            found[column] = _encoded(held, column.type)
+            found[column.id] = _encoded(held, column.type)
         else:
             whole[column] = integers
     bounds = measured(list(whole.values()))
     for (column, integers), ends in zip(whole.items(), bounds, strict=True):
-        found[column] = _whole(integers, column.type, ends or (0, 0))
+        found[column.id] = _whole(integers, column.type, ends or (0, 0))
     return found
 
 
@@ -76,7 +76,7 @@ def _fetched(held: LateColumns, columns: Sequence[Column]) -> Encoded:
         zero = 0.0 if fetch.encoding.is_float else 0
         codes = without_nulls(reinterpret(lying, code_type(fetch.encoding)), zero)
         ends = fetch.bounds or (None, None)
-        found[column] = encoded_as(column.type, fetch.encoding, lying, codes, *ends)
+        found[column.id] = encoded_as(column.type, fetch.encoding, lying, codes, *ends)
     return found
 
 
@@ -178,19 +178,16 @@ def _remember(known: OrderedDict[int, Any], identity: int, pair: Any) -> None:
 
 def _from_host(held: HostColumns, columns: Sequence[Column]) -> Encoded:
     """Encode columns on the host and move all in one copy."""
-    staging = Staging()
-    made: list[tuple[enc.EncodedColumn, slice, slice | None] | None] = []
+    staging, found = Staging(), dict.fromkeys([column.id for column in columns])
+    made: dict[int, tuple[enc.EncodedColumn, slice, slice | None]] = {}
     for column in columns:
         host = held.encoded(column)
         if host is not None:
             bits = host.validity
             place = staging.add(host.codes)
-            made.append((host, place, None if bits is None else staging.add(bits)))
-        else:
-            made.append(None)
+            made[column.id] = host, place, None if bits is None else staging.add(bits)
     memory = staging.copied() if staging.size else None
-    moved = [None if each is None else _moved(memory, *each) for each in made]
-    return dict(zip(columns, moved, strict=True))
+    return found | {i: _moved(memory, *each) for i, each in made.items()}
 
 
 def _moved(
@@ -199,10 +196,7 @@ def _moved(
     """A column whose buffers are in memory of the device."""
     data = None if memory is None else memory.byte_slice(place)
     bitmap = None if bits is None else memory.byte_slice(bits)
-    low, high = host.low, host.high
-    if host.encoding == enc.REGISTER:
-        low, high = enc.rounded((low or 0, high or 0), host.rows)
     codes = codes_at(data, host.encoding, host.rows)
     # Not by `dataclasses.replace`, which takes ten calls
-    ends = low, high, host.ascending, host.clustered, host.others
+    ends = host.low, host.high, host.ascending, host.clustered, host.others
     return enc.EncodedColumn(host.type, host.encoding, host.rows, codes, bitmap, host.nulls, *ends)

@@ -36,7 +36,7 @@ def store_columns(scan: p.ParquetScan, context: Context) -> None:
 def _store_columns(scan: p.ParquetScan, inputs: tuple[()], context: Context) -> None:
     cache, table = context.cache.lasting, scan.table
     assert isinstance(table, ParquetTable)
-    limit, rows = cache.limit(HOST), table.num_rows
+    limit, rows = cache.limits[HOST], table.num_rows
     has_room = table.sizes.narrow(scan.sources, rows) <= limit
     whole = dataclasses.replace(scan, selection=None)
     lift(whole, whole.sources, HOST, dataclasses.replace(context, lifted=[]))

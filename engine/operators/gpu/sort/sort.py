@@ -165,8 +165,10 @@ def _on_host(node: p.SortRows | p.TopK, table: Table, context: Context) -> HostC
     if type(table.columns) is HostColumns and table.num_rows <= host_table.MOST_ROWS:
         few = table.columns
     else:
-        numbers = all(_has_numbers(table, key) for key in node.keys)
-        most = to_host.MOST_ROWS if numbers else host_table.MOST_ROWS
+        most = to_host.MOST_ROWS
+        for key in node.keys:
+            if key.column.type.kind is Kind.VARCHAR and not _has_numbers(table, key):
+                most = host_table.MOST_ROWS
         few = to_host.on_host(table, _with_keys(node), most)
     if few is not None:
         host_table.note(node, table.num_rows, context)
@@ -186,7 +188,7 @@ def _has_numbers(table: Table, key: p.Order) -> bool:
     if column.type.kind is not Kind.VARCHAR:
         return True
     if type(held) is HostColumns:
-        return isinstance(held.lying(column), Registers)
+        return isinstance(held.held[column.id][1], Registers)
     if type(held) is LateColumns and column.id not in held.there:
         return bool(held.fetches[column.id][1].lying.type().id() != plc.TypeId.STRING)
     return isinstance(held[column.id], Coded)

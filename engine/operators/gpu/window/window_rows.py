@@ -196,7 +196,7 @@ def _led(node: WindowRows, table: Table, context: Context) -> Table | None:
     few = led(table, key, node.input.columns, most)
     if few is None:
         return None
-    return run_on_host(node, (Table(few, len(few.lying(key.column))),), context)
+    return run_on_host(node, (Table(few, len(few.held[key.column.id][1])),), context)
 
 
 def _stays(node: WindowRows) -> bool:
