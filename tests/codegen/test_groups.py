@@ -117,6 +117,22 @@ def test_rows_are_listed_where_a_table_would_be_as_large(
     assert_fused("select k, k2, sum(v) from t group by k, k2 having sum(v) > 9", {"t": table})
 
 
+@pytest.mark.parametrize("few", [True, False])
+def test_few_rows_that_are_expected_are_hashed(few: bool) -> None:
+    """A place for each of 360,000 numbers takes more than the rows: 1 in 100 as expected, or all of them by values that go together."""
+    rows = 800_000
+    random = np.random.default_rng(5)
+    a = random.integers(0, 100, rows) if few else np.full(rows, 7)
+    b = random.integers(0, 100, rows) if few else np.full(rows, 9)
+    a[:100], b[:100] = np.arange(100), np.arange(100)  # so that few are expected
+    keys = {"k": random.permutation(rows) % 600, "k2": random.permutation(rows) % 600}
+    table = pa.table({**keys, "a": a, "b": b, "v": random.integers(-9, 9, rows)})
+    query = "select k, k2, count(*), sum(v) from t where a = 7 and b = 9 group by k, k2"
+    with counted(HashGroups, "fill") as filled:
+        assert_fused(query, {"t": table})
+    assert filled
+
+
 def test_a_group_with_many_of_the_rows_fills_few_lists(limits: SetLimits) -> None:
     """A list that is full of one part has little in it: tables go on."""
     limits(hash_groups__SLOTS=64, LISTING_SLOTS=128, hash_groups__LISTED=1 << 12, ROWS_A_RANGE=4096)
