@@ -26,7 +26,7 @@ TYPES = [pa.string(), pa.large_string()]
 @pytest.fixture
 def compiled(limits: SetLimits) -> None:
     """Few strings too go through the kernel."""
-    limits(kernels_like__FEW_ROWS=0)
+    limits(cpu__kernels_like__FEW_ROWS=0)
     for wide in (False, True):
         kernels_like.KERNELS[wide].started().result()
 
@@ -106,7 +106,7 @@ def test_pieces_that_are_left_to_arrow(left: int, limits: SetLimits) -> None:
     """The last piece of many has few rows, and each may or may not have enough for a search ahead."""
     table = pa.table({"s": [*STRINGS, "a%b", None, "xa%bx"] * 9}).slice(left)
     limits(
-        kernels_like__FEW_ROWS=8,
+        cpu__kernels_like__FEW_ROWS=8,
         kernels_texts__PIECE_BYTES=table.nbytes * 9 // table.num_rows,
     )
     more = ["regexp_matches(s, 'sp.*q')", "s like '%sp_cial%q_e%'", "s ilike '%SPECIAL%'"]
@@ -118,7 +118,7 @@ def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch, limits: SetL
     failed: Future[Any] = Future()
     failed.set_exception(OSError("no compiler"))
     table = pa.table({"s": [*STRINGS, "a%b", "xa%bx"] * 9})
-    limits(kernels_like__FEW_ROWS=0)
+    limits(cpu__kernels_like__FEW_ROWS=0)
     for kernel in (Future[Any](), failed):
         monkeypatch.setattr(kernels_like.KERNELS[False], "_found", kernel)
         assert kernels_like.matches(table["s"].chunk(0), parts_of("%a%")) is None
