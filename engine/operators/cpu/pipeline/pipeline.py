@@ -188,7 +188,7 @@ class Attempt:
 
 # Of groups that are addressed directly, for each row that is expected to reach them: to clear and go through the rest costs as much as
 # hashing.  SSB's Q4.3 at SF1 has 1.75 million numbers for some hundred rows: by hash it takes 14 ms of CPU time instead of 31
-NUMBERS_A_ROW = 8
+PLACES_A_ROW = 8
 
 
 def _stages(
@@ -211,8 +211,8 @@ def _stages(
         expected = groups.input.estimate
     limit = min(leaves.rows(leaf) // share, largest)
     hash_limit = _hash_limit(steps, leaves, context)
-    if expected is not None and expected * NUMBERS_A_ROW < limit:
-        limit, hash_limit = int(expected * NUMBERS_A_ROW), I64_MAX
+    if expected is not None and expected * PLACES_A_ROW < limit:
+        limit, hash_limit = int(expected * PLACES_A_ROW), I64_MAX
     return stages(steps, leaves, Limits(max(costs.group_limit, limit), hash_limit))
 
 
