@@ -68,7 +68,7 @@ NAMED = "(select 't' as s, k, v from t union all select 'u', k, v * 2 from u whe
 LITERALS = [
     f"select s, g, {CALLS.replace('avg(f)', 'avg(v)')} from {NAMED} join side on k = id group by s, g",
     f"select s, count(*), sum(v) from {NAMED} group by s",
-    f"select s || '!' as s, count(v) from {NAMED} where v > 48 and v < 0 group by s",
+    f"select s || '!' as s, count(v) from {NAMED} where v > 48 and v < k - 1000 group by s",
     f"select s, n, sum(v) from (select s, 7 as n, v from {NAMED}) group by s, n",
     f"select s, k > 3 as few, min(v) from {NAMED} x where s <> 't' group by all",
 ]
