@@ -41,6 +41,12 @@ AT_START = ("cache_dir", "spill_dir")  # that connect and the environment alone 
 ONE_WAY = ("external_access", "allowed_paths", "lock_settings")  # that do not go back
 
 
+@pytest.fixture(autouse=True)
+def _folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where settings that name a folder make one."""
+    monkeypatch.chdir(tmp_path)
+
+
 def shown(value: Any) -> str:
     try:
         return f"{type(value).__name__} {value!r}"[:30]
