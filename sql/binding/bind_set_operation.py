@@ -170,13 +170,14 @@ def _by_name(sides: list[Logical]) -> list[Logical]:
 
 
 def _refuse_two_of_a_name(side: Logical, node: exp.Expr) -> None:
-    names = [column.name.lower() for column in side.columns]
+    names: set[str] = set()
     for column in side.columns:
-        if names.count(column.name.lower()) > 1:
+        if column.name.lower() in names:
             raise InvalidQuery(
                 f'UNION BY NAME takes columns of different names, and "{column.name}" stands more than once.',
                 span_of(node),
             )
+        names.add(column.name.lower())
 
 
 def _with_columns(plan: Logical, names: list[str]) -> Logical:

@@ -57,6 +57,8 @@ _SIGNS = frozenset(
     for text, kind in {**_TOKENIZER.KEYWORDS, **_TOKENIZER.SINGLE_TOKENS}.items()
     if text in _BINARY or text in "<>~"
 )
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _BEHIND_LIMIT = (TokenType.R_PAREN, TokenType.OFFSET, SENTINEL_NONE.token_type)  # LIMIT 10 %
 _OPERANDS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 _PIVOTS = (TokenType.PIVOT, TokenType.UNPIVOT)
@@ -119,7 +121,7 @@ class Parser(DuckDBParser):
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument: a lambda's body keeps its columns."""
         index = self._index
-        if self._curr.text.lower() != "lambda" or self._curr.token_type is TokenType.IDENTIFIER:
+        if self._curr.text.lower() != "lambda" or self._curr.token_type is not TokenType.VAR:
             return super()._parse_lambda(alias)
         self._advance()
         parameters = self._parse_csv(self._parse_lambda_arg)
@@ -267,7 +269,7 @@ class Parser(DuckDBParser):
         """Whether AS stands in the parentheses that open here, and not deeper."""
         depth = 0
         for token in self._tokens[self._index :]:
-            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
             if depth == 0 or token.token_type in (TokenType.SELECT, TokenType.FROM):
                 return False
             if depth == 1 and token.token_type is TokenType.ALIAS:

@@ -121,12 +121,19 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
     if TokenType.MERGE in kinds:
         tokens = list(with_merge_words(tokens))
     if any(token.text.lower() in _PIVOTS for token in tokens):
-        tokens = [_of_kind(_PIVOTS.get(t.text.lower(), t.token_type), t) for t in tokens]
+        tokens = list(_with_pivots(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:
         return list(_with_column_word(tokens))
     if not kinds.isdisjoint(_NAMES):
         tokens = list(_with_names(tokens))
     return tokens
+
+
+def _with_pivots(tokens: list[Token]) -> Iterator[Token]:
+    """Yield tokens with PIVOT and UNPIVOT for the words that stand for them, outside of quotes."""
+    for token in tokens:
+        kind = _PIVOTS.get(token.text.lower()) if token.token_type is TokenType.VAR else None
+        yield token if kind is None else _of_kind(kind, token)
 
 
 def _with_column_word(tokens: list[Token]) -> Iterator[Token]:

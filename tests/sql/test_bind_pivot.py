@@ -56,6 +56,7 @@ pivot t on y in (select y from t where x > 1 order by y desc), q using sum(x) gr
 pivot t on day in (select day from t) using count(*) group by city
 pivot t on q in kinds using sum(x) group by city
 from t pivot (count(*) for q in kinds group by city)
+pivot t on q in (')' as closing, '[', 'a' as a) using sum(x) group by city
 pivot (select *, x > 2 as big from t) on big in (true, false, null) using count(*) group by city
 pivot t using sum(x) group by city
 pivot t using sum(x), count(*), max(p) as m group by city, y

@@ -45,6 +45,23 @@ def test_they_are_refused_here(form: str) -> None:
             assert connection.sql(f'select 1 "{word}"').columns == [word]
 
 
+QUOTED = [
+    'select \'{0}\', $${0}$$, t."{0}" as "{0}" from (select 1 as "{0}") t where "{0}" < 2 and \'{0}\' < \'~\'',
+    'with "{0}" as (values (\'{0}\', 1)) select * from "{0}" t(x, "{0}") where x = \'{0}\'',
+    "select max('{0}') as x, \"{0}\" from (select 2 as \"{0}\") group by \"{0}\" having min('{0}') = '{0}' union all select '{0}', 1",
+]
+OTHER_WORDS = ("by", "generated", "matched", "position", "source", "target", "tuple")
+
+
+@pytest.mark.parametrize("form", QUOTED)
+def test_in_quotes_all_are_text_or_names(form: str) -> None:
+    with duckdb.connect() as theirs, fuseline.connect(device="cpu") as ours:
+        found = theirs.execute("select keyword_name from duckdb_keywords()").fetchall()
+        for word in (*OTHER_WORDS, *(word for (word,) in found)):
+            query = form.format(word)
+            assert ours.sql(query).fetchall() == theirs.sql(query).fetchall(), query
+
+
 @pytest.mark.parametrize(
     "word",
     ["alter", "drop", "force", "grant", "insert", "install", "lock", "map", "revoke", "rollback"],
