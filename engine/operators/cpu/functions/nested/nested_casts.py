@@ -31,20 +31,10 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
         return tables.as_element(made, tables.physical_type(wanted))
 
     if target.kind is Kind.MAP and source.kind is Kind.STRUCT:
-        kinds, count, width = target.children[0].children, len(array), len(source.names)
-        values = tables.concat_arrays(
-            [child(f, t, kinds[1]) for f, t in zip(fields_of(array), source.children, strict=True)]
-        )
-        keys = child(pa.array(source.names), VARCHAR, kinds[0])
-        if keys.null_count:  # of TRY_CAST
-            return pa.nulls(count, arrow)
-        row_by_row = np.arange(count * width).reshape(width, count).T.ravel()
-        valid = np.ones(count, bool) if (given := tables.validity(array)) is None else given
-        keys = tables.take_array(keys, np.tile(np.arange(width), count))
-        entries = struct_array(
-            [keys, tables.take_array(values, row_by_row)], None, arrow.value_type
-        )
-        return list_array(np.full(count, width), entries, valid, arrow)
+        name, value = target.children[0].children
+        inside = zip(fields_of(array), source.children, strict=True)
+        values = [child(field, kind, value) for field, kind in inside]
+        return _as_map(array, child(pa.array(source.names), VARCHAR, name), values, arrow)
     if target.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
         elements = child(lists.elements, source.children[0], target.children[0])
@@ -57,6 +47,23 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
         for place, wanted in zip(matching_fields(source, target), target.children, strict=True)
     ]
     return struct_array(fields, tables.validity(array), arrow)
+
+
+def _as_map(
+    structs: pa.Array, keys: pa.Array, values: list[pa.Array], arrow: pa.DataType
+) -> pa.Array:
+    """Return maps of the names of fields, as `keys`, to what the structs have in them."""
+    count, width = len(structs), len(values)
+    if keys.null_count:  # of TRY_CAST
+        return pa.nulls(count, arrow)
+    row_by_row = np.arange(count * width).reshape(width, count).T.ravel()
+    keys = tables.take_array(keys, np.tile(np.arange(width), count))
+    entries = struct_array(
+        [keys, tables.take_array(tables.concat_arrays(values), row_by_row)], None, arrow.value_type
+    )
+    known = tables.validity(structs)
+    valid = np.ones(count, bool) if known is None else known
+    return list_array(np.full(count, width), entries, valid, arrow)
 
 
 def of_length(array: pa.Array, target: DataType, safe: bool) -> pa.Array:

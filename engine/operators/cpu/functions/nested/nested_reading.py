@@ -31,7 +31,7 @@ def parts(text: str, target: DataType) -> list[str | None] | None:
     fields = _cut(text, "{", ":")
     if fields is None:
         return None
-    given = {_plain(name): _plain(value) for name, value in fields}
+    given = {_plain(name, brackets=False): _plain(value) for name, value in fields}
     if len(given) < len(fields) or not given.keys() <= set(target.names):
         return None
     return [given.get(name) for name in target.names]
@@ -110,14 +110,15 @@ def _behind(text: str, place: int) -> int | None:
     return None
 
 
-def _plain(item: str) -> str | None:
+def _plain(item: str, *, brackets: bool = True) -> str | None:
     """Return a part without the blanks around it, the quotes in it and their backslashes, but what is in brackets as it is; None for NULL."""
     item = item.strip(_BLANKS)
     if item.upper() == "NULL":
         return None
     made, place = "", 0
     while place < len(item):
-        nested = _behind_brackets(item, place) if item[place] in _CLOSING else None
+        is_nested = brackets and item[place] in _CLOSING
+        nested = _behind_brackets(item, place) if is_nested else None
         behind = nested or _behind(item, place) or len(item)
         piece = item[place:behind]
         if nested or len(piece) == 1:
