@@ -142,9 +142,8 @@ def _take_turn(turn: Turn, run: Run, start: float) -> float:
             except MemoryError:
                 if not isinstance(node, p.HashJoin) and not held.waiting(node.device, reads):
                     raise
-        if (
-            table is None
-        ):  # outside of the handler, since the error keeps all tables of the first try
+        # Outside of the handler, since the error keeps all tables of the first try
+        if table is None:
             table = _run_with_less(node, reads, run)
         if run.options.timed:
             backend.synchronize()

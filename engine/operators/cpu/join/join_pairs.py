@@ -32,9 +32,8 @@ from ..sort.ordering import stable_order
 from ..sort.text_order import places
 from ..table import Indices, Mask, concat_arrays, decode, to_numpy, validity
 
-LIKELY_SHARE = (
-    4  # probe rows for each build row, from which a look at each key by itself leaves few
-)
+# Probe rows for each build row, from which a look at each key by itself leaves few
+LIKELY_SHARE = 4
 
 
 @dataclass(frozen=True)
