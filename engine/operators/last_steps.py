@@ -98,8 +98,8 @@ def _read(array: pa.ChunkedArray, data_type: DataType) -> Values:
 
 def _compute(node: p.ComputeColumns) -> RowStep | None:
     made = RowSteps.of(node.items)
-    steps = made.steps
-    if steps is None or not all(is_known(c.type) for c, *_ in made.constants):
+    compute = made.compute
+    if compute is None or not all(is_known(c.type) for c, *_ in made.constants):
         return None
 
     def step(rows: FewRows) -> FewRows:
@@ -107,10 +107,10 @@ def _compute(node: p.ComputeColumns) -> RowStep | None:
         lists = {new.id: rows.lists[old.id] for new, old in made.passed if old.id in rows.lists}
         for column, _, value in made.constants:
             lists[column.id] = [value] * len(rows.places)
-        if steps:
+        if made.made:
             read = [rows.values(column) for column in made.read]
             table = [*zip(*read, strict=True)] if read else [()] * len(rows.places)
-            lists |= {column.id: [compute(row) for row in table] for column, compute in steps}
+            lists |= zip([column.id for column in made.made], compute(table), strict=True)
         return FewRows(arrays, lists, rows.places)
 
     return step
@@ -118,13 +118,15 @@ def _compute(node: p.ComputeColumns) -> RowStep | None:
 
 def _filter(node: p.FilterRows) -> RowStep | None:
     made = RowSteps.condition(node.predicate)
+    compute = made.compute
+    if compute is None or not (made.made and made.read):
+        return None
 
     def step(rows: FewRows) -> FewRows:
-        kept = zip(*map(rows.values, made.read), strict=True)
-        ((_, holds),) = made.steps or ()
-        return rows.take([place for place, row in enumerate(kept) if holds(row)])
+        (kept,) = compute([*zip(*map(rows.values, made.read), strict=True)])
+        return rows.take([place for place, holds in enumerate(kept) if holds])
 
-    return step if made.steps and made.read else None
+    return step
 
 
 def _groups(node: p.HashAggregate) -> RowStep | None:

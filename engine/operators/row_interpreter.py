@@ -1,15 +1,16 @@
 """Expressions over a few rows, one row after the other in Python's own numbers: to prepare arrays for them takes longer.
 
 A value is an `int` (of a DECIMAL the unscaled one), a `float`, a `bool`, or None for NULL.  Not every expression has such a form,
-and not every value is found in it: what raises there, or has to do with NaN, arrays decide (`Unsure`).
+and not every value is found in it: what raises there, or has to do with NaN, arrays decide (`Unsure`).  All expressions of a node become
+one lambda of Python, which calls nothing for a row: TPC-H's 22 queries take 430 calls fewer of 8,672 than by a closure for each operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isnan
-from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,34 +22,36 @@ from ..plan.types import BOOLEAN, DataType, Kind
 from ..storage.columns.encodings import Array
 
 MOST_ROWS = 64  # of so many, arrays take as long
+MOST_LETTERS = 1 << 13  # of expressions, which Python compiles in 2 ms
 
-# The values of a row's columns -> that of an expression
 RegisterRow: TypeAlias = Sequence[Any]  # a row's values as in registers, None for NULL
-Step: TypeAlias = Callable[[RegisterRow], Any]
 Values: TypeAlias = list[Any]  # of a column, as in registers
-Operate: TypeAlias = Callable[[Any, Any], Any]
+Compute: TypeAlias = Callable[[Sequence[RegisterRow]], list[Values]]
 
 
 @dataclass(frozen=True)
 class RowSteps:
-    """What a node computes of which columns, which it passes on, and what is the same in all rows; `steps` is None where arrays have to do it."""
+    """What a node computes of which columns, which it passes on, and what is the same in all rows.
+
+    `compute` makes the columns that are `made` of rows; it is None where arrays have to do it.
+    """
 
     read: tuple[Column, ...]
     passed: tuple[tuple[Column, Column], ...]
     constants: tuple[tuple[Column, DataType, Any], ...]
-    steps: tuple[tuple[Column, Step], ...] | None
+    made: tuple[Column, ...]
+    compute: Compute | None
 
     @classmethod
     def of(cls, items: Sequence[tuple[Column, Expr]]) -> RowSteps:
         literals = [(c, e) for c, e in items if isinstance(e, Literal) and _lies(e.type)]
         wanted = [i for i in items if not isinstance(i[1], ColumnRef) and i not in literals]
         read = tuple(set().union(*(columns_read(e) for _, e in wanted)))
-        places = {column.id: place for place, column in enumerate(read)}
-        found = [(c, compiled(e, places) if is_known(e.type) else None) for c, e in wanted]
-        steps = tuple((column, step) for column, step in found if step is not None)
         passed = tuple((c, e.column) for c, e in items if isinstance(e, ColumnRef))
         constants = tuple((c, e.type, physical(e.value, e.type)) for c, e in literals)
-        return cls(read, passed, constants, steps if len(steps) == len(found) else None)
+        known = all(is_known(e.type) for _, e in wanted)
+        compute = compiled([e for _, e in wanted], read) if known else None
+        return cls(read, passed, constants, tuple(c for c, _ in wanted), compute)
 
     @classmethod
     def condition(cls, predicate: Expr) -> RowSteps:
@@ -60,32 +63,117 @@ class Unsure(Exception):
     """A value that is not found row by row: an error that is to be raised in words, or one of NaN."""
 
 
-def compiled(expr: Expr, places: Mapping[int, int]) -> Step | None:
-    """Return what computes `expr` of a row, in which a column has the place that its id has in `paths`; None without that form.
-
-    NULL has one whichever its type is, as an argument: results are to be of types that are known.
-    """
-    if not is_known(expr.type) and not (isinstance(expr, Literal) and expr.value is None):
+def compiled(exprs: Sequence[Expr], read: Sequence[Column]) -> Compute | None:
+    """Return what computes expressions of rows of the columns that are `read`; None where one has no such form."""
+    source = _Source({column.id: f"c{place}" for place, column in enumerate(read)})
+    parts = [source.of(expr) for expr in exprs]
+    if None in parts:
         return None
-    match expr:
-        case Literal():
-            constant = physical(expr.value, expr.type)
-            return lambda row: constant
-        case ColumnRef(column=column):
-            place = places[column.id]
-            return lambda row: row[place]
-        case Cast(safe=False, operand=operand):
-            made = _converted(operand.type, expr.type)
-            inner = compiled(operand, places)
-            return None if made is None or inner is None else _through(made, inner)
-        case Call(args=args):
-            make = CALLS.get(expr.function)
-            steps = [compiled(arg, places) for arg in args]
-            known = [step for step in steps if step is not None]
-            return None if make is None or len(known) < len(steps) else make(expr, known)
-        case Case():
-            return _case(expr, places)
-    return None
+    row = "".join([f"{name}, " for name in source.columns.values()]) or "_"
+    lists = ", ".join([f"[{part} for {row} in rows]" for part in parts])
+    if len(lists) > MOST_LETTERS:
+        return None
+    try:
+        found: Compute = eval(_code(f"lambda rows: [{lists}]"), source.names)
+    except (SyntaxError, RecursionError, MemoryError):  # it nests too deeply
+        return None
+    return found
+
+
+@lru_cache(maxsize=512)
+def _code(source: str) -> CodeType:
+    """Machine code of Python, which texts share that differ in constants."""
+    return compile(source, "<row steps>", "eval")
+
+
+def _unsure() -> None:
+    raise Unsure
+
+
+def _toward_zero(a: int, b: int) -> int:
+    if not b:
+        raise Unsure
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+@dataclass
+class _Source:
+    """Python's text of expressions: `columns` are the names of their values by id, `names` those of constants and of what is called."""
+
+    columns: Mapping[int, str]
+    names: dict[str, Any] = field(
+        default_factory=lambda: {"__builtins__": {}, "unsure": _unsure, "whole": _toward_zero}
+    )
+    variables: int = 0
+
+    def of(self, expr: Expr) -> str | None:
+        """Return the text of an expression, in brackets where it has several words; None without that form.
+
+        NULL has one whichever its type is, as an argument: results are to be of types that are known.
+        """
+        if not is_known(expr.type) and not (isinstance(expr, Literal) and expr.value is None):
+            return None
+        match expr:
+            case Literal():
+                name = f"k{len(self.names)}"
+                self.names[name] = physical(expr.value, expr.type)
+                return name
+            case ColumnRef(column=column):
+                return self.columns[column.id]
+            case Cast(safe=False, operand=operand):
+                inner = self.of(operand)
+                return None if inner is None else self._converted(inner, operand.type, expr.type)
+            case Call(args=args):
+                rule = CALLS.get(expr.function)
+                texts = self._all(args)
+                return None if rule is None or texts is None else rule(self, expr, texts)
+            case Case():
+                return self._case(expr)
+        return None
+
+    def strict(self, args: Sequence[str], value: str) -> str:
+        """Return what is NULL where an argument is, all of which are computed, and else `value` of them by their numbers."""
+        names = [arg if arg.isidentifier() else self.new() for arg in args]
+        tests = [
+            f"({name if name == arg else f'({name} := {arg})'} is None)"
+            for name, arg in zip(names, args, strict=True)
+        ]
+        return f"(None if {' | '.join(tests)} else {value.format(*names)})"
+
+    def checked(self, value: str, data_type: DataType) -> str:
+        """Return an integer that is of its type."""
+        name, (low, high) = self.new(), data_type.integer_range
+        return f"({name} if {low} <= ({name} := {value}) <= {high} else unsure())"
+
+    def new(self) -> str:
+        self.variables += 1
+        return f"v{self.variables}"
+
+    def _all(self, exprs: Sequence[Expr]) -> list[str] | None:
+        found = [self.of(expr) for expr in exprs]
+        known = [text for text in found if text is not None]
+        return known if len(known) == len(found) else None
+
+    def _case(self, case: Case) -> str | None:
+        texts = self._all((*case.conditions, *case.results, case.default))
+        if texts is None:
+            return None
+        count = len(case.conditions)
+        pairs = zip(texts[:count], texts[count:-1], strict=True)
+        return f"({''.join([f'{result} if {holds} else ' for holds, result in pairs])}{texts[-1]})"
+
+    def _converted(self, value: str, source: DataType, target: DataType) -> str | None:
+        """A conversion of numbers that rounds no decimal; a double is the quotient of integers, which is rounded once, as arrays do it."""
+        if source == target:
+            return value
+        if Kind.BOOLEAN in (source.kind, target.kind) or source.is_float:
+            return None
+        if target.is_float:
+            return self.strict([value], f"{{0}} / {10**source.scale}")
+        shift = target.scale - source.scale
+        if shift < 0:
+            return None
+        return self.strict([value], self.checked(f"{{0}} * {10**shift}", target))
 
 
 def columns_read(expr: Expr) -> set[Column]:
@@ -139,46 +227,8 @@ def _lies(data_type: DataType) -> bool:
     )
 
 
-# Casts
-
-Convert: TypeAlias = Callable[[Any], Any]
-
-
-def _through(made: Convert, inner: Step) -> Step:
-    def step(row: RegisterRow) -> object:
-        value = inner(row)
-        return None if value is None else made(value)
-
-    return step
-
-
-def _converted(source: DataType, target: DataType) -> Convert | None:
-    """A conversion of numbers that rounds no decimal."""
-    if source == target:
-        return lambda value: value
-    if Kind.BOOLEAN in (source.kind, target.kind) or source.is_float:
-        return None
-    if target.is_float:
-        return _to_double(source)
-    shift = target.scale - source.scale
-    if shift < 0:
-        return None
-    factor, check = 10**shift, checked(target)
-    return lambda value: check(value * factor)
-
-
-def _to_double(source: DataType) -> Convert:
-    """As arrays do it, digit for digit (`cpu.functions.kernels_decimals`)."""
-    scale = 10**source.scale
-    if scale > 1:
-        return lambda value: value / scale  # of integers, so rounded once
-    return float
-
-
-# Functions
-
-
-def checked(data_type: DataType) -> Convert:
+def checked(data_type: DataType) -> Callable[[Any], Any]:
+    """Return what raises `Unsure` for an integer beyond its type."""
     low, high = data_type.integer_range
 
     def check(value: int) -> int:
@@ -189,143 +239,85 @@ def checked(data_type: DataType) -> Convert:
     return check
 
 
-def _of_two(operate: Operate) -> Callable[[Call, list[Step]], Step]:
+# Functions
+
+Rule: TypeAlias = Callable[[_Source, Call, list[str]], str | None]
+
+
+def _of_two(operator: str) -> Rule:
     """What is NULL where an argument is; integers are checked against the type."""
 
-    def make(call: Call, steps: list[Step]) -> Step:
-        left, right = steps
-        check = None if call.type.is_float else checked(call.type)
+    def rule(source: _Source, call: Call, args: list[str]) -> str:
+        value = f"{{0}} {operator} {{1}}"
+        return source.strict(
+            args, value if call.type.is_float else source.checked(value, call.type)
+        )
 
-        def step(row: RegisterRow) -> object:
-            a, b = left(row), right(row)
-            if a is None or b is None:
-                return None
-            value = operate(a, b)
-            return value if check is None else check(value)
-
-        return step
-
-    return make
+    return rule
 
 
-def _toward_zero(a: int, b: int) -> int:
-    if not b:
-        raise Unsure
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _of_integers(operate: Operate) -> Callable[[Call, list[Step]], Step | None]:
-    def make(call: Call, steps: list[Step]) -> Step | None:
+def _of_integers(value: str) -> Rule:
+    def rule(source: _Source, call: Call, args: list[str]) -> str | None:
         whole = all(arg.type.is_integer for arg in call.args)
-        return _of_two(operate)(call, steps) if whole else None
+        return source.strict(args, source.checked(value, call.type)) if whole else None
 
-    return make
-
-
-def _quotient(call: Call, steps: list[Step]) -> Step | None:
-    if not all(arg.type.is_float for arg in call.args):
-        return None
-    left, right = steps
-
-    def step(row: RegisterRow) -> object:
-        a, b = left(row), right(row)
-        if a is None or b is None:
-            return None
-        if not b:
-            raise Unsure
-        return a / b
-
-    return step
+    return rule
 
 
-def _comparison(operate: Operate) -> Callable[[Call, list[Step]], Step]:
-    def make(call: Call, steps: list[Step]) -> Step:
-        left, right = steps
-
-        def step(row: RegisterRow) -> object:
-            a, b = left(row), right(row)
-            if a is None or b is None:
-                return None
-            if isnan(a) or isnan(b):
-                raise Unsure
-            return operate(a, b)
-
-        return step
-
-    return make
+def _quotient(source: _Source, call: Call, args: list[str]) -> str | None:
+    floats = all(arg.type.is_float for arg in call.args)
+    return source.strict(args, "({0} / {1} if {1} else unsure())") if floats else None
 
 
-def _decided_by(value: bool) -> Callable[[Call, list[Step]], Step]:
+def _comparison(operator: str) -> Rule:
+    def rule(source: _Source, call: Call, args: list[str]) -> str:
+        floats = [f"{{{i}}} != {{{i}}}" for i, arg in enumerate(call.args) if arg.type.is_float]
+        is_none = f"unsure() if {' or '.join(floats)} else " if floats else ""
+        return source.strict(args, f"({is_none}{{0}} {operator} {{1}})")
+
+    return rule
+
+
+def _decided_by(value: bool) -> Rule:
     """AND or OR: one argument of this value decides, else a NULL makes NULL."""
 
-    def make(call: Call, steps: list[Step]) -> Step:
-        def step(row: RegisterRow) -> object:
-            unknown = False
-            for argument in steps:
-                found = argument(row)
-                if found is value:
-                    return value
-                unknown = unknown or found is None
-            return None if unknown else not value
+    def rule(source: _Source, call: Call, args: list[str]) -> str:
+        names = [source.new() for _ in args]
+        pairs = zip(names, args, strict=True)
+        decided = "".join([f"{value} if ({n} := {arg}) is {value} else " for n, arg in pairs])
+        unknown = " or ".join([f"{name} is None" for name in names])
+        return f"({decided}None if {unknown} else {not value})"
 
-        return step
-
-    return make
+    return rule
 
 
-def _negation(call: Call, steps: list[Step]) -> Step:
-    if call.type.is_float:
-        return _through(lambda value: -value, steps[0])
-    check = checked(call.type)
-    return _through(lambda value: check(-value), steps[0])
+def _negation(source: _Source, call: Call, args: list[str]) -> str:
+    return source.strict(args, "-{0}" if call.type.is_float else source.checked("-{0}", call.type))
 
 
-def _first_present(call: Call, steps: list[Step]) -> Step:
-    def step(row: RegisterRow) -> object:
-        for argument in steps:
-            value = argument(row)
-            if value is not None:
-                return value
-        return None
-
-    return step
+def _first_present(source: _Source, call: Call, args: list[str]) -> str:
+    pairs = [(source.new(), arg) for arg in args]
+    return f"({''.join([f'{n} if ({n} := {arg}) is not None else ' for n, arg in pairs])}None)"
 
 
-def _case(case: Case, places: Mapping[int, int]) -> Step | None:
-    parts = [compiled(e, places) for e in (*case.conditions, *case.results, case.default)]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    count, default = len(case.conditions), known[-1]
-    branches = list(zip(known[:count], known[count:-1], strict=True))
-
-    def step(row: RegisterRow) -> object:
-        for condition, result in branches:
-            if condition(row):
-                return result(row)
-        return default(row)
-
-    return step
-
-
-CALLS: dict[str, Callable[[Call, list[Step]], Step | None]] = {
-    "add": _of_two(add),
-    "sub": _of_two(sub),
-    "mul": _of_two(mul),
+CALLS: dict[str, Rule] = {
+    "add": _of_two("+"),
+    "sub": _of_two("-"),
+    "mul": _of_two("*"),
     "div": _quotient,
-    "int_div": _of_integers(_toward_zero),
-    "mod": _of_integers(lambda a, b: a - b * _toward_zero(a, b)),
+    "int_div": _of_integers("whole({0}, {1})"),
+    "mod": _of_integers("{0} - {1} * whole({0}, {1})"),
     "neg": _negation,
-    "eq": _comparison(eq),
-    "ne": _comparison(ne),
-    "lt": _comparison(lt),
-    "le": _comparison(le),
-    "gt": _comparison(gt),
-    "ge": _comparison(ge),
+    "eq": _comparison("=="),
+    "ne": _comparison("!="),
+    "lt": _comparison("<"),
+    "le": _comparison("<="),
+    "gt": _comparison(">"),
+    "ge": _comparison(">="),
     "and": _decided_by(False),
     "or": _decided_by(True),
-    "not": lambda call, steps: _through(lambda value: not value, steps[0]),
-    "is_null": lambda call, steps: lambda row: steps[0](row) is None,
-    "is_not_null": lambda call, steps: lambda row: steps[0](row) is not None,
+    "not": lambda source, call, args: source.strict(args, "(not {0})"),
+    "is_null": lambda source, call, args: f"({args[0]} is None)",
+    "is_not_null": lambda source, call, args: f"({args[0]} is not None)",
     "coalesce": _first_present,
 }

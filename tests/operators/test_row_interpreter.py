@@ -21,9 +21,10 @@ from fuseline.operators.gpu.memory.host_table import HostColumns
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
 from fuseline.plan import physical as p
 from fuseline.plan.arrow.arrow_types import from_arrow
-from fuseline.plan.expr import Call, Column, Expr
+from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Scan
+from fuseline.plan.types import BOOLEAN, INTEGER
 from fuseline.storage.columns.cache import ColumnCache
 from tests.operators.evaluated import items_of, plan_of
 
@@ -156,10 +157,10 @@ def test_what_raises_or_is_no_number_is_left_to_arrays(
 ) -> None:
     expr, _ = expr_of(expression)
     read = sorted(columns_read(expr), key=lambda c: c.name)
-    step = compiled(expr, {c.id: place for place, c in enumerate(read)})
-    assert step is not None
+    compute = compiled([expr], read)
+    assert compute is not None
     with pytest.raises(Unsure):
-        step([row[c.name] for c in read])
+        compute([[row[c.name] for c in read]])
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_pairs_with_a_single_row_are_those_of_a_join(single: str) -> None:
 )
 def test_other_expressions_are_left_to_arrays(expression: str) -> None:
     expr, columns = expr_of(expression)
-    assert compiled(expr, {c.id: place for place, c in enumerate(columns)}) is None
+    assert compiled([expr], columns) is None
 
 
 @pytest.mark.parametrize(
@@ -226,11 +227,37 @@ def test_columns_of_other_types_are_left_to_arrays(expression: str) -> None:
     assert row_by_row(node, held(rows_of(1, 3), columns, True), 3, PlanMemory()) is None
 
 
+@pytest.mark.parametrize("parts", [10, 60, 150])
+@pytest.mark.parametrize("sign", ["and", "add"])
+def test_long_expressions_are_computed_or_left_to_arrays(sign: str, parts: int) -> None:
+    column = new_column("i", INTEGER)
+    value: Expr = ColumnRef(column)
+    if sign == "and":
+        value = Call("and", (Call("gt", (value, Literal(0, INTEGER)), BOOLEAN),) * parts, BOOLEAN)
+    else:
+        for _ in range(parts):
+            value = Call("add", (value, Literal(1, INTEGER)), INTEGER)
+    compute = compiled([value], [column])
+    wanted = 5 + parts if sign == "add" else True
+    assert compute is None if parts == 150 else compute is not None
+    assert compute is None or compute([(5,), (None,)]) == [[wanted, None]]
+
+
+def test_texts_that_differ_in_constants_share_code() -> None:
+    column = new_column("i", INTEGER)
+    made = [
+        compiled([Call("add", (ColumnRef(column), Literal(n, INTEGER)), INTEGER)], [column])
+        for n in (1, 2)
+    ]
+    assert [compute([(5,)]) for compute in made if compute is not None] == [[[6]], [[7]]]
+    assert len({compute.__code__ for compute in made}) == 1  # type: ignore[union-attr]
+
+
 def test_a_quotient_of_integers_is_left_to_arrays() -> None:
     expr, columns = expr_of("i + i")
     assert isinstance(expr, Call)
     quotient = Call("div", expr.args, expr.type)
-    assert compiled(quotient, {c.id: place for place, c in enumerate(columns)}) is None
+    assert compiled([quotient], columns) is None
 
 
 def test_what_was_prepared_belongs_to_its_expressions() -> None:

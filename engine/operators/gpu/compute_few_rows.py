@@ -33,7 +33,7 @@ def row_by_row(
     held: dict[int, Lying] = {new.id: columns.held[old.id][1] for new, old in made.passed}
     for column, kind, value in made.constants:
         held[column.id] = _constant(value, kind, rows)
-    for (column, _), values in zip(made.steps or (), results, strict=True):
+    for column, values in zip(made.made, results, strict=True):
         held[column.id] = column_of(values, column.type)
     return HostColumns([(column, held[column.id]) for column in node.columns], columns.move)
 
@@ -68,16 +68,16 @@ def _results(
     memory: PlanMemory,
 ) -> tuple[RowSteps, list[list[object]]] | None:
     made = memory.row_steps(node)
-    if made.steps is None or (made.steps and rows > MOST_ROWS):
+    if made.compute is None or (made.made and rows > MOST_ROWS):
         return None
-    if not made.steps:
+    if not made.made:
         return made, []
     values = [_values(columns.held[column.id][1]) for column in made.read]
     if None in values:
         return None
     table = list(zip(*values, strict=True)) if values else [()] * rows
     try:
-        return made, [[step(row) for row in table] for _, step in made.steps]
+        return made, made.compute(table)
     except Unsure:
         return None
 
