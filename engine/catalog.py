@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .database.namespace import Namespace
 from .errors import TypeMismatch, Unsupported, shown
+from .plan.arrow.arrow_arrays import array_from
 from .plan.changes.catalog_objects import Macro, SchemaObject, SessionObjects, UserType, View
 from .plan.changes.sequences import Sequence as SequenceObject
 from .plan.changes.stand_in import Recursion
@@ -164,7 +165,7 @@ class Catalog(Namespace):
 
         from .storage.tables.memory_table import LiveTable
 
-        values = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
+        values = [array_from([row[i] for row in rows], pa.string()) for i in range(len(columns))]
         made = pa.table(values, names=list(columns))
         return LiveTable(name, lambda: made)
 

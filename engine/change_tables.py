@@ -18,6 +18,7 @@ from .answers import Answer, counted, done
 from .database.stored_table import StoredTable
 from .errors import CatalogError, ConstraintError, TransactionError
 from .plan import infer, statements as st
+from .plan.arrow.arrow_arrays import array_from
 from .plan.changes.catalog_objects import TableRules, UniqueKey
 from .plan.changes.stand_in import StandIn, filled
 from .plan.expr import AggregateCall, ColumnRef, Expr, Literal, conjunction, new_column
@@ -210,7 +211,7 @@ def with_generated(
         return rows
     taken = np.arange(rows.num_rows) if numbers is None else np.unique(numbers)
     types = [t for _, t in written.rows.fields]
-    given = MemoryTable(written.rows.name, rows.take(pa.array(taken)), types)
+    given = MemoryTable(written.rows.name, rows.take(array_from(taken)), types)
     made = rows_of(connection, written.generated, {written.rows: given})
     names = tuple(column.name for column in written.generated.columns)
     return scattered(rows, taken, names, made.columns)
@@ -238,7 +239,7 @@ def _insert(
         data = scattered(data, numbers, conflict.columns, values)
         data = with_generated(connection, statement.written, data, numbers)
     kept = np.unique(numbers) if len(numbers) else np.array([], np.int64)
-    touched = pa.concat_tables([data.take(pa.array(kept)), fresh])
+    touched = pa.concat_tables([data.take(array_from(kept)), fresh])
     new = old.with_rows(pa.concat_tables([data, fresh]))
     written = MemoryTable(old.name, touched, list(old.types.values()))
     check_columns(connection, statement.written, written, old.table_rules)
@@ -265,12 +266,12 @@ def _apart(
         found = rows_of(connection, matches, tables)
         mine = found.column(0).to_numpy()
         if conflict.columns:
-            wanted = pa.array(kept[mine])
+            wanted = array_from(kept[mine])
             wanted = pc.and_(wanted, pc.fill_null(found.column(2), False))
             updates = found.filter(wanted)
             numbers, values = updates.column(1).to_numpy(), updates.columns[3:]
         kept[mine] = False
-        rows = rows.filter(pa.array(kept))
+        rows = rows.filter(array_from(kept))
     return rows, numbers, values
 
 
@@ -284,7 +285,7 @@ def _update(
     data = scattered(old.in_result_types(), numbers, statement.columns, found.columns[1:])
     data = with_generated(connection, statement.written, data, numbers)
     new = old.with_rows(data)
-    touched = data.take(pa.array(np.unique(numbers)))
+    touched = data.take(array_from(np.unique(numbers)))
     written = MemoryTable(old.name, touched, list(old.types.values()))
     check_columns(connection, statement.written, written, old.table_rules)
     set_keys = [
@@ -302,7 +303,7 @@ def scattered(
     """Return the rows with new values at these numbers; of several for one row the last."""
     places = np.arange(data.num_rows, dtype=np.int64)
     places[numbers] = data.num_rows + np.arange(len(numbers), dtype=np.int64)
-    taken = pa.array(places)
+    taken = array_from(places)
     for name, new in zip(columns, values, strict=True):
         place = data.schema.get_field_index(name)
         old = data.column(place)
@@ -319,8 +320,8 @@ def _delete(
     numbers = rows_of(connection, statement.query, existing).column(0).to_numpy()
     kept = np.ones(old.num_rows, bool)
     kept[numbers] = False
-    deleted = pa.array(~kept)
-    new = old.with_rows(old.data.filter(pa.array(kept)))
+    deleted = array_from(~kept)
+    new = old.with_rows(old.data.filter(array_from(kept)))
     gone = MemoryTable(old.name, old.data.filter(deleted), list(old.types.values()))
     return new, _answer(connection, statement.deleted, gone)
 

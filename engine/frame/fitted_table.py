@@ -16,6 +16,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.calendar import interval_text
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DataType
@@ -260,7 +261,7 @@ def csv_columns(table: pa.Table) -> pa.Table:
         column = table.column(i)
         if pa.types.is_interval(field.type) or has_values_beyond(column):
             texts = [None if v is None else cell(v) for v in python_values(column)]
-            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
+            table = table.set_column(i, field.name, array_from(texts, pa.string()))
     return table
 
 

@@ -11,6 +11,7 @@ from functools import cache, partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..plan.arrow.arrow_arrays import array_from, scalar_from
 from ..plan.calendar import (
     INFINITE_DAY,
     INFINITE_MICROS,
@@ -58,7 +59,7 @@ def _end_of_day() -> pa.Scalar:
     """24:00:00, of which Arrow makes 00:00:00."""
     import pyarrow as pa
 
-    return pa.scalar(MICROS_A_DAY, pa.int64()).cast(pa.time64("us"))
+    return scalar_from(MICROS_A_DAY, pa.int64()).cast(pa.time64("us"))
 
 
 def _as_micros(nanos: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -67,7 +68,7 @@ def _as_micros(nanos: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
     micros, counts = pa.timestamp("us", nanos.type.tz), nanos.cast(pa.int64())
-    infinite = pc.is_in(counts, value_set=pa.array([INFINITE_MICROS, -INFINITE_MICROS]))
+    infinite = pc.is_in(counts, value_set=array_from([INFINITE_MICROS, -INFINITE_MICROS]))
     return pc.if_else(infinite, counts.cast(micros), nanos.cast(micros, safe=False))
 
 
@@ -219,7 +220,7 @@ def has_values_beyond(column: pa.ChunkedArray) -> bool:
     )
     if not whole or not len(column):
         return False
-    low, high = (pa.scalar(v, column.type) for v in _limits(column.type))
+    low, high = (scalar_from(v, column.type) for v in _limits(column.type))
     found = pc.min_max(column)
     if not found["min"].is_valid:
         return False

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from ..errors import TypeMismatch
 from ..operators.cpu.sort.keys import DAY_MICROS
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.copies import fresh
 from ..plan.logical import CatalogTable, Logical
 from ..plan.text.quoted_name import distinct_names
@@ -174,7 +175,7 @@ def _with_enums(table: pa.Table) -> pa.Table:
         values = field.type.value_type if t.is_dictionary(field.type) else None
         if values is not None and (t.is_string(values) or t.is_large_string(values)):
             chunks = [as_enum(chunk) for chunk in table.column(i).chunks]
-            column = pa.chunked_array(chunks or [as_enum(pa.array([], field.type))])
+            column = pa.chunked_array(chunks or [as_enum(array_from([], field.type))])
             table = table.set_column(
                 i, pa.field(field.name, column.type, metadata=ENUM_MARK), column
             )
@@ -230,8 +231,8 @@ def _column(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
     if hasattr(values, "__arrow_c_stream__"):
         return pa.chunked_array(values)
     if hasattr(values, "__arrow_c_array__"):
-        return pa.array(values)
-    return pa.array(list(values))
+        return array_from(values)
+    return array_from(list(values))
 
 
 def _type_name(source: object) -> str:

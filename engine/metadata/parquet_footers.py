@@ -18,6 +18,7 @@ from ..errors import FileError
 from ..operators.cpu.functions.expressions import evaluate
 from ..operators.cpu.table import Table, to_logical, to_physical
 from ..plan import types as ty
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, new_column
 from ..storage.tables.access import AccessRules
@@ -276,9 +277,9 @@ def _texts(values: Sequence[object], kind: ty.DataType) -> list[str | None]:
         target = ty.to_arrow(kind)
         if kind.is_temporal or kind.kind is ty.Kind.TIME:
             days = pa.int32() if kind.kind is ty.Kind.DATE else pa.int64()
-            array = pa.array(values, days).cast(target)
+            array = array_from(values, days).cast(target)
         else:
-            array = pa.array(values, target)
+            array = array_from(values, target)
     except (KeyError, pa.ArrowException, OverflowError, ValueError):
         return [None] * len(values)
     column = new_column("value", kind)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ..codegen.groups.results import Registers
 from ..plan import physical as p
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.expr import AggregateCall, Column, ColumnRef
 from ..plan.functions import AGGREGATE
 from ..plan.partial import FinishAverages
@@ -47,7 +48,7 @@ class FewRows:
         return FewRows(self.arrays, lists, [self.places[row] for row in rows])
 
     def table(self, columns: Sequence[Column]) -> pa.Table:
-        places = pa.array(self.places, pa.int64())
+        places = array_from(self.places, pa.int64())
         made = [
             self.arrays[c.id].take(places) if c.id in self.arrays else self._computed(c)
             for c in columns

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..codegen.groups.results import Registers, arrow_array
+from ..plan.arrow.arrow_arrays import truth_values
 from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, new_column, physical
 from ..plan.types import BOOLEAN, DataType, Kind
 from ..storage.columns.encodings import Array
@@ -198,7 +199,7 @@ def values_of(array: pa.Array) -> Values:
     limbs = words[2 * array.offset : 2 * (array.offset + len(array))]
     highs = limbs[1::2].view(np.int64).tolist()
     found = [(h << 64) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
-    return with_nulls(found, np.asarray(array.is_valid())) if array.null_count else found
+    return with_nulls(found, truth_values(array.is_valid())) if array.null_count else found
 
 
 def with_nulls(values: Values, valid: Array) -> Values:

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from ...errors import FuselineError
+from ...plan.arrow.arrow_arrays import array_from, null_as, truth_values
+from ...plan.arrow.values_type import values_type
 from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.functions import COMPARISONS, STRICT
 from ...plan.node import transform_up, walk
 from ...plan.shapes.guards import computed, decided
 from ...plan.shapes.plan_model import computed_over
 from ...plan.types import BOOLEAN, Kind
-from ...storage.columns.encodings import Array
+from ...storage.columns.encodings import Array, values_of
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
@@ -172,7 +174,7 @@ def _truths(known: pa.Array, nullable: bool) -> _Table:
     """Return the table of a condition that is NULL for NULL alone, which comes last."""
     import numpy as np
 
-    found = np.asarray(known)
+    found = truth_values(known)
     form = Machine.BOOL, None, 1, None
     if not nullable:
         return _Table(found, None, form)
@@ -203,11 +205,10 @@ def _value(table: Literal, source: Input, kernel: ProgramBuilder) -> Value:
 def _ranks(floats: Array) -> tuple[Array, Machine, IntegerRange, pa.Array]:
     """Number floats by the order of SQL, in which NaN is one value and the largest, and 0.0 is -0.0."""
     import numpy as np
-    import pyarrow as pa
 
     values, ranks = np.unique(floats + floats.dtype.type(0), return_inverse=True)
     interval = IntegerRange(0, max(len(values) - 1, 0))
-    return ranks.astype(np.int32), Machine.I32, interval, pa.array(values)
+    return ranks.astype(np.int32), Machine.I32, interval, array_from(values)
 
 
 def _step(array: Array, interval: IntegerRange) -> int:
@@ -219,18 +220,17 @@ def _step(array: Array, interval: IntegerRange) -> int:
 
 def _columns(expr: Expr, result: pa.Array) -> _Columns:
     """NumPy form of an Arrow result in physical types: values, register type, interval, dictionary, validity."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     values = None
-    valid = None if result.null_count == 0 else np.asarray(result.is_valid())
+    valid = None if result.null_count == 0 else truth_values(result.is_valid())
     if expr.type.kind is Kind.VARCHAR:
         plain = result.dictionary_decode() if pa.types.is_dictionary(result.type) else result
         values = pc.unique(plain.drop_null()).sort()
-        result = pc.fill_null(pc.index_in(plain, value_set=values), 0)
+        result = null_as(pc.index_in(plain, value_set=values), 0)
     if expr.type.kind is Kind.BOOLEAN:
-        return np.asarray(pc.fill_null(result, False)), Machine.BOOL, None, None, valid
+        return truth_values(null_as(result, False)), Machine.BOOL, None, None, valid
     if (
         expr.type.is_wide_decimal
         or expr.type.is_ranked
@@ -239,14 +239,16 @@ def _columns(expr: Expr, result: pa.Array) -> _Columns:
         raise NotFusable(f"a {expr.type} does not fit a register")
     if expr.type.is_float:
         machine = Machine.F32 if expr.type.kind is Kind.FLOAT else Machine.F64
-        array = np.asarray(pc.fill_null(result, 0.0), dtype=machine.value)
+        known = null_as(result, 0.0)
+        array = values_of(known, values_type(known.type)).astype(machine.value)
         return array, machine, None, None, valid
     if pa.types.is_date32(result.type):
         result = result.view(pa.int32())
     elif expr.type.is_ticks:
         result = result.view(pa.int64())
     least = pc.min(result)  # as a value that occurs, or what lies under a NULL widens the interval
-    array = np.asarray(pc.fill_null(result, least if least.is_valid else 0))
+    known = null_as(result, least if least.is_valid else 0)
+    array = values_of(known, values_type(known.type))
     interval = (
         IntegerRange(int(array.min()), int(array.max())) if len(array) else IntegerRange(0, 0)
     )
@@ -290,6 +292,5 @@ def _are_text(exprs: Sequence[Expr]) -> bool:
 
 
 def _texts(literals: Sequence[Expr], arrow_type: pa.DataType) -> pa.Array:
-    import pyarrow as pa
 
-    return pa.array([e.value for e in literals if isinstance(e, Literal)], arrow_type)
+    return array_from([e.value for e in literals if isinstance(e, Literal)], arrow_type)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from ...plan.arrow.arrow_arrays import array_from, scalar_from
 from ...plan.expr import Case, Expr, Literal
 from ...plan.types import Kind
 from ..loop import Lookup, Machine, Number, Select
@@ -47,7 +48,7 @@ def results_in_one_dictionary(
     branches = [*expr.results, expr.default]
     others = {e: translate(e, kernel) for e in branches if not isinstance(e, Literal)}
     known = [e.value for e in branches if isinstance(e, Literal) and not e.is_null]
-    texts = [pa.array(known, pa.string())]
+    texts = [array_from(known, pa.string())]
     for value in others.values():
         if value.values is None or len(value.values) > MOST_STRINGS:
             raise NotFusable("a CASE has text of many values among its results")
@@ -67,7 +68,7 @@ def _constant(given: Literal, merged: pa.Array) -> Value:
     if given.is_null:
         never = Number(False, Machine.BOOL)
         return Value(Number(0, Machine.I32), never, IntegerRange(0, 0), merged)
-    place: int = pc.index(merged, given.value).as_py()
+    place: int = pc.index(merged, scalar_from(given.value)).as_py()
     return Value(Number(place, Machine.I32), None, IntegerRange(place, place), merged)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import OutOfRange
+from ...plan.arrow.arrow_arrays import from_numpy
 from ...plan.arrow.take_rows import take_rows
 from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind, to_arrow
@@ -307,12 +308,12 @@ def arrow_array(
     if dictionary is not None:
         codes = values.astype(np.int64)
         if mask is not None:
-            return take_rows(dictionary, pa.array(codes, mask=mask))
+            return take_rows(dictionary, from_numpy(codes, valid))
         return take_rows(
             dictionary, pa.Array.from_buffers(INT64, codes.size, [None, pa.py_buffer(codes)], 0)
         )
     if data_type.kind is Kind.BOOLEAN:
-        return pa.array(values != 0, mask=mask)
+        return from_numpy(values != 0, valid)
     arrow = to_arrow(data_type.codes if data_type.is_enum else data_type)
     if data_type.is_decimal:
         data = _limbs(values)

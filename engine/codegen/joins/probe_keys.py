@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...plan.arrow.arrow_arrays import null_as
 from ...plan.text.concealed_text import concealed_name
+from ...storage.columns.encodings import values_of
 from .. import loop as ir
 from ..expressions.arithmetic import convert
 from ..program_builder import ProgramBuilder
@@ -190,8 +192,8 @@ def _coded(value: Value, key: Domain, kernel: ProgramBuilder) -> Value:
     import numpy as np
     import pyarrow.compute as pc
 
-    places = pc.fill_null(pc.index_in(value.values, value_set=key.values), -1)
-    codes = np.append(np.asarray(places, np.int32), np.int32(-1))
+    places = null_as(pc.index_in(value.values, value_set=key.values), -1)
+    codes = np.append(values_of(places, np.int32), np.int32(-1))
     index = convert(value.term, ir.Machine.I32)
     if value.valid is not None:
         index = ir.Select(

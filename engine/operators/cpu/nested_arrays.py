@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ExecutionError
+from ...plan.arrow.arrow_arrays import from_numpy, null_as, truth_values
 from ...plan.arrow.nested_buffers import nested_array
 from ...plan.types import DataType, Kind
 
@@ -37,8 +38,8 @@ class Lists:
             array = pa.nulls(len(array), pa.list_(pa.null()))
         if pa.types.is_map(array.type):
             array = _entries(array)
-        lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
-        valid = np.asarray(array.is_valid()) if array.null_count else None
+        lengths = np.asarray(null_as(pc.list_value_length(array), 0)).astype(np.int64)
+        valid = truth_values(array.is_valid()) if array.null_count else None
         return cls(lengths, array.flatten(), valid)
 
     @property
@@ -88,7 +89,7 @@ def list_array(
 
 def struct_array(fields: Sequence[pa.Array], valid: Mask | None, arrow: pa.DataType) -> pa.Array:
     """Return structs of the given fields."""
-    mask = None if valid is None else pa.array(~valid)
+    mask = None if valid is None else from_numpy(~valid)
     return pa.StructArray.from_arrays(fields, fields=list(arrow), mask=mask)
 
 
@@ -104,8 +105,8 @@ def _of_one_length(lists: Lists, elements: pa.Array, arrow: pa.DataType) -> pa.A
     size = arrow.list_size
     known = np.repeat(lists.valid, size)
     places = np.where(known, np.cumsum(known) - 1, 0)
-    filled = elements.take(pa.array(places, mask=~known))
-    return pa.FixedSizeListArray.from_arrays(filled, type=arrow, mask=pa.array(~lists.valid))
+    filled = elements.take(from_numpy(places, known))
+    return pa.FixedSizeListArray.from_arrays(filled, type=arrow, mask=from_numpy(~lists.valid))
 
 
 def changed(
@@ -117,7 +118,7 @@ def changed(
     """Return lists, structs or maps as an array of the type `arrow`, their children as `change` makes them."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), arrow)
-    valid = np.asarray(array.is_valid()) if array.null_count else None
+    valid = truth_values(array.is_valid()) if array.null_count else None
     if data_type.kind is Kind.STRUCT:
         made = [change(f, t) for f, t in zip(fields_of(array), data_type.children, strict=True)]
         return struct_array(made, valid, arrow)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...plan import physical as p
+from ...plan.arrow.arrow_arrays import array_from, from_numpy
 from ...plan.expr import Column, Expr, Literal
 from ...plan.types import DataType, Kind, to_arrow
 from ..context import Context
@@ -27,7 +28,7 @@ from .memory.ask_memory import (
     row_bytes,
 )
 from .nested_arrays import Lists
-from .table import Table, concat_arrays, from_numpy, physical_type, to_physical
+from .table import Table, concat_arrays, physical_type, to_physical
 
 
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
@@ -95,7 +96,7 @@ def _constants(cells: tuple[Expr, ...], data_type: DataType) -> pa.Array:
         values = [cell.value for cell in cells if isinstance(cell, Literal)]
         if data_type.kind is not Kind.INTERVAL:  # whose values Arrow's type may not hold
             held = data_type.codes if data_type.is_enum else data_type
-            return to_physical(pa.array(values, to_arrow(held)), data_type)
+            return to_physical(array_from(values, to_arrow(held)), data_type)
     one_row = Table({}, 1)
     return concat_arrays([evaluate(cell, one_row) for cell in cells])
 
@@ -120,5 +121,5 @@ def unnest_rows(node: p.UnnestRows, inputs: tuple[Table, ...], context: Context)
             found = np.where(inside, each.starts[rows] + places, -1)
             arrays[made.id] = tables.take_array(each.elements, found)
     if node.ordinality is not None:
-        arrays[node.ordinality.id] = tables.from_numpy(places + 1)
+        arrays[node.ordinality.id] = from_numpy(places + 1)
     return Table(arrays, count)

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import OutOfRange
+from ...plan.arrow.arrow_arrays import array_from, bits_of, from_numpy, scalar_from
 from ...plan.arrow.values_type import values_type
 from ...plan.expr import Column
 from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
-from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
+from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, values_of
 from . import nested_arrays
 from .deferred_columns import DeferredColumns
 from .functions import interval_records
@@ -116,7 +117,7 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
 def _enum_codes(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return the places of values, of a dictionary or of texts, among the names of an ENUM."""
     expected = physical_type(data_type)
-    names = pa.array(data_type.names, pa.string())
+    names = array_from(data_type.names, pa.string())
     if isinstance(array, pa.DictionaryArray):
         own = array.dictionary.cast(names.type)
         if not own.equals(names):
@@ -154,7 +155,7 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
     if array.type == expected:
         return array
     if data_type.is_enum:
-        names = pa.array(data_type.names, pa.string())
+        names = array_from(data_type.names, pa.string())
         return pa.DictionaryArray.from_arrays(array.cast(expected.index_type), names)
     if data_type.kind is Kind.UUID:
         return pa.ExtensionArray.from_storage(expected, array.cast(expected.storage_type))
@@ -173,7 +174,7 @@ def combine(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     if array.num_chunks == 1:
         return array.chunk(0)
     if array.num_chunks == 0:
-        return pa.array([], array.type)
+        return array_from([], array.type)
     return concat_arrays(array.chunks)
 
 
@@ -182,25 +183,6 @@ def decode(array: pa.Array) -> pa.Array:
     if not isinstance(array, pa.DictionaryArray):
         return array
     return _pick(array.dictionary, array.indices, with_codes=False)
-
-
-def from_numpy(
-    values: Array, valid: Mask | None = None, arrow: pa.DataType | None = None
-) -> pa.Array:
-    """Return fixed-width `values`, NULL where not `valid`, without a copy of the values where the layout allows."""
-    arrow = arrow or pa.from_numpy_dtype(values.dtype)
-    if arrow.bit_width == 1:
-        data = pa.py_buffer(np.packbits(values, bitorder="little"))
-    else:
-        width = arrow.bit_width // 8
-        values = np.ascontiguousarray(values)
-        assert values.dtype.itemsize * (values.size // max(1, len(values))) in (width, 0)
-        data = pa.py_buffer(values)
-    bitmap, nulls = None, 0
-    if valid is not None:
-        nulls = len(valid) - int(np.count_nonzero(valid))
-        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
-    return pa.Array.from_buffers(arrow, len(values), [bitmap, data], nulls)
 
 
 def to_numpy(array: pa.Array) -> Array:
@@ -378,7 +360,7 @@ def _check_precision(array: pa.Array, data_type: DataType) -> None:
     """Raise `OutOfRange` for a decimal128 that holds more digits than its type."""
     if data_type.precision >= 38 or not len(array):
         return
-    limit = pa.scalar(
+    limit = scalar_from(
         10**data_type.precision, pa.decimal128(38, 0)
     )  # abs() would round to 28 digits
     unscaled = _relabel(array, pa.decimal128(38, 0))

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...plan import physical as p
+from ...plan.arrow.arrow_arrays import array_from
 from ...plan.expr import ColumnRef
 from ...plan.node import walk_once
 from ...storage.columns.agreement import (
@@ -233,17 +234,17 @@ def _message(columns: Sequence[SharedColumn], facts: Sequence[ColumnFacts]) -> p
     texts = [None if f.texts is None else f.texts.to_pylist() for f in facts]
     return pa.record_batch(
         {
-            "column": pa.array([f"{c.scan.table.name}.{c.source}" for c in columns], pa.string()),
-            "kind": pa.array([f.kind for f in facts], pa.string()),
-            "nullable": pa.array([f.nullable for f in facts], pa.bool_()),
-            "low": pa.array([f.low for f in facts], pa.int64()),
-            "high": pa.array([f.high for f in facts], pa.int64()),
-            "step": pa.array([f.step for f in facts], pa.int64()),
-            "wide": pa.array([f.wide for f in facts], pa.bool_()),
-            "count": pa.array([f.count for f in facts], pa.int64()),
-            "ascending": pa.array([f.ascending for f in facts], pa.bool_()),
-            "clustered": pa.array([f.clustered for f in facts], pa.bool_()),
-            "texts": pa.array(texts, pa.list_(pa.string())),
+            "column": array_from([f"{c.scan.table.name}.{c.source}" for c in columns], pa.string()),
+            "kind": array_from([f.kind for f in facts], pa.string()),
+            "nullable": array_from([f.nullable for f in facts], pa.bool_()),
+            "low": array_from([f.low for f in facts], pa.int64()),
+            "high": array_from([f.high for f in facts], pa.int64()),
+            "step": array_from([f.step for f in facts], pa.int64()),
+            "wide": array_from([f.wide for f in facts], pa.bool_()),
+            "count": array_from([f.count for f in facts], pa.int64()),
+            "ascending": array_from([f.ascending for f in facts], pa.bool_()),
+            "clustered": array_from([f.clustered for f in facts], pa.bool_()),
+            "texts": array_from(texts, pa.list_(pa.string())),
         }
     )
 

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...plan import physical as p
+from ...plan.arrow.arrow_arrays import array_from, from_numpy
 from ...plan.exchange import Exchange
 from ...plan.expr import Column, new_column
 from ...plan.types import BIGINT, to_arrow
@@ -74,7 +75,7 @@ def ends_of_stretches(
     assert peers is not None
     sorter = _Sorter(node, backend, context)
     places = _spread(len(keys), SAMPLES * peers.workers)
-    count = pa.record_batch({"rows": pa.array([len(keys)], pa.int64())})
+    count = pa.record_batch({"rows": array_from([len(keys)], pa.int64())})
     shown = [_few(keys, places), count]
     # Batches of all workers, two of each; a meeting that is not the exchange's own
     met = peers.exchange(~node.number, [shown] * peers.workers)
@@ -98,7 +99,7 @@ def _spread(rows: int, most: int) -> list[int]:
 
 def _few(rows: pa.RecordBatch, places: Sequence[int]) -> pa.RecordBatch:
     """Return some rows; without dictionaries, whose values are more than they are."""
-    taken = rows.take(pa.array(places, pa.int64()))
+    taken = rows.take(array_from(places, pa.int64()))
     arrays = [
         array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
         for array in taken.columns
@@ -314,7 +315,7 @@ def _in_ranges(node: Exchange, rows: pa.RecordBatch) -> Parts:
     values = rows.column(node.columns.index(key)).cast(pa.int64())
     keys = values.fill_null(np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
     ranks = np.searchsorted(np.array(node.cuts, np.int64), keys, side="right")
-    ordered = rows.take(pa.array(np.argsort(ranks, kind="stable")))
+    ordered = rows.take(from_numpy(np.argsort(ranks, kind="stable")))
     ends = [0, *np.cumsum(np.bincount(ranks, minlength=len(node.cuts) + 1)).tolist()]
     return [[ordered.slice(begin, end - begin)] for begin, end in pairwise(ends)]
 

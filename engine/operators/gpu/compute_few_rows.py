@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ...codegen.groups.results import Registers
 from ...plan import physical as p
+from ...plan.arrow.arrow_arrays import array_from
 from ...plan.join_kinds import JoinKind
 from ...plan.types import DataType, Kind
 from ..context import PlanMemory
@@ -97,6 +98,6 @@ def _constant(value: Any, kind: DataType, rows: int) -> Registers:
     """The same value, or NULL, in all rows."""
     valid = np.zeros(rows, np.bool_) if value is None else None
     if kind.kind is Kind.VARCHAR:
-        return Registers(np.zeros(rows, np.int64), valid, kind, pa.array([value or ""]))
+        return Registers(np.zeros(rows, np.int64), valid, kind, array_from([value or ""]))
     number = np.full(rows, value or 0, np.float64 if kind.is_float else np.int64)
     return Registers(number, valid, kind)

@@ -9,6 +9,7 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ...plan.all_values import never_raises
+from ...plan.arrow.arrow_arrays import array_from
 from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
 from ...plan.types import DataType, Kind, to_arrow
 from ...plan.udf.python_function import in_turn
@@ -190,7 +191,7 @@ def _lies_on_host(column: Column, cells: list[Expr]) -> bool:
 
 
 def _array(cells: list[Expr], data_type: DataType) -> pa.Array:
-    return pa.array(
+    return array_from(
         [cell.value for cell in cells if isinstance(cell, Literal)], to_arrow(data_type)
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import TypeMismatch
 from .. import types as ty
+from .arrow_arrays import array_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,8 @@ def arrow_table(rows: Sequence[Sequence[object]], schema: pa.Schema) -> pa.Table
 
     columns = ([row[i] for row in rows] for i in range(len(schema)))
     return pa.table(
-        [pa.array(values, f.type) for values, f in zip(columns, schema, strict=True)], schema=schema
+        [array_from(values, f.type) for values, f in zip(columns, schema, strict=True)],
+        schema=schema,
     )
 
 

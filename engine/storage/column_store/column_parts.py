@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...plan.arrow.arrow_arrays import array_from, bits_of
 from ...plan.types import DataType, Kind
 from ..columns import encodings as enc
 from ..columns.encode import encode, largest_dictionary, with_order
@@ -230,7 +231,7 @@ class _TextParts:
         return True
 
     def whole(self) -> pa.Array:
-        valid = pa.concat_arrays([pa.array([], pa.bool_()), *self._valid])
+        valid = pa.concat_arrays([array_from([], pa.bool_()), *self._valid])
         nulls = len(valid) - valid.true_count
         buffers = [valid.buffers()[1] if nulls else None, self._ends.buffer(), self._data.buffer()]
         return pa.Array.from_buffers(pa.string(), len(valid), buffers, nulls)
@@ -248,7 +249,7 @@ def _converted(part: enc.EncodedColumn, convert: Convert, rows: slice) -> enc.Ar
     if part.validity is None:
         return block
     bits = part.validity[rows.start // 8 : (rows.stop + 7) // 8]
-    return np.where(enc.bits_of(bits, 0, len(block)), block, 0)
+    return np.where(bits_of(bits, 0, len(block)), block, 0)
 
 
 def _conversion(part: enc.EncodedColumn, form: enc.EncodedColumn) -> Convert:
@@ -285,7 +286,7 @@ def _values_of_all(parts: list[enc.EncodedColumn]) -> pa.Array:
 
 def _bits_of_all(parts: list[enc.EncodedColumn]) -> pa.Buffer:
     """Return the bitmap of all rows."""
-    every = [pa.array([], pa.bool_())]
+    every = [array_from([], pa.bool_())]
     for part in parts:
         bits = part.validity
         if bits is None:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...plan.arrow.arrow_arrays import bits_of
 from . import encodings as enc
 
 MOST_TEXTS = (
@@ -233,7 +234,7 @@ def _with_numbers(
         codes = enc.zeros(column.rows, encoding.code_type)
     elif own != encoding:
         codes = enc.zeros(column.rows, encoding.code_type)
-        valid = None if column.validity is None else enc.bits_of(column.validity, 0, column.rows)
+        valid = None if column.validity is None else bits_of(column.validity, 0, column.rows)
         base, step = encoding.base, encoding.step
 
         def of_block(rows: slice) -> None:
@@ -259,7 +260,7 @@ def _with_texts(
     places = places_in(column.encoding, encoding)
     codes = enc.zeros(column.rows, enc.UNSIGNED[encoding.width])
     if len(places):
-        valid = None if column.validity is None else enc.bits_of(column.validity, 0, column.rows)
+        valid = None if column.validity is None else bits_of(column.validity, 0, column.rows)
 
         def of_block(rows: slice) -> None:
             np.take(places, column.codes[rows], out=codes[rows], mode="clip")

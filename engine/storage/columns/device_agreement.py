@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
 import pylibcudf as plc
 
+from ...plan.arrow.arrow_arrays import array_from
 from .agreement import ColumnForm, has_encoding, places_in
 from .device_decode import codes_of
 from .device_encode import (
@@ -51,7 +51,7 @@ def _places(column: EncodedColumn, encoding: Dictionary) -> plc.Column:
     places = places_in(column.encoding, encoding)
     if not len(places) or not column.rows:
         return cast_to(column.codes, code_type(encoding))
-    listed = plc.Table([plc.Column.from_arrow(pa.array(places))])
+    listed = plc.Table([plc.Column.from_arrow(array_from(places))])
     codes = plc.copying.gather(listed, cast_to(column.codes, INT32), UNCHECKED).columns()[0]
     return _without_codes_of_nulls(column, codes)
 

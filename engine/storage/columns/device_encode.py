@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
+from ...plan.arrow.arrow_arrays import array_from
 from ...plan.types import DataType, Kind
 from . import encodings as enc
 from .encode import SAMPLE, most_values
@@ -241,7 +242,7 @@ def _sampled(column: plc.Column, rows: int) -> tuple[int, int]:
 def _no_strings() -> pa.Array:
     import pyarrow as pa
 
-    return pa.array([], pa.string())
+    return array_from([], pa.string())
 
 
 # Columns

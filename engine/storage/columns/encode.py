@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...plan.arrow.arrow_arrays import bits_of, from_numpy, truth_values
 from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind
 from . import encodings as enc
@@ -43,7 +44,7 @@ def encode(
         return None
     if data_type.kind is Kind.VARCHAR:
         return _strings(array, data_type, threads, narrow)
-    mask = np.asarray(array.is_valid()) if array.null_count else None
+    mask = truth_values(array.is_valid()) if array.null_count else None
     values = registers_of(array, data_type, mask)
     if values is None or not narrow:
         return None if values is None else encode_numbers(values, mask, data_type)
@@ -72,7 +73,7 @@ def encode_numbers(
 def registers_of(array: pa.Array, data_type: DataType, mask: enc.Array | None) -> enc.Array | None:
     """Return the register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
-        return enc.bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
+        return bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
     if data_type.is_wide_decimal:
         low, high = enc.values_of(array, enc.LIMBS).T
         fits = high == low >> 63
@@ -211,7 +212,7 @@ def _strings(
         if not ascend(values):
             return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
     indices = array.indices
-    mask = np.asarray(indices.is_valid()) if indices.null_count else None
+    mask = truth_values(indices.is_valid()) if indices.null_count else None
     width = enc.code_width(len(values))
     rank = np.zeros(max(len(values), 1), enc.UNSIGNED[width])
     rank[slice(len(values)) if order is None else order] = np.arange(len(values))
@@ -284,7 +285,7 @@ def largest_dictionary(rows: int) -> int:
 def _sampled(array: pa.Array, rows: int) -> tuple[int, int]:
     """Look at evenly spread rows: so many or up to twice as many, all where there are fewer."""
     if len(array) > rows:
-        array = array.take(pa.array(np.arange(0, len(array), len(array) // rows)))
+        array = array.take(from_numpy(np.arange(0, len(array), len(array) // rows)))
     return len(array), pc.count_distinct(array).as_py()
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...plan.arrow.arrow_arrays import truth_values
 from ...plan.types import DataType, Kind
 from ...threads.together import together
 
@@ -54,16 +55,6 @@ def values_of(array: pa.Array, numpy_type: npt.DTypeLike) -> Array:
     if data is None or not len(array):
         return np.zeros(len(array), item)
     return np.frombuffer(data, item, len(array), array.offset * item.itemsize)
-
-
-def bits_of(buffer: pa.Buffer | None, offset: int, length: int) -> npt.NDArray[np.bool_]:
-    """Return bits of a buffer as truth values; without a buffer all are set."""
-    if buffer is None or length == 0:
-        return np.ones(length, bool)
-    start, shift = divmod(offset, 8)
-    packed = np.frombuffer(buffer, np.uint8, (shift + length + 7) // 8, start)
-    unpacked = np.unpackbits(packed, count=shift + length, bitorder="little")
-    return unpacked[shift:].view(np.bool_)
 
 
 def zeros(rows: int, numpy_type: npt.DTypeLike) -> Array:
@@ -374,4 +365,4 @@ def _bitmap(codes: pa.Array) -> pa.Buffer | None:
         return None
     if codes.offset % 8 == 0:
         return codes.buffers()[0].slice(codes.offset // 8)
-    return pa.py_buffer(np.packbits(np.asarray(codes.is_valid()), bitorder="little"))
+    return pa.py_buffer(np.packbits(truth_values(codes.is_valid()), bitorder="little"))

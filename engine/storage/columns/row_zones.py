@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .encodings import Array, EncodedColumn, bits_of
+from ...plan.arrow.arrow_arrays import bits_of
+from .encodings import Array, EncodedColumn
 
 ZONE_ROWS = 1 << 13
 SAMPLED_ZONES = 16  # which tell whether the others are worth a look

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import FileError
+from ...plan.arrow.arrow_arrays import truth_values
 from ...plan.calendar import MICROS_A_DAY
 from ...plan.types import DataType, Kind, to_arrow
 from ..tables.other_types import is_int96
@@ -41,7 +42,7 @@ def check_decimals(array: pa.Array, what: str) -> None:
     wrong = (size_high > most_high) | ((size_high == most_high) & (size_low > np.uint64(most_low)))
     wrong |= size_high < 0  # -2^127, which has no positive
     if array.null_count:
-        wrong &= np.asarray(array.is_valid())
+        wrong &= truth_values(array.is_valid())
     if wrong.any():
         raise too_many_digits(what, kind.precision, kind.scale)
 

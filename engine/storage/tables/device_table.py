@@ -13,6 +13,7 @@ import pylibcudf as plc
 
 from ...errors import TypeMismatch
 from ...plan import types as t
+from ...plan.arrow.arrow_arrays import array_from
 from ...plan.logical import TableStatistics
 from ...plan.text.quoted_name import distinct_names
 from ..columns.device_value_checks import check_device_text
@@ -61,7 +62,7 @@ class DeviceTable(MemoryTable):
         self.device_columns = {n: c for n, (c, _) in zip(names, taken, strict=True)}
         self._rows = taken[0][0].size() if taken else 0
         empty = pa.table(
-            {n: pa.array([], t.to_arrow(d)) for n, (_, d) in zip(names, taken, strict=True)}
+            {n: array_from([], t.to_arrow(d)) for n, (_, d) in zip(names, taken, strict=True)}
         )
         super().__init__(name, empty)
 

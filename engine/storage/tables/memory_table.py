@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...plan.arrow.arrow_arrays import from_numpy
 from ...plan.changes.catalog_objects import NO_RULES, TableRules
 from ...plan.logical import ColumnStatistics, TableStatistics
 from ...plan.text.quoted_name import distinct_names
@@ -116,7 +117,7 @@ class MemoryTable:
 
     def numbered(self, name: str) -> MemoryTable:
         """Return the table with one more column, which has the place of each row; columns of it that are cached are those of the table."""
-        numbers = pa.array(np.arange(self.num_rows, dtype=np.int64))
+        numbers = from_numpy(np.arange(self.num_rows, dtype=np.int64))
         types = [*(t for _, t in self.all_fields), BIGINT]
         made = MemoryTable(self.name, self.data.append_column(name, numbers), types)
         made.identity, made.checked = self.identity, self.checked

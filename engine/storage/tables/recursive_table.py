@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from ...errors import ExecutionError, MemoryLimitError
+from ...plan.arrow.arrow_arrays import array_from
 from ...plan.changes.stand_in import Recursion, StandIn, filled
 from ...plan.copies import replace_nodes, with_commons
 from ...plan.logical import CatalogTable, Logical, Scan
@@ -146,16 +147,16 @@ class KeyedRows:
         changed = [i for key, i in new.items() if (self._last.get(key) or (0, None))[1] != given[i]]
         self._last |= {key: (before.num_rows + i, given[i]) for key, i in new.items()}
         self._all = pa.concat_tables([before, rows])
-        return rows.take(pa.array(sorted(changed), pa.int64()))
+        return rows.take(array_from(sorted(changed), pa.int64()))
 
     def rows(self) -> pa.Table:
         """Return the last row of each key."""
         assert self._all is not None, "put before"
-        return self._all.take(pa.array([i for i, _ in self._last.values()], pa.int64()))
+        return self._all.take(array_from([i for i, _ in self._last.values()], pa.int64()))
 
 
 def _no_rows(fields: Sequence[tuple[str, DataType]]) -> pa.Table:
-    return pa.table({name: pa.array([], to_arrow(kind)) for name, kind in fields})
+    return pa.table({name: array_from([], to_arrow(kind)) for name, kind in fields})
 
 
 def _unknown(rows: pa.Table, known: set[tuple[Hashable, ...]]) -> pa.Table:
@@ -165,7 +166,7 @@ def _unknown(rows: pa.Table, known: set[tuple[Hashable, ...]]) -> pa.Table:
         if row not in known:
             known.add(row)
             new.append(i)
-    return rows if len(new) == rows.num_rows else rows.take(pa.array(new, pa.int64()))
+    return rows if len(new) == rows.num_rows else rows.take(array_from(new, pa.int64()))
 
 
 def _values(column: pa.ChunkedArray) -> Iterator[Hashable]:

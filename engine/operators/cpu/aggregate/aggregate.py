@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ....errors import Located, OutOfRange
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import AggregateCall, Column, ColumnRef
 from ....plan.functions import AGGREGATE
 from ....plan.partial import FinishAverages
@@ -162,7 +163,7 @@ def _grouped(table: Table, keys: tuple[Column, ...]) -> tuple[Groups, Indices]:
 
 def _first_of_values(columns: list[pa.Array], groups: Groups) -> Indices:
     """Return a row for each group and different value in it."""
-    keys = columns if groups.codes is None else [pa.array(groups.codes), *columns]
+    keys = columns if groups.codes is None else [from_numpy(groups.codes), *columns]
     found = group_numbers(keys)
     if found.firsts is not None:
         return found.firsts

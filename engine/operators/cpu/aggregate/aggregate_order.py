@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import OutOfRange
+from ....plan.arrow.arrow_arrays import from_numpy, scalar_from
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DOUBLE
 from ....storage.columns.encodings import Array
@@ -31,9 +32,9 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
     order = members.order()
     strings = tables.decode(tables.take_array(args[0], rows[order])).cast(pa.large_string())
     ends = np.cumsum(members.sizes)
-    lists = pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], ends])), strings)
-    joined = pc.binary_join(lists, pa.scalar(str(separator.value), pa.large_string()))
-    return pc.if_else(pa.array(members.sizes > 0), joined, None)
+    lists = pa.LargeListArray.from_arrays(from_numpy(np.concatenate([[0], ends])), strings)
+    joined = pc.binary_join(lists, scalar_from(str(separator.value), pa.large_string()))
+    return pc.if_else(from_numpy(members.sizes > 0), joined, scalar_from(None, joined.type))
 
 
 def collected(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -76,7 +77,7 @@ def occurring(sizes: tables.Indices, fraction: float) -> tables.Indices:
 def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """The most frequent value, of several the one that occurs first."""
     rows, members = _valid_rows(args[0], groups)
-    codes, size = group_codes([pa.array(members.all_codes), tables.take_array(args[0], rows)])
+    codes, size = group_codes([from_numpy(members.all_codes), tables.take_array(args[0], rows)])
     values, first = Groups(codes, size, len(rows)).compact()
     owner = members.all_codes[first]
     # Within a group by descending frequency, then by first occurrence: the first of each group wins.
@@ -116,7 +117,7 @@ def between(low: pa.Array, high: pa.Array, weight: Array) -> pa.Array:
         return _between_floats(low, high, weight)
     if pa.types.is_interval(low.type):
         mixed = interval_records.between(tables.spans_of(low), tables.spans_of(high), weight)
-        return tables.from_numpy(mixed, tables.validity(low), low.type)
+        return from_numpy(mixed, tables.validity(low), low.type)
     if pa.types.is_decimal(low.type):
         return _between_wide_decimals(low, high, weight)
     return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(low.type))
@@ -128,7 +129,7 @@ def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float6
     with np.errstate(all="ignore"):
         mixed = a * (1 - weight) + b * weight if a.dtype == np.float64 else a + (b - a) * weight
     # A neighbour that is not needed must not turn the value into NaN.
-    return tables.from_numpy(
+    return from_numpy(
         np.where(weight == 0, a, mixed).astype(a.dtype), tables.validity(low), low.type
     )
 
@@ -151,7 +152,7 @@ def _between_integers(
         # 2^53 that would lose digits.
         total = (a + (b - a).astype(np.longdouble) * weight).astype(np.float64)
         mixed = np.where(np.abs(total) < 2.0**53, np.trunc(total).astype(np.int64), mixed)
-    return tables.from_numpy(mixed, tables.validity(low), low.type)
+    return from_numpy(mixed, tables.validity(low), low.type)
 
 
 def _between_wide_decimals(
@@ -164,7 +165,7 @@ def _between_wide_decimals(
     ]
     limbs = [((v or 0) & (1 << 128) - 1).to_bytes(16, "little") for v in mixed]
     values = np.frombuffer(b"".join(limbs), np.int64).reshape(-1, 2)
-    return tables.from_numpy(values, tables.validity(low), low.type)
+    return from_numpy(values, tables.validity(low), low.type)
 
 
 def _unscaled(array: pa.Array) -> list[int | None]:
@@ -183,13 +184,13 @@ def entropy(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Arr
     valid = tables.validity(array)
     rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
     members = groups.subset(rows)
-    codes, size = group_codes([pa.array(members.all_codes), tables.take_array(array, rows)])
+    codes, size = group_codes([from_numpy(members.all_codes), tables.take_array(array, rows)])
     values, first = Groups(codes, size, len(rows)).compact()
     owners = Groups(members.all_codes[first], groups.count, len(first))
     with np.errstate(all="ignore"):
         shares = values.sizes / members.sizes[owners.all_codes]
         found = owners.add(-shares * np.log2(shares)) if len(first) else np.zeros(groups.count)
-    return tables.from_numpy(np.asarray(found, np.float64) + 0.0)
+    return from_numpy(np.asarray(found, np.float64) + 0.0)
 
 
 def median_distance(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import OutOfRange
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import AggregateCall
 from ....plan.functions import AGGREGATE
 from ....plan.types import LARGEST_DECIMAL, DataType
 from ....storage.columns.encodings import Array
 from ..sort.keys import Ints
-from ..table import Mask, decimal_limbs, from_numpy, to_numpy, validity
+from ..table import Mask, decimal_limbs, to_numpy, validity
 from .groups import Floats, Groups, Sums, sum_int64, sum_limbs
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from ....codegen.groups.accumulate import FOLDS
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import AggregateCall
 from ....plan.functions import AGGREGATE
 from ....storage.columns.encodings import Array
 from ..sort.keys import Ints, is_plain_string, leading_image, ordered_images
 from ..sort.text_words import last_rows
-from ..table import Indices, from_numpy, take_array, to_numpy, validity
+from ..table import Indices, take_array, to_numpy, validity
 from .groups import INT64, Groups
 
 FEW_STRINGS = 1 << 12  # which are ranked as they are

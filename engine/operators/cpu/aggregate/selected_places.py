@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....storage.columns.encodings import Array
 from ..memory.chunks import each_chunk
 from ..sort.keys import Image, leading_image
@@ -120,7 +121,7 @@ class SortedPlaces:
         rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
         members = groups.subset(rows)
         values = SortColumn(take_array(array, rows), descending)
-        order = sorted_order([SortColumn(pa.array(members.all_codes)), values])
+        order = sorted_order([SortColumn(from_numpy(members.all_codes)), values])
         return cls(rows[order], members.sizes)
 
     def rows_at(self, places: Indices) -> Indices:

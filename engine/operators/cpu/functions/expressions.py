@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from .... import stopping
 from ....errors import FuselineError
+from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of, conjuncts
 from ....plan.functions.constant_arguments import REGULAR_EXPRESSIONS
 from ....plan.node import walk
@@ -33,7 +34,7 @@ from .. import table as tables
 from ..memory.chunks import CHUNK_ROWS
 from ..sort.keys import is_plain_string
 from ..sort.text_order import mostly_distinct, numbered
-from ..table import Table, to_numpy
+from ..table import Table, validity
 from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, true_rows, value
 from .vectors import Array, Mask, Vector, constant, dtype_of
 
@@ -127,7 +128,7 @@ class _Column:
             return (
                 tables.concat_arrays(parts)
                 if parts
-                else pa.array([], tables.physical_type(self.type))
+                else array_from([], tables.physical_type(self.type))
             )
         valid: Mask | None = None
         if parts:
@@ -308,8 +309,7 @@ def with_texts_numbered(exprs: Sequence[Expr], table: Table) -> Table:
         array = arrays[column.id]
         if is_plain_string(array) and not mostly_distinct(array):
             codes, values = numbered(array)
-            missing = None if array.null_count == 0 else to_numpy(array.is_null())
-            indices = pa.array(codes.astype(np.int32), mask=missing)
+            indices = from_numpy(codes.astype(np.int32), validity(array))
             arrays[column.id] = pa.DictionaryArray.from_arrays(indices, values)
     return Table(arrays, table.num_rows)
 

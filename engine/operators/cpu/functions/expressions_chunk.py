@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from .... import stopping
 from ....errors import ExecutionError, FuselineError
 from ....plan import expr as ex
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
 from ....plan.udf.python_function import PythonCall, PythonFold, has_python
@@ -73,7 +74,7 @@ class DictionaryLookup(ex.Expr):
         indices = array.indices
         if indices.null_count == 0:
             return indices
-        return pc.fill_null(indices, pa.scalar(self.entries.length - 1, indices.type))
+        return null_as(indices, self.entries.length - 1)
 
     def values(self, codes: pa.Array) -> Vector:
         """Return the entries at `codes`."""
@@ -103,7 +104,7 @@ def _at(data: Array, codes: pa.Array) -> Array:
         return _at(data.view(np.int8), codes).view(np.bool_)
     if data.dtype.fields is not None:
         return data[tables.to_numpy(codes)]
-    return tables.to_numpy(pc.take(pa.array(data), codes, boundscheck=False))
+    return tables.to_numpy(pc.take(from_numpy(data), codes, boundscheck=False))
 
 
 @dataclass
@@ -147,14 +148,14 @@ class Chunk:
 
     def lookup(self, lookup: DictionaryLookup) -> Vector:
         codes = lookup.codes(self.array(lookup.column))
-        return lookup.values(codes if self.rows is None else codes.take(pa.array(self.rows)))
+        return lookup.values(codes if self.rows is None else codes.take(from_numpy(self.rows)))
 
 
 def value(expr: ex.Expr, chunk: Chunk) -> Vector:
     """Return the values of `expr`, or one constant; an error gets the place of the innermost expression that raised it."""
     stopping.check()
     if chunk.num_rows == 0:  # not even a constant may raise
-        return Vector.from_arrow(pa.array([], tables.physical_type(expr.type)), expr.type)
+        return Vector.from_arrow(array_from([], tables.physical_type(expr.type)), expr.type)
     try:
         if id(expr) in chunk.shared:
             return chunk.once(id(expr), lambda: _value(expr, chunk))
@@ -258,7 +259,7 @@ _LAZY = {"and": _decided, "or": _decided, "coalesce": _first_present}
 
 
 def _picked(vector: Vector, found: Mask, count: int) -> pa.Array:
-    return vector.to_arrow(count).filter(tables.from_numpy(found))
+    return vector.to_arrow(count).filter(from_numpy(found))
 
 
 def _joined(
@@ -299,7 +300,7 @@ def _case_by_rows(case: ex.Case, chunk: Chunk) -> Vector:
 
 def _over(expr: ex.Expr, chunk: Chunk, rows: npt.NDArray[np.int64]) -> pa.Array:
     if not len(rows):
-        return pa.array([], tables.physical_type(expr.type))
+        return array_from([], tables.physical_type(expr.type))
     return value(expr, chunk.narrowed(rows)).to_arrow(len(rows))
 
 
@@ -321,7 +322,7 @@ def _among(operand: Vector, values: list[Vector]) -> Array:
     if not values:
         return np.zeros(np.shape(operand.data) if not isinstance(operand.data, str) else (), bool)
     if operand.type.kind is Kind.VARCHAR and not isinstance(operand.data, str):
-        entries = pa.array([v.data for v in values], operand.data.type)
+        entries = array_from([v.data for v in values], operand.data.type)
         return tables.to_numpy(pc.is_in(operand.data, entries))
     plain = not (
         operand.type.is_float or operand.type.is_wide_decimal or operand.type.kind is Kind.INTERVAL

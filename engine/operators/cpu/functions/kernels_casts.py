@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ....errors import ConversionError, OutOfRange
 from ....plan import types as ty
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, truth_values
 from ....plan.coercion import castable
 from ....plan.temporal import ticks
 from . import kernels_wide as decimals, kernels_wide as wide
@@ -74,9 +75,9 @@ def _bytes(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
     codes = pc.dictionary_encode(vector.data)
     values = codes.dictionary.to_pylist()
     if target.kind is ty.Kind.VARCHAR:
-        texts = pa.array([byte_strings.text_of(v) for v in values], pa.string())
+        texts = array_from([byte_strings.text_of(v) for v in values], pa.string())
         return Vector(ty.VARCHAR, texts.take(codes.indices))
-    found = pa.array([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
+    found = array_from([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
     return _checked(vector, found, target, safe)
 
 
@@ -96,7 +97,7 @@ def _read(texts: pa.Array, target: ty.DataType) -> Converted:
 
 def _checked(vector: Vector, found: pa.Array, target: ty.DataType, safe: bool) -> Vector:
     """Return what was read of a vector; raises `ConversionError` for a value without a result unless `safe`."""
-    wrong = np.asarray(pc.and_(found.is_null(), vector.data.is_valid()))
+    wrong = truth_values(pc.and_(found.is_null(), vector.data.is_valid()))
     if wrong.any() and not safe:
         raise ConversionError(_message(vector, first_row(wrong), target))
     return Vector(target, found)
@@ -127,7 +128,7 @@ def _as_row(vector: Vector) -> Vector:
 def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
     """HUGEINT has 38 digits here, and NULL would be a wrong answer where DuckDB has a value of 39."""
     if vector.type.kind is ty.Kind.VARCHAR:
-        texts = pc.unique(vector.data.filter(pa.array(wrong))).to_pylist()
+        texts = pc.unique(vector.data.filter(from_numpy(wrong))).to_pylist()
         found = (_integer_of(text) for text in texts if text is not None)
         values = [value for value in found if value is not None]
     elif vector.type.is_float:

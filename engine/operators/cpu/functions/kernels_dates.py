@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, ExecutionError, OutOfRange
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as
 from ....plan.calendar import INFINITE_MICROS, MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call
 from ....plan.functions.strptime import DAY_NAMES, MONTH_NAMES
@@ -229,8 +230,8 @@ def _names(names: tuple[str, ...], place: Callable[[Array], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         (arg,) = args
         places = np.atleast_1d(np.asarray(calendar.by_day(place, days_of(arg)), np.int64))
-        chosen = tables.from_numpy(places, arg.valid)
-        result = Vector(call.type, pa.array(names, pa.string()).take(chosen))
+        chosen = from_numpy(places, arg.valid)
+        result = Vector(call.type, array_from(names, pa.string()).take(chosen))
         return result.first() if arg.is_constant else result
 
     return kernel
@@ -260,7 +261,7 @@ def _of_each(zone: Vector, compute: Callable[[Zone, Any], Any], moments: Vector)
     if zone.is_constant:
         return np.asarray(compute(zones.zone(zone.data), moments.data))
     names = pc.dictionary_encode(zone.data)
-    codes = tables.to_numpy(pc.fill_null(names.indices, -1))
+    codes = tables.to_numpy(null_as(names.indices, -1))
     found = np.zeros(len(codes), np.int64)
     data = np.broadcast_to(moments.data, codes.shape)
     for code, name in enumerate(names.dictionary.to_pylist()):
@@ -284,7 +285,7 @@ def timestamptz(call: Call, args: tuple[Vector, ...]) -> Vector:
     if text.is_null:
         return null_constant(call.type)
     texts = [text.data] if text.is_constant else text.data
-    encoded = pc.dictionary_encode(pa.array(texts, pa.string()) if text.is_constant else texts)
+    encoded = pc.dictionary_encode(array_from(texts, pa.string()) if text.is_constant else texts)
     different = encoded.dictionary.to_pylist()
     values = np.zeros(len(different) + 1, np.int64)
     wrong = np.zeros(len(different) + 1, bool)
@@ -297,7 +298,7 @@ def timestamptz(call: Call, args: tuple[Vector, ...]) -> Vector:
         raise ConversionError(
             f"Could not convert string '{shown}' to {call.type}: use TRY_CAST to get NULL for such values."
         )
-    codes = tables.to_numpy(pc.fill_null(encoded.indices, len(different)))
+    codes = tables.to_numpy(null_as(encoded.indices, len(different)))
     valid = tables.to_numpy(encoded.is_valid()) & ~wrong[codes]
     found = Vector(call.type, values[codes], valid)
     return found.first() if text.is_constant else found

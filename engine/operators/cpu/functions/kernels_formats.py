@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, ExecutionError
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.functions.strptime import (
@@ -109,7 +110,7 @@ def strftime(call: Call, args: tuple[Vector, ...]) -> Vector:
     ]
     for kind, text in specifiers(layout.data):
         pieces.append(
-            pa.scalar(text) if kind == "text" else _piece(text, days, micros, moment.valid)
+            scalar_from(text) if kind == "text" else _piece(text, days, micros, moment.valid)
         )
     result = Vector(call.type, joined(*pieces))
     return result.first() if moment.is_constant else result
@@ -123,7 +124,7 @@ def _piece(letter: str, days: Array, micros: Array, valid: Mask | None) -> pa.Ar
     numbers = np.asarray(function(days, micros))
     text = padded(numbers, width, valid)
     if letter in ("Y", "G") and (numbers < 0).any():
-        return pc.if_else(tables.from_numpy(numbers < 0), padded(numbers, 0, valid), text)
+        return pc.if_else(from_numpy(numbers < 0), padded(numbers, 0, valid), text)
     return text
 
 
@@ -156,7 +157,9 @@ def _parsed(text: pa.Array, form: str, strict: bool) -> pa.Array:
                     f"Could not parse string '{value}' according to the format '{form}': use another format."
                 )
         moments.append(found)
-    return pa.array(moments, pa.int64()).take(encoded.indices).view(tables.physical_type(TIMESTAMP))
+    return (
+        array_from(moments, pa.int64()).take(encoded.indices).view(tables.physical_type(TIMESTAMP))
+    )
 
 
 KERNELS: dict[str, Kernel] = {
@@ -229,7 +232,7 @@ def _mixed(
     values: Callable[[pa.Array, DataType], Parsed],
     one: Callable[[str], Any],
 ) -> Parsed:
-    matches = pc.fill_null(pc.match_substring_regex(text, plain), False)
+    matches = null_as(pc.match_substring_regex(text, plain), False)
     usual = tables.to_numpy(matches)
     if usual.all():
         return values(text, target)
@@ -273,12 +276,12 @@ def _decimals(text: pa.Array, target: DataType) -> Parsed:
     """Plain decimals of at most 18 digits: cut at the point, fill up with zeros."""
     parts = pc.split_pattern(text, ".", max_splits=1)
     offsets = np.asarray(parts.offsets).astype(np.int64)
-    whole = parts.values.take(pa.array(offsets[:-1]))
+    whole = parts.values.take(from_numpy(offsets[:-1]))
     if target.scale:
         has = np.diff(offsets) == 2
         fraction = tables.take_array(parts.values, np.where(has, offsets[1:] - 1, -1))
-        fraction = pc.utf8_rpad(pc.fill_null(fraction, ""), target.scale, "0")
-        whole = pc.binary_join_element_wise(whole, fraction, pa.scalar("", whole.type))
+        fraction = pc.utf8_rpad(null_as(fraction, ""), target.scale, "0")
+        whole = pc.binary_join_element_wise(whole, fraction, scalar_from("", whole.type))
     unscaled = tables.to_numpy(whole.cast(pa.int64()))
     wrong = np.abs(unscaled) > min(target.integer_range[1], 2**63 - 1)
     if target.is_wide_decimal:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.types import BOOLEAN, Kind
@@ -233,19 +234,19 @@ def _select_arrays(chosen: Array, first: Vector, second: Vector) -> Vector:
         texts = [t.cast(pa.large_string()) for t in texts]
     if first.type.holds(Kind.NULL):
         return Vector(first.type, _taken(chosen, *texts))
-    return Vector(first.type, pc.if_else(tables.from_numpy(chosen), *texts))
+    return Vector(first.type, pc.if_else(from_numpy(chosen), *texts))
 
 
 def _taken(chosen: Array, *both: pa.Array | pa.ChunkedArray | pa.Scalar) -> pa.Array:
     """Do what `if_else` does, which Arrow does not have for lists and structs of the type of NULL."""
-    arrays = [pa.array([v.as_py()], v.type) if isinstance(v, pa.Scalar) else v for v in both]
+    arrays = [array_from([v.as_py()], v.type) if isinstance(v, pa.Scalar) else v for v in both]
     first, second = (a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays)
     rows = np.arange(len(chosen))
     places = [
         rows * (not isinstance(v, pa.Scalar)) + start
         for v, start in zip(both, (0, len(first)), strict=True)
     ]
-    return pa.concat_arrays([first, second]).take(pa.array(np.where(chosen, *places)))
+    return pa.concat_arrays([first, second]).take(from_numpy(np.where(chosen, *places)))
 
 
 def coalesce(call: Call, args: tuple[Vector, ...]) -> Vector:

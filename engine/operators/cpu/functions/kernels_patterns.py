@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ExecutionError
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from, truth_values
 from ....plan.patterns import (
     Part,
     anywhere,
@@ -41,9 +42,9 @@ def _by_arrow(text: pa.Array, parts: list[Part]) -> pa.Array:
     literal = [value for kind, value in parts if kind == "text"]
     match [kind for kind, _ in parts]:
         case []:
-            return pc.equal(text, pa.scalar("", text.type))
+            return pc.equal(text, scalar_from("", text.type))
         case ["text"]:
-            return pc.equal(text, pa.scalar(literal[0], text.type))
+            return pc.equal(text, scalar_from(literal[0], text.type))
         case ["text", "run"]:
             return pc.starts_with(text, literal[0])
         case ["run", "text"]:
@@ -61,8 +62,8 @@ def _searched(text: pa.Array, expression: str, needle: str) -> pa.Array:
     if possible is None or np.count_nonzero(possible) * text_limits.NEEDLE_SHARE > len(text):
         return _matched(text, expression)
     rows = np.flatnonzero(possible)
-    some = pc.take(text, pa.array(rows), boundscheck=False)
-    possible[rows] = pc.fill_null(_matched(some, expression), False)
+    some = pc.take(text, from_numpy(rows), boundscheck=False)
+    possible[rows] = truth_values(null_as(_matched(some, expression), False))
     return possible
 
 
@@ -79,7 +80,7 @@ def ilike(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
     found = None if known is None else matches(text, known, folded=True)
     if found is not None:
         return found
-    small = pc.utf8_lower(pa.array([value for _, value in parts], pa.string())).to_pylist()
+    small = pc.utf8_lower(array_from([value for _, value in parts], pa.string())).to_pylist()
     return _by_arrow(
         pc.utf8_lower(text), [(kind, value) for (kind, _), value in zip(parts, small, strict=True)]
     )
@@ -162,9 +163,11 @@ def regexp_extract(text: pa.Array, pattern: str, group: int = 0, options: str = 
     names, expression = _named_groups(with_options(pattern, options))
     found = guarded(lambda: pc.extract_regex(text, expression), pattern)
     if group < 0 or group >= len(names):
-        return pc.if_else(pc.is_valid(text), pa.scalar("", text.type), pa.scalar(None, text.type))
-    part = pc.fill_null(pc.struct_field(found, names[group]), "")
-    return pc.if_else(pc.is_valid(text), part, pa.scalar(None, part.type))
+        return pc.if_else(
+            pc.is_valid(text), scalar_from("", text.type), scalar_from(None, text.type)
+        )
+    part = null_as(pc.struct_field(found, names[group]), "")
+    return pc.if_else(pc.is_valid(text), part, scalar_from(None, part.type))
 
 
 def _named_groups(pattern: str) -> tuple[list[str], str]:

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, scalar_from
 from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS
 from ....plan.temporal.ticks import DAY_SECONDS
 from ....plan.types import TICKS, DataType, Kind
-from .. import table as tables
 from . import kernels_calendar as calendar, kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector
 
@@ -25,7 +25,7 @@ def printed(vector: Vector) -> pa.Array:
     if vector.type.is_decimal:
         return _decimals(data, vector.type, valid)
     if vector.type.is_integer:
-        return tables.from_numpy(data, valid).cast(pa.string())
+        return from_numpy(data, valid).cast(pa.string())
     if vector.type.is_float:
         # DuckDB prints as Python's repr does: the fewest digits that read back as the same value.
         texts = (
@@ -56,7 +56,7 @@ def chosen(texts: list[str], places: Array, valid: Mask | None) -> pa.Array:
     """Return texts by their places; NULL where not valid."""
     if valid is not None:
         places = np.where(valid, places, 0)
-    return pa.array(texts, pa.string()).take(tables.from_numpy(places.astype(np.int64), valid))
+    return array_from(texts, pa.string()).take(from_numpy(places.astype(np.int64), valid))
 
 
 def joined(*pieces: object) -> pa.Array:
@@ -71,18 +71,18 @@ def padded(values: Array, width: int, valid: Mask | None) -> pa.Array:
     values = values.astype(np.int64)
     if width in _DIGITS and (not values.size or (values.min() >= 0 and values.max() < 10**width)):
         return chosen(_DIGITS[width], values, valid)
-    texts = tables.from_numpy(np.abs(values), valid).cast(pa.string())
+    texts = from_numpy(np.abs(values), valid).cast(pa.string())
     texts = pc.utf8_lpad(texts, width, "0")
-    return pc.if_else(tables.from_numpy(values < 0), joined(pa.scalar("-"), texts), texts)
+    return pc.if_else(from_numpy(values < 0), joined(scalar_from("-"), texts), texts)
 
 
 def _decimals(data: Array, data_type: DataType, valid: Mask | None) -> pa.Array:
     if data.dtype == WIDE:
         negative = data["high"] < 0
-        size = tables.from_numpy(wide.magnitude(data), valid, pa.decimal128(38, 0))
+        size = from_numpy(wide.magnitude(data), valid, pa.decimal128(38, 0))
     else:
         negative = data < 0
-        size = tables.from_numpy(np.abs(data), valid)
+        size = from_numpy(np.abs(data), valid)
     digits = size.cast(pa.string())
     sign = chosen(["", "-"], negative.astype(np.int64), valid)
     scale = data_type.scale
@@ -91,7 +91,7 @@ def _decimals(data: Array, data_type: DataType, valid: Mask | None) -> pa.Array:
     # A type without digits before the point prints none: DECIMAL(2,2) is .05
     digits = pc.utf8_lpad(digits, scale + (data_type.precision > scale), "0")
     whole = pc.utf8_slice_codeunits(digits, 0, -scale)
-    return joined(sign, whole, pa.scalar("."), pc.utf8_slice_codeunits(digits, -scale, None))
+    return joined(sign, whole, scalar_from("."), pc.utf8_slice_codeunits(digits, -scale, None))
 
 
 def date_text(days: Array, valid: Mask | None) -> pa.Array:
@@ -101,7 +101,7 @@ def date_text(days: Array, valid: Mask | None) -> pa.Array:
     if days.size > 4096 and int(days.max()) - int(days.min()) < days.size // 4:
         low = int(days.min())
         texts = _dates(np.arange(low, int(days.max()) + 1, dtype=np.int64), None)
-        return texts.take(tables.from_numpy(days - low, valid))
+        return texts.take(from_numpy(days - low, valid))
     return _dates(days, valid)
 
 
@@ -110,9 +110,9 @@ def _dates(days: Array, valid: Mask | None) -> pa.Array:
     before = year <= 0
     text = joined(
         padded(np.where(before, 1 - year, year), 4, valid),
-        pa.scalar("-"),
+        scalar_from("-"),
         padded(month, 2, valid),
-        pa.scalar("-"),
+        scalar_from("-"),
         padded(day, 2, valid),
         chosen(["", " (BC)"], before.astype(np.int64), valid),
     )
@@ -124,7 +124,7 @@ def _dates(days: Array, valid: Mask | None) -> pa.Array:
 def _replaced(text: pa.Array, rows: Array, word: str) -> pa.Array:
     if not rows.any():
         return text
-    return pc.if_else(pc.and_(tables.from_numpy(rows), pc.is_valid(text)), pa.scalar(word), text)
+    return pc.if_else(pc.and_(from_numpy(rows), pc.is_valid(text)), scalar_from(word), text)
 
 
 def clock_text(micros: Array, valid: Mask | None, second: int = 1_000_000) -> pa.Array:
@@ -132,24 +132,24 @@ def clock_text(micros: Array, valid: Mask | None, second: int = 1_000_000) -> pa
     seconds, rest = micros // second, micros % second
     pieces = [
         padded(seconds // 3600, 2, valid),
-        pa.scalar(":"),
+        scalar_from(":"),
         padded(seconds // 60 % 60, 2, valid),
-        pa.scalar(":"),
+        scalar_from(":"),
         padded(seconds % 60, 2, valid),
     ]
     if rest.any():
         fraction = pc.utf8_rtrim(
-            joined(pa.scalar("."), padded(rest, len(str(second)) - 1, valid)), "0"
+            joined(scalar_from("."), padded(rest, len(str(second)) - 1, valid)), "0"
         )
-        whole = tables.from_numpy(rest == 0)
-        pieces.append(pc.if_else(pc.and_(whole, pc.is_valid(fraction)), pa.scalar(""), fraction))
+        whole = from_numpy(rest == 0)
+        pieces.append(pc.if_else(pc.and_(whole, pc.is_valid(fraction)), scalar_from(""), fraction))
     return joined(*pieces)
 
 
 def _timestamps(data: Array, second: int, valid: Mask | None) -> pa.Array:
     day = DAY_SECONDS * second
     text = joined(
-        date_text(data // day, valid), pa.scalar(" "), clock_text(data % day, valid, second)
+        date_text(data // day, valid), scalar_from(" "), clock_text(data % day, valid, second)
     )
     for infinite, word in ((INFINITE_MICROS, "infinity"), (-INFINITE_MICROS, "-infinity")):
         text = _replaced(text, data == infinite, word)

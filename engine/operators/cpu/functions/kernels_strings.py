@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ExecutionError
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from
 from ....plan.expr import Call
 from ...text_limits import MAX_BYTES, check_bytes, check_characters
 from .. import table as tables
@@ -58,7 +59,7 @@ def concat_ws(call: Call, args: tuple[Vector, ...]) -> Vector:
     *texts, between = aligned(*strings, separator)
     _check_joined("concat_ws", [*texts, *[between] * (len(texts) - 1)])
     texts[0] = pc.if_else(
-        _all_null(texts), pa.scalar("", texts[0].type), texts[0]
+        _all_null(texts), scalar_from("", texts[0].type), texts[0]
     )  # Arrow 26 drops rows of nothing but NULLs
     return from_text(pc.binary_join_element_wise(*texts, between, null_handling="skip"))
 
@@ -116,7 +117,7 @@ def text_slice(text: pa.Array, begin: int, end: int) -> pa.Array:
             )
             for size in parts.tolist()
         ]
-        return pc.choose(pa.array(codes), *made) if made else text
+        return pc.choose(from_numpy(codes), *made) if made else text
     return _between(text, begin, end)
 
 
@@ -157,13 +158,13 @@ def _pad(text: pa.Array, width: int, fill: str, on_left: bool) -> pa.Array:
         )
     widest = max(len(fill.encode()) / max(len(fill), 1), 1)
     check_bytes("lpad" if on_left else "rpad", int(missing.sum() * widest) + _bytes(text))
-    fillings = pa.array(
+    fillings = array_from(
         [(fill * (n // max(len(fill), 1) + 1))[:n] for n in needed.tolist()], pa.string()
     )
-    padding = fillings.take(pa.array(places)).cast(text.type)
+    padding = fillings.take(from_numpy(places)).cast(text.type)
     cut = _slice(text, 0, width)
     return pc.binary_join_element_wise(
-        *((padding, cut) if on_left else (cut, padding)), pa.scalar("", text.type)
+        *((padding, cut) if on_left else (cut, padding)), scalar_from("", text.type)
     )
 
 
@@ -198,7 +199,7 @@ def reverse(text: pa.Array) -> pa.Array:
         return pc.ascii_reverse(text)
     encoded = pc.dictionary_encode(text)
     values = ["".join(reversed(graphemes(value))) for value in encoded.dictionary.to_pylist()]
-    return pa.array(values, text.type).take(encoded.indices)
+    return array_from(values, text.type).take(encoded.indices)
 
 
 def position(text: pa.Array, needle: str) -> Array:
@@ -230,9 +231,9 @@ def _element(lists: pa.Array, number: int) -> pa.Array:
     places = begin + (number - 1) if number > 0 else end + number
     inside = (places >= begin) & (places < end)
     parts = tables.take_array(lists.values, np.where(inside, places, -1))
-    filled = pc.fill_null(parts, "")
+    whole = null_as(parts, "")
     missing = pc.is_null(lists)
-    return pc.if_else(missing, pa.scalar(None, filled.type), filled)
+    return pc.if_else(missing, scalar_from(None, whole.type), whole)
 
 
 def code_point(text: pa.Array) -> Array:
@@ -261,8 +262,8 @@ def character(call: Call, args: tuple[Vector, ...]) -> Vector:
     letters = [
         "" if bad else chr(p) for p, bad in zip(points.tolist(), wrong.tolist(), strict=True)
     ]
-    chosen = tables.from_numpy(places.reshape(-1).astype(np.int64), valid)
-    result = Vector(call.type, pa.array(letters, pa.string()).take(chosen))
+    chosen = from_numpy(places.reshape(-1).astype(np.int64), valid)
+    result = Vector(call.type, array_from(letters, pa.string()).take(chosen))
     return result.first() if arg.is_constant else result
 
 
@@ -273,7 +274,7 @@ def translate(text: pa.Array, source: str, target: str) -> pa.Array:
         mapping.setdefault(ord(letter), target[place] if place < len(target) else None)
     encoded = pc.dictionary_encode(text)
     values = [value.translate(mapping) for value in encoded.dictionary.to_pylist()]
-    return pa.array(values, text.type).take(encoded.indices)
+    return array_from(values, text.type).take(encoded.indices)
 
 
 KERNELS: dict[str, Kernel] = {

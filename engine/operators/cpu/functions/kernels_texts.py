@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .... import stopping
+from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.expr import Call
 from ....plan.types import DataType, Kind
 from .. import table as tables
@@ -47,7 +48,7 @@ def _applied(
     function: TextFunction, data_type: DataType, text: Vector, values: list[Parameter]
 ) -> Vector:
     if text.is_constant:
-        return _result(function(pa.array([text.data]), *values), data_type, None).first()
+        return _result(function(array_from([text.data]), *values), data_type, None).first()
     return _result(_in_pieces(function, text.data, values), data_type, text.mask)
 
 
@@ -68,9 +69,7 @@ def _in_pieces(function: TextFunction, text: pa.Array, values: list[Parameter]) 
     # LIKE leaves some to Arrow: while its kernel is compiled, and a last piece of few rows
     return tables.concat_arrays(
         [
-            tables.from_numpy(made, tables.validity(piece))
-            if isinstance(made, np.ndarray)
-            else made
+            from_numpy(made, tables.validity(piece)) if isinstance(made, np.ndarray) else made
             for made, piece in zip(pieces, texts, strict=True)
         ]
     )
@@ -105,7 +104,7 @@ def _by_groups(
     pieces = []
     for group in np.split(order, starts[1:]) if len(order) else []:
         here = [_row_value(p, int(group[0])) for p in values]
-        piece = _result(function(texts.take(pa.array(group)), *here), data_type, None)
+        piece = _result(function(texts.take(from_numpy(group)), *here), data_type, None)
         pieces.append(piece.to_arrow(len(group)))
     places = np.full(count, -1)
     places[rows[order]] = np.arange(len(rows))

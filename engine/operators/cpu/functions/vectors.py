@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.arrow.arrow_arrays import from_numpy, scalar_from
 from ....plan.expr import Call, Interval, Value, physical
 from ....plan.types import BOOLEAN, VARCHAR, DataType, Kind
 from .. import table as tables
@@ -93,11 +94,11 @@ class Vector:
     @property
     def text(self) -> pa.Array | pa.Scalar:
         """Strings as an argument for pyarrow.compute."""
-        return pa.scalar(self.data, pa.string()) if isinstance(self.data, str) else self.data
+        return scalar_from(self.data, pa.string()) if isinstance(self.data, str) else self.data
 
     def take(self, indices: npt.NDArray[np.int64]) -> Vector:
         if isinstance(self.data, pa.Array):
-            return replace(self, data=pc.take(self.data, pa.array(indices), boundscheck=False))
+            return replace(self, data=pc.take(self.data, from_numpy(indices), boundscheck=False))
         data = self.data if self.is_constant else self.data[indices]
         valid = self.valid
         return replace(
@@ -128,7 +129,7 @@ class Vector:
         data, valid = self.data, self.valid
         if data.ndim == 0:
             data = np.full(num_rows, data)
-        return tables.from_numpy(data, valid, arrow)
+        return from_numpy(data, valid, arrow)
 
     @classmethod
     def from_arrow(cls, array: pa.Array, data_type: DataType) -> Self:
@@ -152,7 +153,7 @@ def null_constant(data_type: DataType) -> Vector:
     if data_type.kind is Kind.VARCHAR:
         return Vector(data_type, "", NO_ROW)
     if data_type.is_ranked:
-        return Vector(data_type, pa.scalar(None, tables.physical_type(data_type)), NO_ROW)
+        return Vector(data_type, scalar_from(None, tables.physical_type(data_type)), NO_ROW)
     return Vector(data_type, np.zeros((), dtype_of(data_type)), NO_ROW)
 
 
@@ -163,7 +164,7 @@ def constant(value: Value, data_type: DataType) -> Vector:
     if isinstance(value, str):
         return Vector(data_type, value)
     if isinstance(value, bytes):
-        return Vector(data_type, pa.scalar(value, tables.physical_type(data_type)))
+        return Vector(data_type, scalar_from(value, tables.physical_type(data_type)))
     if isinstance(value, Interval):
         return Vector(data_type, np.array((value.months, value.days, value.micros), SPAN))
     found = physical(value, data_type)

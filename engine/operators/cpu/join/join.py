@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ....errors import TWO_ROWS, ExecutionError
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import Column, Expr, columns_of
 from ....plan.join_kinds import JoinKind
 from ...context import Context
@@ -16,7 +17,7 @@ from .. import table as tables
 from ..functions.expressions import selection
 from ..memory.ask_memory import ask_index, ask_pairs
 from ..memory.chunks import each_chunk
-from ..table import Indices, Mask, Table, from_numpy, gather, validity
+from ..table import Indices, Mask, Table, gather, validity
 from .join_pairs import (
     Pairs,
     build_index,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.arrow.arrow_types import is_bytes
 from ....plan.expr import Column
 from ....storage.columns.agreement import is_common
@@ -58,7 +59,7 @@ def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table
     """Return rows of pieces as a table."""
     filled = [batch for batch in rows if batch.num_rows]
     if not filled:
-        return Table({c.id: pa.array([], physical_type(c.type)) for c in columns}, 0)
+        return Table({c.id: array_from([], physical_type(c.type)) for c in columns}, 0)
     arrays = {c.id: concat_arrays([b.column(i) for b in filled]) for i, c in enumerate(columns)}
     return Table(arrays, sum(batch.num_rows for batch in filled))
 

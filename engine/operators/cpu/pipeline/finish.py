@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ....codegen.groups.results import Registers, groups_met, result_registers, rows_of_groups
 from ....codegen.program import LateColumn, Program, once
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import Column, ColumnRef, Expr, columns_of
 from ....plan.pipeline_steps import Chain
 from ....plan.types import DataType
@@ -18,7 +19,7 @@ from ....storage.columns.encodings import values_of
 from ...context import Context
 from ..deferred_columns import DeferredColumns, Rows
 from ..functions.expressions import evaluate_all, selection
-from ..table import Indices, Table, filter, from_numpy, take, to_logical, to_physical, validity
+from ..table import Indices, Table, filter, take, to_logical, to_physical, validity
 from .pipeline_inputs import Leaves
 
 INT64 = pa.int64()

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from ....codegen.typed_values import unnumbered
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import Column
 from ....storage.column_store.column_store import place_of
 from ....storage.columns.agreement import ColumnForm, in_form
@@ -43,7 +44,7 @@ from ...whole_columns import missing_columns, store_whole
 from ..memory.ask_memory import askable_shares
 from ..sort.keys import is_plain_string
 from ..sort.text_order import numbered, sorted_rows
-from ..table import from_numpy, physical_type, validity
+from ..table import physical_type, validity
 from .scan import DEVICE, read_columns
 
 ID = attrgetter("id")
@@ -295,6 +296,6 @@ def _may_repeat(array: pa.Array) -> bool:
     sample = array
     if len(array) > TEXTS_SAMPLED:
         step = len(array) // TEXTS_SAMPLED
-        sample = array.take(pa.array(np.arange(0, len(array), step)))
+        sample = array.take(from_numpy(np.arange(0, len(array), step)))
     differing = pc.count_distinct(sample).as_py()
     return bool(differing <= max(FEW_REPEATED, SHARE_OF_SAMPLE * len(sample)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.casts import cast
 from ....plan.expr import ColumnRef, new_column
 from ....plan.physical import RowGroups
@@ -27,7 +28,7 @@ def made_column(table: ParquetTable, source: str, part: RowGroups) -> pa.Array:
     if source == ROW_NUMBER and source not in table.by_file:
         begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         numbers = [np.arange(begins[g], begins[g + 1]) for g in part.groups]
-        return pa.array(np.concatenate(numbers) if numbers else np.empty(0, np.int64))
+        return from_numpy(np.concatenate(numbers) if numbers else np.empty(0, np.int64))
     rows = sum(counts[g] for g in part.groups)
     kind = table.types[source]
     return to_physical(pa.nulls(rows, to_arrow(kind)), kind)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....progress.run_progress import READING_SHARE
@@ -388,8 +389,8 @@ def constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> p
     codes = [code_of.get(constant.values[part.file]) for part in chosen]
     counts = [rows_of(table, part) for part in chosen]
     repeated = np.repeat(np.array([-1 if c is None else c for c in codes], np.int32), counts)
-    indices = pa.array(repeated, mask=repeated < 0)
-    dictionary = to_physical(pa.array(values, to_arrow(constant.type)), constant.type)
+    indices = from_numpy(repeated, repeated >= 0)
+    dictionary = to_physical(array_from(values, to_arrow(constant.type)), constant.type)
     if constant.type.kind is Kind.VARCHAR:
         return pa.DictionaryArray.from_arrays(indices, dictionary)
     return pc.take(dictionary, indices)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.arrow.arrow_arrays import from_numpy, null_as
 from ....plan.arrow.arrow_types import is_bytes
 from ....storage.columns.encode import ascend
 from ....storage.columns.encodings import Array
@@ -104,9 +105,9 @@ def _places_in_order(array: pa.Array) -> Image:
     """Return ranks of strings that are sorted as they lie: where few are equal, numbering them takes longer than sorting, and four copies."""
     valid = tables.validity(array)
     rows = None if valid is None else np.flatnonzero(valid)
-    strings = array if rows is None else array.take(pa.array(rows))
+    strings = array if rows is None else array.take(from_numpy(rows))
     order = sorted_rows(strings)
-    ordered = strings.take(pa.array(order))
+    ordered = strings.take(from_numpy(order))
     steps = tables.to_numpy(
         pc.not_equal(ordered.slice(1), ordered.slice(0, max(0, len(ordered) - 1)))
     )
@@ -212,7 +213,7 @@ def _determined(array: pa.Array, codes: Ints, size: int) -> bool:
     """Whether the array has one value for each code, as the name has that follows from a grouped primary key."""
     first = np.empty(size, np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    same = pc.equal(array, pc.take(array, pa.array(first[codes]), boundscheck=False))
+    same = pc.equal(array, pc.take(array, from_numpy(first[codes]), boundscheck=False))
     return array.null_count == 0 and bool(pc.all(same).as_py())
 
 
@@ -290,8 +291,10 @@ def value_ranks(array: pa.Array) -> Ints:
 def _ranks_of_bytes(array: pa.Array) -> Ints:
     found = array.dictionary_encode()
     ranks_of_codes = np.empty(len(found.dictionary), np.int64)
-    ranks_of_codes[np.asarray(pc.sort_indices(found.dictionary))] = np.arange(len(ranks_of_codes))
-    codes = np.asarray(pc.fill_null(found.indices, 0))
+    ranks_of_codes[tables.to_numpy(pc.sort_indices(found.dictionary))] = np.arange(
+        len(ranks_of_codes)
+    )
+    codes = tables.to_numpy(null_as(found.indices, 0))
     return ranks_of_codes[codes] if len(ranks_of_codes) else np.zeros(len(codes), np.int64)
 
 

@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ....codegen.compile.compiler import parameters
+from ....plan.arrow.arrow_arrays import from_numpy, null_as
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
 from ..memory.chunks import CHUNK_ROWS, each, each_chunk
-from ..table import Indices, Mask, from_numpy, to_numpy
+from ..table import Indices, Mask, to_numpy
 from . import ordering
 from .ordering import MOST_BITS, Ints, by_hash
 
@@ -252,7 +253,7 @@ def _by_chunks(codes: Ints) -> Numbers:
 
 def _looked_up(build: Ints, probe: Ints) -> tuple[Ints, Ints, int]:
     encoded = from_numpy(build).dictionary_encode()
-    found = pc.index_in(from_numpy(probe), value_set=encoded.dictionary).fill_null(-1)
+    found = null_as(pc.index_in(from_numpy(probe), value_set=encoded.dictionary), -1)
     return (
         to_numpy(encoded).astype(np.int64),
         to_numpy(found).astype(np.int64),

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....codegen.compile.compiler import Signature
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
 from ..memory.chunks import each_chunk
@@ -68,10 +69,10 @@ def others(strings: pa.Array, codes: Ints, firsts: Ints) -> Ints:
     """Return the rows, in order, whose strings, none of which is NULL, differ from that of the first row of their code."""
     kernels = _at_hand(strings)
     if kernels is None:
-        values = strings.take(pa.array(firsts))
+        values = strings.take(from_numpy(firsts))
 
         def compare(start: int, stop: int) -> Ints:
-            first = values.take(pa.array(codes[start:stop]))
+            first = values.take(from_numpy(codes[start:stop]))
             same = to_numpy(pc.equal(strings.slice(start, stop - start), first))
             return start + np.flatnonzero(~same)
 

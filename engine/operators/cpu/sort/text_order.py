@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.arrow.arrow_arrays import from_numpy, null_as
 from ..memory.chunks import each, each_chunk
 from ..table import Indices, concat_arrays, to_numpy
 from . import text_hashes
@@ -34,7 +35,7 @@ def mostly_distinct(strings: pa.Array) -> bool:
     if len(strings) <= SAMPLED:
         return False
     step = max(1, len(strings) // SAMPLED)
-    some = strings.take(pa.array(np.arange(0, len(strings), step)))
+    some = strings.take(from_numpy(np.arange(0, len(strings), step)))
     repeated = len(some) - len(some.unique())
     return 2 * repeated * len(strings) < len(some) ** 2
 
@@ -60,7 +61,7 @@ def numbered(strings: pa.Array) -> tuple[Ints, pa.Array]:
 
     def number(bucket: slice) -> pa.Array:
         here = rows[bucket]
-        numbers[here], values = _coded(strings.take(pa.array(here)).dictionary_encode())
+        numbers[here], values = _coded(strings.take(from_numpy(here)).dictionary_encode())
         return values
 
     distinct = each(number, bounds, count)
@@ -89,11 +90,13 @@ def _numbered_by_hash(strings: pa.Array, hashes: Ints) -> tuple[Ints, pa.Array] 
     if len(others) * MOST_DIFFERING > count:
         return None
     starts = list(range(0, len(firsts), TEXTS_AT_ONCE))
-    taken = each(lambda at: strings.take(pa.array(firsts[at : at + TEXTS_AT_ONCE])), starts, count)
+    taken = each(
+        lambda at: strings.take(from_numpy(firsts[at : at + TEXTS_AT_ONCE])), starts, count
+    )
     if not len(others):
         return found.codes, concat_arrays(taken)
     # None of them is the first of another number: equal strings have one hash
-    codes, more = _coded(strings.take(pa.array(others)).dictionary_encode())
+    codes, more = _coded(strings.take(from_numpy(others)).dictionary_encode())
     numbers = found.codes.copy()
     numbers[others] = codes + found.size
     return numbers, concat_arrays([*taken, more])
@@ -111,7 +114,7 @@ def places(strings: pa.Array, values: pa.Array) -> Ints:
 
     def look_up(bucket: int) -> None:
         here, there = rows[bounds[bucket]], value_rows[value_bounds[bucket]]
-        numbers = _found(strings.take(pa.array(here)), values.take(pa.array(there)))
+        numbers = _found(strings.take(from_numpy(here)), values.take(from_numpy(there)))
         found[here] = np.append(there, -1)[numbers]  # -1 is the last one
 
     each(look_up, list(range(1 << bits)), count)
@@ -135,12 +138,12 @@ def sorted_rows(strings: pa.Array) -> Indices:
         if TEXTS_AT_ONCE * 2 < len(here) < count:
             large.append(bucket)
         elif len(here):
-            rows[bucket] = here[_sorted(strings.take(pa.array(here)))]
+            rows[bucket] = here[_sorted(strings.take(from_numpy(here)))]
 
     each(sort, bounds, count)
     for bucket in large:  # they have more in common
         here = rows[bucket]
-        rows[bucket] = here[sorted_rows(strings.take(pa.array(here)))]
+        rows[bucket] = here[sorted_rows(strings.take(from_numpy(here)))]
     return rows
 
 
@@ -176,7 +179,7 @@ def _coded(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
 def _found(strings: pa.Array, values: pa.Array) -> Ints:
     found = pc.index_in(strings, value_set=values.cast(strings.type))
-    return to_numpy(found.fill_null(-1)).astype(np.int64)
+    return to_numpy(null_as(found, -1)).astype(np.int64)
 
 
 def _sorted(strings: pa.Array) -> Indices:

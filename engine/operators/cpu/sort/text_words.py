@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....codegen.compile.compiler import Signature, parameters
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....settings import usable_cores
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
@@ -126,7 +127,7 @@ def last_rows(
         return found[0]
     rows = np.unique(np.concatenate(found))  # in their order, of which the first one counts
     rows = rows[rows >= 0]
-    few = _Texts.of(strings.take(pa.array(rows)), texts.kernels)
+    few = _Texts.of(strings.take(from_numpy(rows)), texts.kernels)
     best = few.last_rows(None if codes is None else codes[rows], groups, descending, 0, len(rows))
     return np.where(best < 0, -1, np.append(rows, -1)[best])
 
@@ -141,7 +142,7 @@ def rows_up_to(
     texts = _Texts.many(strings) if LEAST_SAMPLED * count <= SAMPLED else None
     if texts is None or len(strings) < 2 * SAMPLED:
         return None
-    some = strings.take(pa.array(np.arange(0, len(strings), len(strings) // SAMPLED))).drop_null()
+    some = strings.take(from_numpy(np.arange(0, len(strings), len(strings) // SAMPLED))).drop_null()
     if len(some) < LEAST_SAMPLED * count:
         return None
     order = "descending" if descending else "ascending"

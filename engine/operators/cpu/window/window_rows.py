@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from .... import stopping
 from ....errors import Located
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.physical import Order
 from ....plan.window.window_call import WindowCall
@@ -40,7 +41,6 @@ from ..table import (
     concat_arrays,
     decimal_limbs,
     decode,
-    from_numpy,
     take_array,
     to_numpy,
     validity,
@@ -100,7 +100,7 @@ def _first_of_equal(
         for a in call.args
         if isinstance(a, ColumnRef)
     ]
-    earlier = _earlier_equal([pa.array(places.start[rows]), *args])
+    earlier = _earlier_equal([from_numpy(places.start[rows]), *args])
     first = np.zeros(places.rows, bool)
     first[rows[earlier < 0]] = True
     return first
@@ -362,5 +362,5 @@ def position(call: WindowCall, rows: HostRows) -> pa.Array:
     default = call.args[2] if len(call.args) > 2 else None
     if not isinstance(default, ColumnRef) or not outside.any():
         return taken
-    mask = pa.array(places.at_rows(outside))
+    mask = from_numpy(places.at_rows(outside))
     return pc.if_else(mask, decode(table[default.column]), decode(taken))

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pylibcudf as plc
 
+from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DataType
 from ....storage.columns.device_encode import TIMESTAMPS
 from ....storage.columns.encodings import Array
 from ...cpu.aggregate.aggregate_order import between, neighbours, occurring
-from ...cpu.table import from_numpy, physical_type, to_numpy
+from ...cpu.table import physical_type, to_numpy
 from .. import columns as col, few_rows
 from ..join.join_pairs import UNMATCHED
 from ..memory.to_host import numbers_on_host

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pylibcudf as plc
 
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.exchange import Exchange
 from ....plan.types import BIGINT
 from ...context import Context, Peers
@@ -170,7 +171,7 @@ def _hashes(node: Exchange, table: Table) -> tuple[plc.Column, list[plc.Column]]
 
 def _listed(places: plc.Column, numbers: Sequence[int]) -> plc.Column:
     """Return what stands at places of a list of numbers."""
-    listed = tables.to_device(pa.array(numbers, pa.int64()), BIGINT)
+    listed = tables.to_device(array_from(numbers, pa.int64()), BIGINT)
     at = cast(places, INT32)
     picked = plc.copying.gather(plc.Table([listed]), at, tables.DONT_CHECK).columns()[0]
     return cast(picked, INT32)
@@ -179,7 +180,7 @@ def _listed(places: plc.Column, numbers: Sequence[int]) -> plc.Column:
 def _ranges(node: Exchange, table: Table) -> plc.Column:
     """The range in which each row's key lies; NULL is with the least."""
     (key,) = tables.plc_table(table, node.keys).columns()
-    cuts = plc.Table([tables.to_device(pa.array(node.cuts, pa.int64()), BIGINT)])
+    cuts = plc.Table([tables.to_device(array_from(node.cuts, pa.int64()), BIGINT)])
     found = plc.search.upper_bound(cuts, plc.Table([cast(key, INT64)]), ASCENDING, NO_NULLS)
     if key.null_count():
         found = select(plc.unary.is_valid(key), found, scalar(0, INT32))

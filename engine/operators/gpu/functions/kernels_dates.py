@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-import pyarrow as pa
 import pylibcudf as plc
 
 from ....errors import OutOfRange
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, UNIT_MICROS
 from ....plan.expr import Call, Interval, Literal
 from ....plan.functions.strptime import DAY_NAMES, MONTH_NAMES
@@ -132,7 +132,7 @@ def name(call: Call, scope: val.RowScope, args: tuple[val.Value, ...]) -> val.Va
         places, names = _component(column, Component.MONTH), MONTH_NAMES
     else:
         places, names = _component(column, Component.WEEKDAY), (*DAY_NAMES[1:], *DAY_NAMES[:1])
-    texts = plc.Table([plc.Column.from_arrow(pa.array(names))])
+    texts = plc.Table([plc.Column.from_arrow(array_from(names))])
     rows = cast(val.binary(places, val.Constant(1, INT64), Op.SUB, INT64), INT32)
     policy = plc.copying.OutOfBoundsPolicy.NULLIFY
     found = plc.copying.gather(texts, without_nulls(rows, UNKNOWN_NAME), policy).columns()[0]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import pyarrow as pa
 import pylibcudf as plc
 
 from ....errors import ExecutionError
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Call, Cast, Literal
 from ....plan.functions.strptime import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
 from ....plan.types import DataType, Kind
@@ -120,7 +120,7 @@ def _floats(text: plc.Column, target: DataType) -> Parsed:
 
 @functools.cache
 def _powers_of_ten() -> plc.Column:
-    return plc.Column.from_arrow(pa.array([10.0**i for i in range(_EXACT[Kind.DOUBLE][1] + 1)]))
+    return plc.Column.from_arrow(array_from([10.0**i for i in range(_EXACT[Kind.DOUBLE][1] + 1)]))
 
 
 def _is_number(text: plc.Column) -> plc.Column:
@@ -212,7 +212,7 @@ def strptime(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
 def _names() -> plc.Column:
     """Words in the order in which libcudf expects them."""
     return plc.Column.from_arrow(
-        pa.array(["AM", "PM", *DAY_NAMES, *SHORT_DAYS, *MONTH_NAMES, *SHORT_MONTHS])
+        array_from(["AM", "PM", *DAY_NAMES, *SHORT_DAYS, *MONTH_NAMES, *SHORT_MONTHS])
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache, reduce
 
-import pyarrow as pa
 import pylibcudf as plc
 
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Call, InList
 from .. import columns as col
 from . import values as val
@@ -186,7 +186,7 @@ def _haystack(values: tuple[val.Constant, ...]) -> plc.Column:
     if data_type.id() == plc.TypeId.DECIMAL128:
         return col.as_key(plc.concatenate.concatenate([val.as_column(v, 1) for v in values]))
     plain = [int(v.value) if isinstance(v.value, bool) else v.value for v in values]
-    return col.as_key(plc.Column.from_arrow(pa.array(plain, data_type.to_arrow())))
+    return col.as_key(plc.Column.from_arrow(array_from(plain, data_type.to_arrow())))
 
 
 KERNELS = {

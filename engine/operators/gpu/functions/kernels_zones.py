@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import pyarrow as pa
 import pylibcudf as plc
 
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Call, Literal
 from ....plan.temporal import zones
 from ....plan.types import Kind
@@ -59,7 +59,7 @@ def _changes(name: str, to_local: bool) -> tuple[plc.Table, plc.Table, int, int]
     zone = zones.zone(name)
     begins = zone.begins if to_local else zone.begins + zone.offsets
     table, offsets = (
-        plc.Table([plc.Column.from_arrow(pa.array(v))]) for v in (begins, zone.offsets)
+        plc.Table([plc.Column.from_arrow(array_from(v))]) for v in (begins, zone.offsets)
     )
     return table, offsets, int(begins[0]), zones.END - int(np.abs(zone.offsets).max())
 

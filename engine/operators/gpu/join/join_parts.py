@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pylibcudf as plc
 
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.arrow.whole_bytes import whole_bytes
 from ....plan.expr import Column
 from ...spill_area import SpilledPiece
@@ -214,7 +215,7 @@ def _type_of_bits(data_type: plc.DataType) -> pa.DataType:
 
 
 def _nothing(columns: Sequence[Column]) -> pa.RecordBatch:
-    arrays = [pa.array([], _type_of_bits(device_type(c.type))) for c in columns]
+    arrays = [array_from([], _type_of_bits(device_type(c.type))) for c in columns]
     return pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns])
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from ....codegen.groups.results import Registers, arrow_array
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.arrow.take_rows import take_rows
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind, to_arrow as arrow_type
@@ -181,7 +182,7 @@ def _rows(held: pa.Array | Texts, rows: Rows) -> pa.Array | Texts:
         return held.take(rows)
     if isinstance(rows, slice):
         return held.slice(rows.start, rows.stop - rows.start)
-    return take_rows(held, pa.array(rows))
+    return take_rows(held, array_from(rows))
 
 
 def _numbered(array: pa.Array, valid: Array | None, data_type: DataType) -> Registers:
@@ -189,7 +190,7 @@ def _numbered(array: pa.Array, valid: Array | None, data_type: DataType) -> Regi
     known = sorted({text for text in texts if text is not None})  # by code point, as by bytes
     places = {None: 0, **dict(zip(known, range(len(known)), strict=True))}
     codes = np.array(list(map(places.__getitem__, texts)), np.int64)
-    return Registers(codes, valid, data_type, pa.array(known, pa.string()))
+    return Registers(codes, valid, data_type, array_from(known, pa.string()))
 
 
 def concatenated(
@@ -230,7 +231,7 @@ def _one_below_the_other(parts: Sequence[Registers | None], column: Column) -> R
         # What lies under a NULL is anything, also where there is no text
         codes = [np.array([places[text] for text in part] or [0], np.int64) for part in texts]
         values = [c.take(v, mode="clip") for c, v in zip(codes, values, strict=True)]
-        strings = pa.array(merged, pa.string())
+        strings = array_from(merged, pa.string())
     if [part for part in held if part.valid is not None]:
         there = [np.ones(len(p), np.bool_) if p.valid is None else p.valid for p in held]
         valid = np.concatenate(there)

@@ -24,9 +24,10 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from rmm.pylibrmm.stream import CudaStreamFlags, Stream
 
 from ....errors import ExecutionError
+from ....plan.arrow.arrow_arrays import bits_of
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.device_encode import aligned
-from ....storage.columns.encodings import PADDING, Array, EncodedColumn, bits_of, each_block
+from ....storage.columns.encodings import PADDING, Array, EncodedColumn, each_block
 from ....threads.together import together
 from .buffers import FROM_HOST, TO_HOST, check
 

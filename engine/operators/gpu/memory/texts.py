@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.arrow.take_rows import take_rows
 from ....storage.columns.encodings import Array
 
@@ -42,7 +43,7 @@ class Texts:
         if count <= CUT_TEXTS and self.valid is None:
             text, ends = self.characters.tobytes(), (self.starts + self.lengths).tolist()
             cut = [text[start:end] for start, end in zip(self.starts.tolist(), ends, strict=True)]
-            return pa.array(cut, pa.binary()).view(pa.string())
+            return array_from(cut, pa.binary()).view(pa.string())
         # Every other one of the strings from offset to offset is one of these; what lies between them is not looked at
         offsets = np.zeros(2 * count + 2, np.int32)
         offsets[1:-1:2] = self.starts
@@ -50,5 +51,4 @@ class Texts:
         offsets[-1] = len(self.characters)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.characters)]
         between = pa.Array.from_buffers(pa.string(), 2 * count + 1, buffers)
-        mask = None if self.valid is None else ~self.valid
-        return take_rows(between, pa.array(np.arange(1, 2 * count + 1, 2), mask=mask))
+        return take_rows(between, from_numpy(np.arange(1, 2 * count + 1, 2), self.valid))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....codegen.groups.results import Registers
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encodings import Array
@@ -58,7 +59,7 @@ def on_host(
     if type(table.columns) is HostColumns:
         return table.columns if table.num_rows <= most_rows else None
     if not table.num_rows:
-        empty = [(c, pa.array([], arrow_type(c.type))) for c in columns]
+        empty = [(c, array_from([], arrow_type(c.type))) for c in columns]
         return HostColumns(empty, uploaded)
     if table.num_rows > most_rows:
         return None

@@ -18,6 +18,7 @@ from ....codegen.groups.results import domain
 from ....codegen.row_sources import TRUTH, TRUTHS, RowSource, input_of
 from ....codegen.typed_values import Input, unnumbered
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import PlanModel, at_present, of_present
 from ....plan.types import BOOLEAN
@@ -344,7 +345,7 @@ class Relations:
 
 @cache
 def _truths() -> Held:
-    return to_device(pa.array([False, True]), BOOLEAN)
+    return to_device(array_from([False, True]), BOOLEAN)
 
 
 def own_column(relation: RowSource, column: Column) -> Column:

@@ -17,7 +17,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pyarrow as pa
 import pylibcudf as plc
 
 from ....codegen.compile_pipeline import Stages
@@ -30,6 +29,7 @@ from ....codegen.indexes.layers import REPEATED, Index
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import array_from
 from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import PipelineReceipt
 from ..aggregate.groups import is_sorted, pick
@@ -122,7 +122,7 @@ def starting(encoded: EncodedColumn) -> float:
 
 
 def _column(values: Any) -> plc.Column:
-    return plc.Column.from_arrow(pa.array(values))
+    return plc.Column.from_arrow(array_from(values))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import array_from
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....settings import set_default
@@ -394,5 +395,5 @@ def _repeated(value: object, data_type: DataType, rows: int) -> plc.Column:
         return null_column(rows, device_type(data_type))
     if not rows:
         return empty(device_type(data_type))
-    one = to_device(pa.array([value], to_arrow(data_type)), data_type)
+    one = to_device(array_from([value], to_arrow(data_type)), data_type)
     return plc.Column.from_scalar(one.to_scalar(), rows)

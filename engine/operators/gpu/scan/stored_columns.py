@@ -13,6 +13,7 @@ import pylibcudf as plc
 
 from ....errors import ExecutionError
 from ....plan import physical as p
+from ....plan.arrow.arrow_arrays import bits_of
 from ....plan.types import DataType, Kind
 from ....storage.column_store.column_file import StoredColumn
 from ....storage.column_store.column_store import StoredPlace
@@ -28,7 +29,7 @@ from ....storage.columns.cache import (
 )
 from ....storage.columns.device_encode import MOST_STRINGS, aligned, codes_at
 from ....storage.columns.encode import largest_dictionary
-from ....storage.columns.encodings import EncodedColumn, bits_of
+from ....storage.columns.encodings import EncodedColumn
 from ....storage.file_identity import FileIdentity, SourceIdentity
 from ....storage.tables.column_chunks import row_ranges
 from ...column_tiers import keep_of_device, lift

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 import pylibcudf as plc
 
+from ....plan.arrow.arrow_arrays import array_from
 from ...windows.frames import Values
 from .. import columns as col
 from ..aggregate.groups import pick
@@ -232,7 +232,7 @@ def prefix_sums(column: plc.Column) -> plc.Column:
 
 def _concatenate(parts: Sequence[Operand]) -> DeviceArray:
     columns = [
-        p.column if isinstance(p, DeviceArray) else plc.Column.from_arrow(pa.array(p))
+        p.column if isinstance(p, DeviceArray) else plc.Column.from_arrow(array_from(p))
         for p in parts
     ]
     return DeviceArray(concat_columns(columns))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from .....errors import ConversionError, shown
 from .....plan import types as ty
+from .....plan.arrow.arrow_arrays import array_from, null_as, scalar_from
 from .....plan.expr import Call
 from .....plan.json.documents import (
     RepeatedKeys,
@@ -47,7 +48,7 @@ class ColumnMaker:
         """Return texts of JSON as values of a type; each text is read once."""
         codes = pc.dictionary_encode(tables.decode(texts))
         values = [None if t is None else read(t) for t in codes.dictionary.to_pylist()]
-        places = tables.to_numpy(pc.fill_null(codes.indices, -1)).astype(np.int64)
+        places = tables.to_numpy(null_as(codes.indices, -1)).astype(np.int64)
         return tables.take_array(self.column(values, kind), places)
 
     def column(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
@@ -63,7 +64,7 @@ class ColumnMaker:
                 return self._maps(values, kind)
             case ty.Kind.VARCHAR:
                 show = text_of if kind == ty.JSON else _string
-                return pa.array([None if v is None else show(v) for v in values], pa.string())
+                return array_from([None if v is None else show(v) for v in values], pa.string())
         return self._scalars(values, kind)
 
     def _scalars(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
@@ -100,7 +101,7 @@ class ColumnMaker:
         found = pa.nulls(len(values), tables.physical_type(kind))
         for some, arrow, source in parts:
             if any(v is not None for v in some):
-                given = Vector.from_arrow(pa.array(some, arrow), source)
+                given = Vector.from_arrow(array_from(some, arrow), source)
                 cast = self.cast(given, kind, not self.strict).to_arrow(len(some))
                 found = pc.coalesce(found, cast)
         return found
@@ -199,7 +200,7 @@ def cast_json(vector: Vector, target: ty.DataType, safe: bool, cast: CastVector)
     if source == ty.VARCHAR:
         return Vector(ty.JSON, of_each(array, lambda text: _checked(text, safe)))
     texts = json_texts(array, source, cast)
-    return Vector(ty.JSON, pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())))
+    return Vector(ty.JSON, pc.if_else(array.is_valid(), texts, scalar_from(None, pa.string())))
 
 
 def _checked(text: str, safe: bool) -> str | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from
 from .....plan.expr import Call
 from .....plan.json.documents import float_text, read, string_text, text_of
 from .....plan.types import JSON, VARCHAR, DataType, Kind
@@ -51,9 +52,9 @@ def _joined(*parts: object) -> pa.Array:
     if any(isinstance(p, pa.Array) and pa.types.is_large_string(p.type) for p in parts):
         wide = pa.large_string()
         parts = tuple(
-            p.cast(wide) if isinstance(p, pa.Array) else pa.scalar(p, wide) for p in parts
+            p.cast(wide) if isinstance(p, pa.Array) else scalar_from(p, wide) for p in parts
         )
-        return pc.binary_join_element_wise(*parts, pa.scalar("", wide))
+        return pc.binary_join_element_wise(*parts, scalar_from("", wide))
     return pc.binary_join_element_wise(*parts, "")
 
 
@@ -64,7 +65,7 @@ def _listed(array: pa.Array, inside: pa.Array, opening: str, closing: str) -> pa
 
 
 def _or_null(texts: pa.Array) -> pa.Array:
-    return pc.fill_null(texts, _NULL)
+    return null_as(texts, _NULL)
 
 
 def _of_scalars(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
@@ -75,7 +76,7 @@ def _of_scalars(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
         return of_each(array, string_text)
     vector = Vector.from_arrow(array, kind)
     if kind.is_float:
-        return of_each(tables.from_numpy(vector.data, vector.valid, array.type), float_text)
+        return of_each(from_numpy(vector.data, vector.valid, array.type), float_text)
     texts = cast(vector, VARCHAR, False).to_arrow(len(array))
     if (kind.is_whole and not kind.is_enum) or kind.kind is Kind.BOOLEAN:
         return texts
@@ -96,8 +97,8 @@ def of_each(array: pa.Array, function: Callable[..., str | None]) -> pa.Array:
     """Apply a function to the distinct values that are not NULL."""
     codes = pc.dictionary_encode(tables.decode(array))
     values = [None if v is None else function(v) for v in codes.dictionary.to_pylist()]
-    places = tables.to_numpy(pc.fill_null(codes.indices, -1)).astype(np.int64)
-    return tables.take_array(pa.array(values, pa.string()), places)
+    places = tables.to_numpy(null_as(codes.indices, -1)).astype(np.int64)
+    return tables.take_array(array_from(values, pa.string()), places)
 
 
 def makers(cast: CastVector) -> dict[str, Kernel]:
@@ -110,16 +111,16 @@ def makers(cast: CastVector) -> dict[str, Kernel]:
 
     def to_json(call: Call, args: list[pa.Array]) -> pa.Array:
         (texts,) = texts_of(call, args)
-        return pc.if_else(args[0].is_valid(), texts, pa.scalar(None, pa.string()))
+        return pc.if_else(args[0].is_valid(), texts, scalar_from(None, pa.string()))
 
     def array(call: Call, args: list[pa.Array]) -> pa.Array:
         if not args:
-            return pa.array(["[]"])
+            return array_from(["[]"])
         return _joined("[", _behind_commas(texts_of(call, args)), "]")
 
     def json_object(call: Call, args: list[pa.Array]) -> pa.Array:
         if not args:
-            return pa.array(["{}"])
+            return array_from(["{}"])
         if any(key.null_count for key in args[::2]):
             raise ExecutionError("A key of an object of JSON is not NULL.")
         texts = texts_of(call, args)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from .....errors import ExecutionError, OutOfRange
 from .....plan import expr as ex
+from .....plan.arrow.arrow_arrays import from_numpy, truth_values
 from .....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
 from .....plan.node import transform_up
 from .....plan.types import INTEGER, INTEGER_BITS, DataType, Kind
@@ -28,9 +29,9 @@ def _known(array: pa.Array) -> Lists:
     lists = Lists.of(array)
     if not lists.elements.null_count:
         return lists
-    inside = np.asarray(lists.elements.is_valid())
+    inside = truth_values(lists.elements.is_valid())
     lengths = np.bincount(lists.rows[inside], minlength=len(lists.lengths))
-    return Lists(lengths, lists.elements.filter(pa.array(inside)), lists.valid)
+    return Lists(lengths, lists.elements.filter(from_numpy(inside)), lists.valid)
 
 
 def _map(call: ex.Call, rows: Ints, keys: pa.Array, counts: Ints, count: int) -> pa.Array:
@@ -57,7 +58,7 @@ def _histogram(call: ex.Call, args: list[pa.Array]) -> pa.Array:
         return pa.nulls(len(args[0]), tables.physical_type(call.type))
     first, counts = _counted(lists)
     rows, values = lists.rows[first], tables.take_array(lists.elements, first)
-    columns = [SortColumn(each, False, False) for each in (pa.array(rows), values)]
+    columns = [SortColumn(each, False, False) for each in (from_numpy(rows), values)]
     order = sorted_order(columns)
     keys = tables.take_array(values, order)
     return _map(call, rows[order], keys, counts[order], len(args[0]))
@@ -174,7 +175,7 @@ def _quantile(call: ex.Call, args: list[pa.Array]) -> pa.Array:
     """The value that so great a part of the others is below, where it is between two the smaller one."""
     lists = _known(args[0])
     values = SortColumn(lists.elements, False, False)
-    order = sorted_order([SortColumn(pa.array(lists.rows), False, False), values])
+    order = sorted_order([SortColumn(from_numpy(lists.rows), False, False), values])
     fractions = tables.to_numpy(args[1]).astype(np.float64)
     offsets = np.floor(np.maximum(lists.lengths - 1, 0) * fractions).astype(np.int64)
     places = np.minimum(lists.starts + offsets, max(len(order) - 1, 0))

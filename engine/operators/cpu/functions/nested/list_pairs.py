@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, truth_values
 from .....plan.arrow.values_type import values_type
 from .....plan.expr import Call
 from ... import table as tables
@@ -26,9 +27,9 @@ def _where(call: Call, args: list[pa.Array]) -> pa.Array:
     valid = both(lists.valid, chosen.valid)
     known = np.ones(len(lists.lengths), bool) if valid is None else valid
     inside = known[chosen.rows]
-    if chosen.elements.filter(pa.array(inside)).null_count:
+    if chosen.elements.filter(from_numpy(inside)).null_count:
         raise ExecutionError("The list that chooses elements has no NULL.")
-    hits = np.flatnonzero(np.asarray(chosen.elements.fill_null(False)) & inside)
+    hits = np.flatnonzero(truth_values(null_as(chosen.elements, False)) & inside)
     rows, places = chosen.rows[hits], chosen.places[hits]
     found = np.where(places < lists.lengths[rows], lists.starts[rows] + places, -1)
     lengths = np.bincount(rows, minlength=len(known))
@@ -65,7 +66,7 @@ def _vectors(
         known = np.ones(len(left.lengths), bool) if valid is None else valid
         if bool((left.lengths != right.lengths)[known].any()):
             raise ExecutionError("The two lists are equally long.")
-        sides = [each.elements.filter(pa.array(known[each.rows])) for each in (left, right)]
+        sides = [each.elements.filter(from_numpy(known[each.rows])) for each in (left, right)]
         if any(side.null_count for side in sides):
             raise ExecutionError("The lists have no NULL.")
         rows = np.repeat(np.arange(len(known)), np.where(known, left.lengths, 0))
@@ -74,7 +75,7 @@ def _vectors(
         if not of_nothing:
             valid = known & (left.lengths > 0)
         arrow = tables.physical_type(call.type)
-        return tables.from_numpy(made.astype(values_type(arrow)), valid, arrow)
+        return from_numpy(made.astype(values_type(arrow)), valid, arrow)
 
     return function
 
@@ -101,12 +102,12 @@ def _cross_product(call: Call, args: list[pa.Array]) -> pa.Array:
     arrow = tables.physical_type(call.type)
     lengths = np.where(np.ones(len(args[0]), bool) if valid is None else valid, 3, 0)
     known = lengths > 0
-    inside = [side.elements.filter(pa.array(known[side.rows])) for side in sides]
+    inside = [side.elements.filter(from_numpy(known[side.rows])) for side in sides]
     if any(part.null_count for part in inside):
         raise ExecutionError("The arrays have no NULL.")
     left, right = (tables.to_numpy(part).reshape(-1, 3) for part in inside)
     turned = left[:, [1, 2, 0]] * right[:, [2, 0, 1]] - left[:, [2, 0, 1]] * right[:, [1, 2, 0]]
-    return list_array(lengths, pa.array(turned.reshape(-1), arrow.value_type), valid, arrow)
+    return list_array(lengths, array_from(turned.reshape(-1), arrow.value_type), valid, arrow)
 
 
 KERNELS = {

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import from_numpy, null_as, truth_values
 from .....plan.expr import Call
 from .....plan.types import BOOLEAN
 from ... import table as tables
@@ -18,7 +19,7 @@ from ..vectors import over_arrays
 
 def integers(array: pa.Array) -> tuple[Ints, Mask]:
     """Return numbers, 0 for NULL, and where there is one."""
-    valid = np.asarray(array.is_valid())
+    valid = truth_values(array.is_valid())
     return np.where(valid, tables.to_numpy(array), 0).astype(np.int64), valid
 
 
@@ -110,7 +111,7 @@ def _contains(call: Call, args: list[pa.Array]) -> pa.Array:
     hits = np.bincount(lists.rows[found(lists, args[1])], minlength=len(lists.lengths))
     given = tables.validity(args[1])
     valid = both(lists.valid, None if given is None else given | (lists.lengths == 0))
-    return tables.from_numpy(hits > 0, valid, pa.bool_())
+    return from_numpy(hits > 0, valid, pa.bool_())
 
 
 def _concat(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -141,7 +142,7 @@ def _zip(call: Call, args: list[pa.Array]) -> pa.Array:
     every = np.stack([each.lengths for each in lists])
     lengths = every.max(axis=0)
     if flag is not None:
-        shortest = np.asarray(pc.fill_null(flag, False)).astype(bool)
+        shortest = truth_values(null_as(flag, False))
         lengths = np.where(shortest, every.min(axis=0), lengths)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     nth = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import from_numpy
 from .....plan.calendar import MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.types import TIMESTAMP, Kind
@@ -30,7 +31,7 @@ def _series(inclusive: bool) -> Kernel:
             step = data[2] if len(data) > 2 else np.ones(count, np.int64)
             lengths, values = _numbers(start, data[min(1, len(data) - 1)], step, valid, inclusive)
         arrow = tables.physical_type(call.type)
-        elements = tables.from_numpy(values, None, arrow.value_type)
+        elements = from_numpy(values, None, arrow.value_type)
         vector = Vector.from_arrow(list_array(lengths, elements, valid, arrow), call.type)
         return vector.first() if all(v.is_constant for v in args) else vector
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, truth_values
 from .....plan.expr import Call
 from .....plan.patterns import with_options
 from ... import table as tables
@@ -22,7 +23,7 @@ from ..vectors import ArrayFunction, over_arrays
 def _split(call: Call, args: list[pa.Array]) -> pa.Array:
     """The parts between separators; an empty separator cuts into characters, and NULL does not cut."""
     texts, separators = (tables.decode(a) for a in args)
-    valid = np.asarray(texts.is_valid())
+    valid = truth_values(texts.is_valid())
     distinct = pc.unique(separators)
     if len(distinct) == 1 and distinct[0].is_valid and distinct[0].as_py():
         found = pc.split_pattern(texts, distinct[0].as_py())
@@ -34,7 +35,7 @@ def _split(call: Call, args: list[pa.Array]) -> pa.Array:
     ]
     lengths = np.zeros(len(texts), np.int64)
     lengths[valid] = [len(part) for part in parts]
-    elements = pa.array([p for part in parts for p in part], pa.string())
+    elements = array_from([p for part in parts for p in part], pa.string())
     return list_array(lengths, elements, valid, tables.physical_type(call.type))
 
 
@@ -59,7 +60,7 @@ def _all_matches(texts: pa.Array, pattern: str, group: int = 0, options: str = "
         lambda: pc.replace_substring_regex(texts, expression, f"{begin}\\{group}{end}"), pattern
     )
     parts = Lists.of(pc.split_pattern(marked, begin))
-    behind = parts.elements.filter(pa.array(parts.places > 0))
+    behind = parts.elements.filter(from_numpy(parts.places > 0))
     found = pc.list_element(pc.split_pattern(behind, end, max_splits=1), 0)
     lengths = np.maximum(parts.lengths - 1, 0)
     return list_array(lengths, found.cast(pa.string()), parts.valid, pa.list_(pa.string()))
@@ -67,7 +68,7 @@ def _all_matches(texts: pa.Array, pattern: str, group: int = 0, options: str = "
 
 def _refuse_empty_matches(expression: str, pattern: str) -> None:
     """Raise for an expression that an empty text matches: where those stand in a text is another matter in each library."""
-    if guarded(lambda: pc.match_substring_regex(pa.array([""]), expression), pattern)[0].as_py():
+    if guarded(lambda: pc.match_substring_regex(array_from([""]), expression), pattern)[0].as_py():
         raise ExecutionError(
             f"The regular expression '{pattern}' matches the empty text, and lists of matches are of others: use + for *."
         )
@@ -86,7 +87,7 @@ def _free_signs(texts: pa.Array) -> tuple[str, str]:
 
 
 def _characters(texts: pa.Array) -> pa.Array:
-    return pa.array(
+    return array_from(
         [None if t is None else list(t) for t in texts.to_pylist()], pa.list_(pa.string())
     )
 
@@ -101,15 +102,15 @@ def _by_pattern(function: Callable[..., pa.Array], unsplit: bool) -> ArrayFuncti
         rows, made = [], []
         for pattern in pc.unique(patterns).to_pylist():
             same = pc.is_null(patterns) if pattern is None else pc.equal(patterns, pattern)
-            places = np.flatnonzero(np.asarray(same.fill_null(False)))
-            some = texts.take(pa.array(places))
+            places = np.flatnonzero(truth_values(null_as(same, False)))
+            some = texts.take(from_numpy(places))
             if pattern is not None:
                 found = function(some, pattern, *rest)
             elif unsplit:
                 found = list_array(
-                    np.asarray(some.is_valid()).astype(np.int64),
+                    truth_values(some.is_valid()).astype(np.int64),
                     some.drop_null(),
-                    np.asarray(some.is_valid()),
+                    truth_values(some.is_valid()),
                     arrow,
                 )
             else:

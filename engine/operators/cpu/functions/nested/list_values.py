@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import from_numpy, truth_values
 from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, Mask, list_array
@@ -22,7 +23,7 @@ def _position(call: Call, args: list[pa.Array]) -> pa.Array:
     hits = np.flatnonzero(found(lists, args[1]))
     first = np.zeros(len(lists.lengths), np.int64)
     first[lists.rows[hits[::-1]]] = lists.places[hits[::-1]] + 1
-    return tables.from_numpy(first.astype(np.int32), both(lists.valid, first > 0), pa.int32())
+    return from_numpy(first.astype(np.int32), both(lists.valid, first > 0), pa.int32())
 
 
 def _shared(left: Lists, right: Lists) -> tuple[Mask, Mask]:
@@ -30,7 +31,7 @@ def _shared(left: Lists, right: Lists) -> tuple[Mask, Mask]:
     ours, theirs = codes_of(left.elements, right.elements)
     base = int(max(ours.max(initial=0), theirs.max(initial=0))) + 1
     keys, others = left.rows * base + ours, right.rows * base + theirs
-    known = [np.asarray(each.elements.is_valid()) for each in (left, right)]
+    known = [truth_values(each.elements.is_valid()) for each in (left, right)]
     return np.isin(keys, others[known[1]]) & known[0], known[0]
 
 
@@ -38,21 +39,21 @@ def _has_any(call: Call, args: list[pa.Array]) -> pa.Array:
     left, right = map(Lists.of, args)
     inside, _ = _shared(left, right)
     hits = np.bincount(left.rows[inside], minlength=len(left.lengths)) > 0
-    return tables.from_numpy(hits, both(left.valid, right.valid), pa.bool_())
+    return from_numpy(hits, both(left.valid, right.valid), pa.bool_())
 
 
 def _has_all(call: Call, args: list[pa.Array]) -> pa.Array:
     left, right = map(Lists.of, args)
     inside, known = _shared(right, left)
     missing = np.bincount(right.rows[known & ~inside], minlength=len(left.lengths)) > 0
-    return tables.from_numpy(~missing, both(left.valid, right.valid), pa.bool_())
+    return from_numpy(~missing, both(left.valid, right.valid), pa.bool_())
 
 
 def _first_of_each(lists: Lists) -> Ints:
     """Return the places of the elements that no equal one of their list comes before, without NULL."""
     (codes,) = codes_of(lists.elements)
     keys = lists.rows * (int(codes.max(initial=0)) + 1) + codes
-    known = np.flatnonzero(np.asarray(lists.elements.is_valid()))
+    known = np.flatnonzero(truth_values(lists.elements.is_valid()))
     _, first = np.unique(keys[known], return_index=True)
     return np.sort(known[first])
 
@@ -68,7 +69,7 @@ def _distinct(call: Call, args: list[pa.Array]) -> pa.Array:
 def _unique(call: Call, args: list[pa.Array]) -> pa.Array:
     lists = Lists.of(args[0])
     counts = np.bincount(lists.rows[_first_of_each(lists)], minlength=len(lists.lengths))
-    return tables.from_numpy(counts.astype(np.uint64), lists.valid, pa.uint64())
+    return from_numpy(counts.astype(np.uint64), lists.valid, pa.uint64())
 
 
 def _intersect(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -107,7 +108,7 @@ def _sorted(lists: Lists, args: list[pa.Array], backwards: bool = False) -> Ints
             if not len(chosen):
                 continue
             values = SortColumn(tables.take_array(lists.elements, chosen), down, early)
-            by_row = SortColumn(pa.array(owners[chosen]), False, False)
+            by_row = SortColumn(from_numpy(owners[chosen]), False, False)
             order[chosen] = chosen[sorted_order([by_row, values])]
     return order
 
@@ -125,7 +126,9 @@ def _grade_up(call: Call, args: list[pa.Array]) -> pa.Array:
     """The places that elements have in the sorted list's order."""
     lists = Lists.of(args[0])
     places = lists.places[_sorted(lists, args[1:])] + 1
-    return list_array(lists.lengths, pa.array(places), lists.valid, tables.physical_type(call.type))
+    return list_array(
+        lists.lengths, from_numpy(places), lists.valid, tables.physical_type(call.type)
+    )
 
 
 def _from_the_end(call: Call, args: list[pa.Array]) -> pa.Array:

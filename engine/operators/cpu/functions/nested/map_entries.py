@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import from_numpy
 from .....plan.expr import Call
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, Mask, fields_of, list_array, struct_array
@@ -23,7 +24,7 @@ def _map(call: Call, args: list[pa.Array]) -> pa.Array:
     if bool((keys.lengths != values.lengths)[known].any()):
         raise ExecutionError("A map has as many values as keys.")
     parts = [
-        each.elements.take(pa.array(np.flatnonzero(known[each.rows]))) for each in (keys, values)
+        each.elements.take(from_numpy(np.flatnonzero(known[each.rows]))) for each in (keys, values)
     ]
     return _of_entries(call, np.where(known, keys.lengths, 0), parts, valid)
 
@@ -62,7 +63,7 @@ def _entries(call: Call, args: list[pa.Array]) -> pa.Array:
 
 def _cardinality(call: Call, args: list[pa.Array]) -> pa.Array:
     lists = Lists.of(args[0])
-    return tables.from_numpy(lists.lengths.astype(np.uint64), lists.valid, pa.uint64())
+    return from_numpy(lists.lengths.astype(np.uint64), lists.valid, pa.uint64())
 
 
 def _places(lists: Lists, wanted: pa.Array) -> Ints:
@@ -78,7 +79,7 @@ def _contains(call: Call, args: list[pa.Array]) -> pa.Array:
     lists = Lists.of(args[0])
     known = tables.validity(args[1])
     valid = lists.valid if known is None else both(lists.valid, known | (lists.lengths == 0))
-    return tables.from_numpy(_places(lists, args[1]) >= 0, valid, pa.bool_())
+    return from_numpy(_places(lists, args[1]) >= 0, valid, pa.bool_())
 
 
 def _extract(call: Call, args: list[pa.Array]) -> pa.Array:

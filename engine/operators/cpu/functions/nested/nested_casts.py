@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ConversionError
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from
 from .....plan.coercion import matching_fields
 from .....plan.types import JSON, VARCHAR, DataType, Kind
 from ... import table as tables
@@ -34,7 +35,7 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
         name, value = target.children[0].children
         inside = zip(fields_of(array), source.children, strict=True)
         values = [child(field, kind, value) for field, kind in inside]
-        return _as_map(array, child(pa.array(source.names), VARCHAR, name), values, arrow)
+        return _as_map(array, child(array_from(source.names), VARCHAR, name), values, arrow)
     if target.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
         elements = child(lists.elements, source.children[0], target.children[0])
@@ -100,12 +101,12 @@ def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
         parts += [f"{', ' if parts else opening}{before}", _shown(inside, kind, cast)]
     comma = "," if source.is_tuple and len(source.children) == 1 else ""
     made = pc.binary_join_element_wise(*parts, f"{comma}{closing}", "")
-    return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.string()))
+    return pc.if_else(array.is_valid(), made, scalar_from(None, pa.string()))
 
 
 def _as_it_is(array: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
     """Return JSON without quotes around it."""
-    return pc.fill_null(tables.decode(array), "NULL")
+    return null_as(tables.decode(array), "NULL")
 
 
 def _entries(array: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
@@ -121,7 +122,7 @@ def _shown(inside: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
         escaped = pc.replace_substring_regex(text, r"(['\\])", r"\\\1")
         quoted = pc.binary_join_element_wise("'", escaped, "'", "")
         text = pc.if_else(pc.match_substring_regex(text, _SPECIAL), quoted, text)
-    return pc.fill_null(text, "NULL")
+    return null_as(text, "NULL")
 
 
 def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
@@ -138,7 +139,7 @@ def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
     arrow = tables.physical_type(target)
 
     def column(values: list[str | None], kind: DataType) -> pa.Array:
-        made = cast(Vector(VARCHAR, pa.array(values, pa.string())), kind).to_arrow(len(values))
+        made = cast(Vector(VARCHAR, array_from(values, pa.string())), kind).to_arrow(len(values))
         return tables.as_element(made, tables.physical_type(kind))
 
     if target.kind is Kind.LIST:
@@ -173,7 +174,7 @@ def _maps(
                 "The keys of a map are not NULL and differ from each other: use TRY_CAST to get NULL for other texts."
             )
         valid = valid & ~np.isin(np.arange(len(lengths)), rows[wrong])
-        kept = pa.array(np.flatnonzero(valid[rows]))
+        kept = from_numpy(np.flatnonzero(valid[rows]))
         keys, values = keys.take(kept), values.take(kept)
         lengths = np.where(valid, lengths, 0)
     entries = struct_array([keys, values], None, arrow.value_type)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import from_numpy, null_as, truth_values
 from .....plan.expr import Cast, Column, ColumnRef, Expr, ListMap, ListReduce
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, list_array
@@ -23,7 +24,7 @@ def mapped(expr: ListMap, args: Sequence[Vector], evaluate: Evaluate) -> Vector:
     lists = Lists.of(operand)
     lengths, rows = lists.lengths, lists.rows
     elements = _table(
-        {expr.element: lists.elements, expr.place: pa.array(lists.places + 1)},
+        {expr.element: lists.elements, expr.place: from_numpy(lists.places + 1)},
         dict(zip(expr.captured, captures, strict=True)),
         rows,
     )
@@ -69,7 +70,7 @@ def reduced(expr: ListReduce, args: Sequence[Vector], evaluate: Evaluate) -> Vec
         own = {
             accumulated: value,
             element: tables.take_array(lists.elements, starts[:active] + place),
-            number: pa.array(np.full(active, place + 1)),
+            number: from_numpy(np.full(active, place + 1)),
         }
         made = evaluate(expr.body, _table(own, captures, rows[:active]))
         value = tables.as_element(made, arrow)
@@ -93,8 +94,8 @@ def _table(own: dict[Column, pa.Array], captures: dict[Column, pa.Array], rows: 
     return Table(arrays, len(rows))
 
 
-def _true(condition: pa.Array) -> Ints:
-    return np.asarray(tables.decode(condition).fill_null(False))
+def _true(condition: pa.Array) -> tables.Mask:
+    return truth_values(null_as(tables.decode(condition), False))
 
 
 def _vector(made: pa.Array, expr: Expr, args: Sequence[Vector]) -> Vector:

@@ -17,6 +17,7 @@ from ..... import stopping
 from .....codegen.udf.function_text import bounds, register_kind
 from .....codegen.udf.row_kernel import fold_kernel, row_kernel
 from .....errors import ExecutionError, FuselineError, OutOfRange, SequenceError, TypeMismatch
+from .....plan.arrow.arrow_arrays import array_from, null_as
 from .....plan.arrow.arrow_types import from_arrow
 from .....plan.types import DataType, to_arrow
 from .....plan.udf.python_function import PythonCall, PythonFold, PythonFunction
@@ -147,7 +148,7 @@ def folded(fold: PythonFold, lists: Sequence[Vector], num_rows: int) -> Vector:
     alone = all(v.is_constant for v in lists)
     count = 1 if alone else num_rows
     arrays = [v.to_arrow(count) for v in lists]
-    lengths = pc.fill_null(pc.list_value_length(arrays[0]), 0)
+    lengths = null_as(pc.list_value_length(arrays[0]), 0)
     offsets = np.concatenate([[0], np.cumsum(tables.to_numpy(lengths), dtype=np.int64)])
     values = [
         Vector.from_arrow(_flat(a), t)
@@ -271,7 +272,7 @@ def _array(answer: object, function: PythonFunction) -> pa.Array:
     if isinstance(answer, pa.ChunkedArray):
         answer = answer.combine_chunks()
     try:
-        found = answer if isinstance(answer, pa.Array) else pa.array(answer)
+        found = answer if isinstance(answer, pa.Array) else array_from(answer)
         if isinstance(found, pa.ChunkedArray):
             found = found.combine_chunks()
         if pa.types.is_dictionary(found.type):

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..... import stopping
 from .....errors import ExecutionError, OutOfRange, shown
+from .....plan.arrow.arrow_arrays import array_from
 from .....plan.types import HUGEINT, DataType, Kind, to_arrow
 from .....plan.udf.python_function import PythonFunction
 from .....threads.fork_locks import new_reentrant_lock
@@ -112,11 +113,11 @@ def arrow_values(values: list[object], function: PythonFunction) -> pa.Array:
         values = [_interval(v) for v in values]
     try:
         if not _loses(values, target):
-            return pa.array(values, to_arrow(target))
+            return array_from(values, to_arrow(target))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         pass
     try:
-        return pa.array(values)
+        return array_from(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         wrong = next((v for v in values if v is not None), None)
         if isinstance(wrong, int) or isinstance(error, OverflowError):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import DataError, ExecutionError
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, truth_values
 from .....plan.expr import Call, Expr, Try
 from .....plan.types import DataType
 from ... import table as tables
@@ -55,15 +55,15 @@ def _error(call: Call, args: tuple[Vector, ...]) -> Vector:
 
 def texts_of(vector: Vector) -> pa.Array:
     """Return the texts of a vector of one dimension."""
-    labels = pa.array(vector.type.names, pa.string())
-    return labels.take(tables.from_numpy(vector.data, vector.valid))
+    labels = array_from(vector.type.names, pa.string())
+    return labels.take(from_numpy(vector.data, vector.valid))
 
 
 def of_texts(texts: pa.Array, target: DataType) -> tuple[Array, Mask]:
     """Return the codes of texts, and where one is no value of the type."""
-    found = pc.index_in(texts, pa.array(target.names, texts.type))
-    wrong = np.asarray(found.is_null())
-    return np.asarray(pc.fill_null(found, 0)).astype(dtype_of(target)), wrong
+    found = pc.index_in(texts, array_from(target.names, texts.type))
+    wrong = truth_values(found.is_null())
+    return tables.to_numpy(null_as(found, 0)).astype(dtype_of(target)), wrong
 
 
 def _same(call: Call, args: tuple[Vector, ...]) -> Vector:

@@ -11,6 +11,7 @@ from functools import reduce
 import pyarrow as pa
 
 from .....errors import ConversionError, ExecutionError, OutOfRange
+from .....plan.arrow.arrow_arrays import array_from
 from .....plan.expr import Call
 from .....plan.types import BIT, INTEGER_BITS, DataType, Kind
 from ..vectors import Kernel, Vector
@@ -189,7 +190,7 @@ def _bits_of_members(call: Call, args: tuple[Vector, ...]) -> Vector:
         else _of_members(members, int(low), int(high))
         for members, low, high in rows
     ]
-    made = Vector(call.type, pa.array(found, pa.string()))
+    made = Vector(call.type, array_from(found, pa.string()))
     return made.first() if all(v.is_constant for v in args) else made
 
 
@@ -202,7 +203,7 @@ def _bits_of_list(call: Call, args: tuple[Vector, ...]) -> Vector:
         for bits in lists.to_arrow(lists.length).to_pylist()
     )
     found = [reduce(combine, bits) if bits else None for bits in known]
-    made = Vector(call.type, pa.array(found, pa.string()))
+    made = Vector(call.type, array_from(found, pa.string()))
     return made.first() if lists.is_constant else made
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..... import stopping
+from .....plan.arrow.arrow_arrays import array_from, null_as
 from .....plan.expr import Call
 from .....plan.types import DataType, Kind
 from ... import table as tables
@@ -72,8 +73,8 @@ def _codes(vector: vec.Vector) -> vec.Array:
         return group_codes([vector.data])[0].astype(np.int64)
     if isinstance(vector.data, pa.Array):
         codes = pc.dictionary_encode(vector.data)
-        filled = pc.fill_null(codes.indices, len(codes.dictionary))
-        return tables.to_numpy(filled).astype(np.int64)
+        known = null_as(codes.indices, len(codes.dictionary))
+        return tables.to_numpy(known).astype(np.int64)
     data = vector.data
     if data.dtype.kind == "f":  # whose -0.0 is another value for some
         data = data.view(np.int32 if data.itemsize == 4 else np.int64)
@@ -105,9 +106,9 @@ def python_values(vector: vec.Vector) -> list[PythonValue]:
 
 def _column(values: list[PythonValue], data_type: DataType) -> vec.Vector:
     if data_type.kind is Kind.VARCHAR:
-        return vec.Vector(data_type, pa.array(values, pa.string()))
+        return vec.Vector(data_type, array_from(values, pa.string()))
     if data_type.is_ranked:
-        return vec.Vector(data_type, pa.array(values, tables.physical_type(data_type)))
+        return vec.Vector(data_type, array_from(values, tables.physical_type(data_type)))
     known = np.array([v is not None for v in values])
     filled = [0 if v is None else v for v in values]
     if data_type.is_wide_decimal:

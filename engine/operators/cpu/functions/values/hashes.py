@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from .....plan.arrow.arrow_arrays import null_as, truth_values
 from .....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.types import UBIGINT, DataType, Kind
@@ -53,7 +53,7 @@ def _of_array(array: pa.Array, data_type: DataType) -> _Hashes:
     """Return the hash of each value, that of NULL where there is none."""
     found = _of_values(array, data_type)
     if array.null_count or data_type.kind is Kind.NULL:
-        found = np.where(np.asarray(array.is_null()), _OF_NULL, found)
+        found = np.where(truth_values(array.is_null()), _OF_NULL, found)
     return found
 
 
@@ -92,7 +92,7 @@ def _counted(array: pa.Array) -> pa.Array:
         array = array.cast(pa.int8())
     elif pa.types.is_temporal(kind):
         array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    return pc.fill_null(array, 0)
+    return null_as(array, 0)
 
 
 def _of_integers(values: npt.NDArray[np.integer]) -> _Hashes:
@@ -107,7 +107,7 @@ def _of_integers(values: npt.NDArray[np.integer]) -> _Hashes:
 
 
 def _of_floats(array: pa.Array) -> _Hashes:
-    values = np.asarray(pc.fill_null(array, 0.0))
+    values = np.asarray(null_as(array, 0.0))
     values = np.where(values == 0, values.dtype.type(0), values)  # of -0.0
     values = np.where(np.isnan(values), values.dtype.type("nan"), values)
     return _mixed(values.view(np.uint32 if values.itemsize == 4 else np.uint64).astype(np.uint64))
@@ -146,7 +146,7 @@ def _of_intervals(halves: npt.NDArray[np.uint64]) -> _Hashes:
 
 def _of_bytes(array: pa.BinaryArray) -> _Hashes:
     """Fold the words of each value, the last of which is filled with zeros."""
-    array = pc.fill_null(array, b"")
+    array = null_as(array, b"")
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int32)[array.offset :][: len(array) + 1].astype(np.int64)
     starts, lengths = ends[:-1], np.diff(ends)

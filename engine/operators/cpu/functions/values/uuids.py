@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ExecutionError
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, truth_values
 from .....plan.expr import Call
 from .....plan.text.uuid_text import UUID_BYTES, UUID_LETTERS, uuid_letters
 from ..vectors import Array, Kernel, Vector, both_valid
@@ -21,12 +22,10 @@ def of_texts(texts: pa.Array) -> pa.Array:
     """Return the bytes of 32 digits with dashes anywhere, perhaps in braces; NULL for any other text."""
     inner = pc.replace_substring_regex(texts, r"(?s)\A\{(.*)\}\z", r"\1")
     digits = pc.replace_substring(inner, "-", "")
-    known = np.asarray(
-        pc.fill_null(pc.match_substring_regex(digits, r"\A[0-9a-fA-F]{32}\z"), False)
-    )
-    data = bytes.fromhex("".join(digits.filter(pa.array(known)).to_pylist()))
+    known = truth_values(null_as(pc.match_substring_regex(digits, r"\A[0-9a-fA-F]{32}\z"), False))
+    data = bytes.fromhex("".join(digits.filter(from_numpy(known)).to_pylist()))
     places = np.cumsum(known) - 1
-    return _of_buffer(data).take(pa.array(places, mask=~known))
+    return _of_buffer(data).take(from_numpy(places, known))
 
 
 def texts_of(values: pa.Array) -> pa.Array:
@@ -78,7 +77,7 @@ def _made(call: Call, args: tuple[Vector, ...], data: Array, version: int) -> Ve
     if all(v.is_constant for v in args):
         return Vector(call.type, array).first()
     if valid is not None:
-        array = pc.if_else(pa.array(np.broadcast_to(valid, len(array))), array, None)
+        array = pc.if_else(array_from(np.broadcast_to(valid, len(array))), array, None)
     return Vector(call.type, array)
 
 
