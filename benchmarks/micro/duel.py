@@ -65,7 +65,10 @@ class Side:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": path, "FUSELINE_CACHE_DIR": str(kernels)},
+            # Compiled modules are kept, as pip leaves them
+            env=os.environ
+            | {"PYTHONPATH": path, "FUSELINE_CACHE_DIR": str(kernels)}
+            | {"PYTHONDONTWRITEBYTECODE": ""},
             cwd=kernels.parent,
         )
         self._tables = {
