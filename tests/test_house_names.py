@@ -223,10 +223,9 @@ def unused(files: Iterable[tuple[str, ast.Module]]) -> set[str]:
     return {f"{path} {name}" for name, path in made.items() if name not in read}
 
 
-# Called from outside: by Python, when a release is made, and by entry points
+# Called from outside: by Python and by entry points
 OUTSIDE = {
     "engine/__init__.py __dir__",
-    "engine/codegen/stored/folder.py write_list",
     "engine/interop/harlequin_adapter.py FuselineAdapter",
     "engine/interop/narwhals_plugin/plugin.py NATIVE_PACKAGE",
     "engine/interop/narwhals_plugin/plugin.py is_native",

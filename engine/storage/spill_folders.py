@@ -203,35 +203,29 @@ def make_folder(path: Path) -> None:
     path.mkdir(0o700, exist_ok=True)
 
 
-def check_folder(path: Path, owners: tuple[int, ...] | None = None, secret: bool = False) -> None:
-    """Raise `NotPrivate` for a folder that somebody else owns or may write to, one with secrets: or read; `owners` are this user unless given."""
-    refused = _OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS
-    _check(path, path.stat(), owners or (os.geteuid(),), refused)
+def check_folder(path: Path, secret: bool = False) -> None:
+    """Raise `NotPrivate` for a folder that somebody else owns or may write to, one with secrets: or read."""
+    _check(path, path.stat(), secret)
     if not path.is_dir():
         raise NotADirectoryError(f"{path} is no folder")
 
 
-def read_file(
-    path: Path, owners: tuple[int, ...] | None = None, secret: bool = False, touch: bool = False
-) -> bytes:
+def read_file(path: Path, secret: bool = False, touch: bool = False) -> bytes:
     """Return the content of a file that is no link; raises `NotPrivate` where somebody else owns it or may write to it.
 
     A secret: or read it.  `touch`: note that it was used now.
     """
-    with open_file(path, owners, secret, touch) as file:
+    with open_file(path, secret, touch) as file:
         if os.fstat(file.fileno()).st_size > MOST_BYTES:
             raise NotPrivate(f"{path} is no file of ours")
         return file.read()
 
 
 @contextmanager
-def open_file(
-    path: Path, owners: tuple[int, ...] | None = None, secret: bool = False, touch: bool = False
-) -> Iterator[BinaryIO]:
+def open_file(path: Path, secret: bool = False, touch: bool = False) -> Iterator[BinaryIO]:
     """Open a file of any size as `read_file` does."""
     with open_plain(path) as file:
-        refused = _OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS
-        _check(path, os.fstat(file.fileno()), owners or (os.geteuid(),), refused)
+        _check(path, os.fstat(file.fileno()), secret)
         if touch:
             with suppress(OSError):
                 os.utime(file.fileno())
@@ -247,10 +241,10 @@ def open_plain(path: Path) -> BinaryIO:
     return file
 
 
-def _check(path: Path, found: os.stat_result, owners: tuple[int, ...], refused: int) -> None:
-    if found.st_uid not in owners:
+def _check(path: Path, found: os.stat_result, secret: bool) -> None:
+    if found.st_uid != os.geteuid():
         raise NotPrivate(f"{path} belongs to another user")
-    if found.st_mode & refused:
+    if found.st_mode & (_OPEN_TO_OTHERS if secret else _WRITABLE_BY_OTHERS):
         raise NotPrivate(f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o})")
 
 

@@ -6,7 +6,6 @@ its user's alone, kernels are kept in the memory of the process, with one warnin
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import secrets
@@ -18,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Protocol
 
 from ...settings import state_folder
 from ...storage.spill_folders import NotPrivate, check_folder, make_folder, read_file, write_file
@@ -75,13 +73,6 @@ _HEADER = struct.Struct("<16s32sQ")
 TAG_BYTES = 32
 
 
-class Proof(Protocol):
-    """What vouches for the bytes of a file."""
-
-    def holds(self, name: str, body: bytes, tag: bytes) -> bool:
-        """Whether a file of this name may consist of this body and tag."""
-
-
 @dataclass(frozen=True, repr=False)
 class Secret:
     """Only who knows the secret can make the tag of a body."""
@@ -91,75 +82,22 @@ class Secret:
     def tag(self, body: bytes) -> bytes:
         return hmac.digest(self.key, body, "sha256")
 
-    def holds(self, name: str, body: bytes, tag: bytes) -> bool:
-        return hmac.compare_digest(self.tag(body), tag)
 
-
-@dataclass(frozen=True)
-class Manifest:
-    """The SHA-256 of each file, by its name, as a list says that nobody else can write."""
-
-    digests: dict[str, str]
-
-    def holds(self, name: str, body: bytes, tag: bytes) -> bool:
-        return self.digests.get(name) == hashlib.sha256(body + tag).hexdigest()
-
-
-def sealed(code: bytes, key: bytes, secret: Secret | None) -> bytes:
-    """Return the content of a file; without a secret its tag is empty, and a manifest has to vouch for it."""
+def sealed(code: bytes, key: bytes, secret: Secret) -> bytes:
+    """Return the content of a file: its header, the code, and the tag of both."""
     body = _HEADER.pack(MAGIC, key, len(code)) + code
-    return body + (bytes(TAG_BYTES) if secret is None else secret.tag(body))
+    return body + secret.tag(body)
 
 
-def unsealed(name: str, content: bytes, key: bytes, proof: Proof) -> bytes | None:
-    """Return the code of a file, or None unless it is whole, was made for this key, and the proof holds."""
+def unsealed(content: bytes, key: bytes, secret: Secret) -> bytes | None:
+    """Return the code of a file, or None unless it is whole, was made for this key, and the secret vouches for it."""
     body, tag = content[:-TAG_BYTES], content[-TAG_BYTES:]
-    if len(body) < _HEADER.size or not proof.holds(name, body, tag):
+    if len(body) < _HEADER.size or not hmac.compare_digest(secret.tag(body), tag):
         return None
     magic, found, length = _HEADER.unpack_from(body)
     if (magic, found, length) != (MAGIC, key, len(body) - _HEADER.size):
         return None
     return body[_HEADER.size :]
-
-
-INSTALLATION = Path(__file__).parent.parent.parent
-SHIPPED = INSTALLATION / "kernels"
-LIST = "SHA256SUMS"  # a line for each file, as `sha256sum` writes and checks them
-
-
-@dataclass(frozen=True)
-class Shipped:
-    """A folder of kernels, and what its list says of them."""
-
-    folder: Path
-    owners: tuple[int, ...]
-    manifest: Manifest
-
-    def load(self, name: str, key: bytes) -> bytes | None:
-        """Return the machine code of a name and key, if it is there as the list says."""
-        with suppress(OSError):
-            return unsealed(name, read_file(self.folder / name, self.owners), key, self.manifest)
-        return None
-
-
-def shipped(folder: Path = SHIPPED) -> Shipped | None:
-    """Return the kernels that were shipped; None where there are none, or where others can write."""
-    try:
-        owners = (0, INSTALLATION.stat().st_uid)
-        check_folder(folder.parent, owners)
-        check_folder(folder, owners)
-        text = read_file(folder / LIST, owners).decode("ascii")
-    except (OSError, UnicodeDecodeError):
-        return None
-    lines = (line.split("  ", 1) for line in text.splitlines() if "  " in line)
-    return Shipped(folder, owners, Manifest({name: digest for digest, name in lines}))
-
-
-def write_list(folder: Path) -> None:
-    """List the files of a folder that is to be shipped."""
-    files = sorted(path for path in folder.iterdir() if path.name != LIST)
-    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
-    (folder / LIST).write_text("".join(lines), encoding="ascii")
 
 
 CODE, SOURCE = ".kernel", ".py"
@@ -199,15 +137,11 @@ class Folder:
             return None
 
     def load(self, name: str, key: bytes) -> bytes | None:
-        """Return the machine code of a name and key; None where there is none that is proved to be the user's or shipped."""
-        file = name + CODE
-        come_along = _shipped()
-        found = None if come_along is None else come_along.load(file, key)
-        if found is not None or self._secret is None:
-            return found
-        with suppress(OSError):
-            content = read_file(self.path / file, touch=True)
-            return unsealed(file, content, key, self._secret)
+        """Return the machine code of a name and key; None where there is none that is proved to be the user's."""
+        if self._secret is not None:
+            with suppress(OSError):
+                content = read_file(self.path / (name + CODE), touch=True)
+                return unsealed(content, key, self._secret)
         return None
 
     def keep(self, name: str, key: bytes, code: bytes) -> None:
@@ -303,8 +237,3 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
 def folder(path: Path) -> Folder:
     """Return a folder: the same one for the same path, wherever a process asks."""
     return Folder(path)
-
-
-@cache
-def _shipped() -> Shipped | None:
-    return shipped()
