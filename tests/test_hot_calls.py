@@ -61,6 +61,19 @@ def test_a_table_named_by_a_relative_path_is_looked_at_as_quickly(
     assert counts[0] == counts[1]
 
 
+def test_a_table_named_by_a_glob_is_looked_at_nearly_as_quickly(
+    tpch_tables: dict[str, Path],
+) -> None:
+    text, file = tpch.queries(SCALE)["q06"], tpch_tables["lineitem"]
+    counts = []
+    for path in (file, file.with_name(f"[{file.name[0]}]{file.name[1:]}")):
+        with connected({"lineitem": path}, "cpu", fuse="always") as opened:
+            for _ in range(4):
+                opened.sql(text).to_arrow()
+            counts.append(calls_of(lambda: opened.sql(text).to_arrow()))
+    assert counts[1] <= counts[0] + 40
+
+
 def test_hot_queries_stay_short_on_a_gpu(tpch_tables: dict[str, Path]) -> None:
     folder = next(iter(tpch_tables.values())).parent
     names = tpch.queries(SCALE)

@@ -1,7 +1,8 @@
 import pytest
 
 from fuseline.errors import FileError, Unsupported
-from fuseline.storage.tables.files import are_current, find_files, named_by
+from fuseline.storage.tables.access import EVERYTHING
+from fuseline.storage.tables.files import are_current, fill_a_folder, find_files, named_by
 
 
 @pytest.fixture
@@ -124,6 +125,39 @@ def test_what_comes_into_a_folder_is_seen(folder, place):
     assert are_current([str(folder)], before)
     (folder / place).write_text("x")
     assert not are_current([str(folder)], before)
+
+
+@pytest.mark.parametrize("pattern", ["*.parquet", "[a-m]*.parquet", "*", "?.parquet"])
+@pytest.mark.parametrize("comes", ["new.parquet", "c.parquet", ".c.parquet", "c.txt", "n.parquet/"])
+def test_what_comes_into_the_folder_of_a_glob_is_seen(folder, monkeypatch, pattern, comes):
+    monkeypatch.chdir(folder)
+    for patterns in ([f"{folder}/{pattern}"], [pattern], [f"../{folder.name}/{pattern}"]):
+        before = tuple(found.identity for found in find_files(patterns))
+        assert fill_a_folder(patterns, before, EVERYTHING) == (pattern != "*")
+        assert are_current(patterns, before)
+        is_folder, new = comes.endswith("/"), folder / comes
+        new.mkdir() if is_folder else new.touch()
+        assert are_current(patterns, before) == (
+            before == tuple(found.identity for found in find_files(patterns))
+        )
+        new.rmdir() if is_folder else new.unlink()
+        assert are_current(patterns, before)
+
+
+def test_a_relative_glob_means_other_files_elsewhere(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "sub" / "a.parquet").write_text("x")
+    before = tuple(found.identity for found in find_files(["*.parquet"]))
+    monkeypatch.chdir(folder / "sub")
+    assert not are_current(["*.parquet"], before)
+
+
+def test_a_home_may_be_another_one_later(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    before = tuple(found.identity for found in find_files(["~/*.parquet"]))
+    assert are_current(["~/*.parquet"], before)
+    monkeypatch.setenv("HOME", str(folder / "sub"))
+    assert not are_current(["~/*.parquet"], before)
 
 
 def test_a_relative_path_means_another_file_elsewhere(folder, monkeypatch):

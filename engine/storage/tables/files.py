@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -69,7 +70,7 @@ def are_current(
 ) -> bool:
     """Whether paths, globs and directories stand for these files, and these are as they were; a look at each."""
     known = named_by(patterns, files, rules)
-    if known is None and _are_all_of_a_folder(patterns, files, rules):
+    if known is None and fill_a_folder(patterns, files, rules):
         known = files
     if known is not None and are_unchanged(known):
         return True
@@ -97,15 +98,25 @@ def named_by(
     return [file._replace(path=path) for file, path in zip(files, paths, strict=True)]
 
 
-def _are_all_of_a_folder(
+def fill_a_folder(
     patterns: Sequence[str], files: Sequence[FileIdentity], rules: AccessRules
 ) -> bool:
-    """Whether the only pattern is a folder with these Parquet files and no others, by the names in it: a quarter of the calls of a search."""
-    if rules.allowed is not None or len(patterns) != 1 or is_remote(patterns[0]):
+    """Whether the only pattern is a folder, or a glob of names in one, with these files and no others, by the names in it.
+
+    With a search in its place a hot Q9 of TPC-H called 1,941 functions over globs, and 471 so; 377 over files.
+    """
+    if rules.allowed is not None or len(patterns) != 1:
         return False
+    place = _folder_of(patterns[0])
+    if place is None:
+        return False
+    first, names = place
+    folders = [first if first[:1] == "/" else os.path.abspath(first)]  # noqa: PTH100
     found: set[str] = set()
-    folders = [os.path.abspath(local_path(patterns[0]))]  # noqa: PTH100
     try:
+        if names:
+            listed = fnmatch.filter(os.listdir(folders[0]), names)  # noqa: PTH208
+            return {f"{folders[0]}/{name}" for name in listed} == {file.path for file in files}
         for folder in folders:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -116,6 +127,17 @@ def _are_all_of_a_folder(
     except (OSError, ValueError):
         return False
     return found == {file.path for file in files}
+
+
+@lru_cache(maxsize=4096)
+def _folder_of(pattern: str) -> tuple[str, str] | None:
+    """Return the only folder of a pattern and what its names are like, "" where the pattern is that folder; None for more of them."""
+    path = _path_of(pattern)
+    if is_remote(pattern) or path.startswith("~"):  # the home of a process may change
+        return None
+    first, names = os.path.split(path) if glob.has_magic(path) else (path, "")
+    first = os.path.normpath(first) if first.startswith("/") else first
+    return None if glob.has_magic(first) or "**" in names else (first, names)
 
 
 def are_unchanged(files: Sequence[FileIdentity]) -> bool:

@@ -24,6 +24,7 @@ from .files import (
     are_current,
     are_unchanged,
     check_unchanged,
+    fill_a_folder,
     find_files,
     named_by,
 )
@@ -256,9 +257,9 @@ class ParquetTable:
         """The same also where a write that was going on when they were read may still be: for one query."""
         if self.rules is not self.access.rules:
             return False
-        if self._named is not None and are_unchanged(self._named):
-            return True
-        return are_current(self.patterns, self.files, self.rules)
+        given = self.patterns, self.files, self.rules
+        known = self._named or (fill_a_folder(*given) and self.files)
+        return bool(known and are_unchanged(known)) or are_current(*given)
 
     @cached_property
     def _named(self) -> Sequence[FileIdentity] | None:
