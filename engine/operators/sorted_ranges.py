@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..plan import physical as p
+from ..plan.arrow.arrow_arrays import truth_values
 from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
 from ..plan.types import BOOLEAN
 from .host_memory import give_back
@@ -131,7 +132,7 @@ def _cut(pull: Pull[T], node: p.SortRows, chunk: list[T], marks: pa.Array) -> tu
     ordered = pull.run(replace(node, input=mark), (both.pop(),))
     backend = pull.backends[node.device]
     flags = backend.to_arrow(ordered, (flag,)).column(0).combine_chunks()
-    places = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
+    places = np.flatnonzero(truth_values(flags))
     # Each mark that stands before a row moves it one further back
     bounds = [0, *(places - np.arange(len(places))).tolist()]
     bounds += [count] * (PARTS + 1 - len(bounds))

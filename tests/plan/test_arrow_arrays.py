@@ -70,6 +70,7 @@ QUERIES = [
     "select upper(s) || '!', case when a > 5 then 'm' else s end, date '2024-01-01' + a::int from t order by s, a limit 9",
     "select s, row_number() over (partition by s order by a), substr(s, 2, 1) from t where s like '_1%' and s between 'x1' and 'x5'",
     "select count(*) from t where s ilike 'X%1' or regexp_matches(s, '[0-9]7') or a in (select a + 1 from t where x > 7)",
+    "select s, a from t order by s desc, a",
     "select string_agg(s, ',' order by a), quantile_cont(x, 0.5), min(s) from t",
 ]
 

@@ -19,14 +19,13 @@ import pyarrow as pa
 
 from ...errors import FuselineError
 from ...plan.arrow.arrow_arrays import array_from, null_as, truth_values
-from ...plan.arrow.values_type import values_type
 from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.functions import COMPARISONS, STRICT
 from ...plan.node import transform_up, walk
 from ...plan.shapes.guards import computed, decided
 from ...plan.shapes.plan_model import computed_over
 from ...plan.types import BOOLEAN, Kind
-from ...storage.columns.encodings import Array, values_of
+from ...storage.columns.encodings import Array, numbers
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
@@ -239,16 +238,14 @@ def _columns(expr: Expr, result: pa.Array) -> _Columns:
         raise NotFusable(f"a {expr.type} does not fit a register")
     if expr.type.is_float:
         machine = Machine.F32 if expr.type.kind is Kind.FLOAT else Machine.F64
-        known = null_as(result, 0.0)
-        array = values_of(known, values_type(known.type)).astype(machine.value)
+        array = numbers(null_as(result, 0.0)).astype(machine.value)
         return array, machine, None, None, valid
     if pa.types.is_date32(result.type):
         result = result.view(pa.int32())
     elif expr.type.is_ticks:
         result = result.view(pa.int64())
     least = pc.min(result)  # as a value that occurs, or what lies under a NULL widens the interval
-    known = null_as(result, least if least.is_valid else 0)
-    array = values_of(known, values_type(known.type))
+    array = numbers(null_as(result, least if least.is_valid else 0))
     interval = (
         IntegerRange(int(array.min()), int(array.max())) if len(array) else IntegerRange(0, 0)
     )

@@ -18,6 +18,7 @@ from ...errors import ExecutionError
 from ...plan.arrow.arrow_arrays import from_numpy, null_as, truth_values
 from ...plan.arrow.nested_buffers import nested_array
 from ...plan.types import DataType, Kind
+from ...storage.columns.encodings import numbers
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -38,7 +39,7 @@ class Lists:
             array = pa.nulls(len(array), pa.list_(pa.null()))
         if pa.types.is_map(array.type):
             array = _entries(array)
-        lengths = np.asarray(null_as(pc.list_value_length(array), 0)).astype(np.int64)
+        lengths = numbers(null_as(pc.list_value_length(array), 0)).astype(np.int64)
         valid = truth_values(array.is_valid()) if array.null_count else None
         return cls(lengths, array.flatten(), valid)
 

@@ -20,12 +20,11 @@ import pyarrow.compute as pc
 
 from ...errors import OutOfRange
 from ...plan.arrow.arrow_arrays import array_from, bits_of, from_numpy, scalar_from
-from ...plan.arrow.values_type import values_type
 from ...plan.expr import Column
 from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
-from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, values_of
+from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, numbers, values_of
 from . import nested_arrays
 from .deferred_columns import DeferredColumns
 from .functions import interval_records
@@ -194,7 +193,7 @@ def to_numpy(array: pa.Array) -> Array:
         return to_numpy(array.indices)
     if isinstance(array, pa.BooleanArray):
         return bits_of(array.buffers()[1], array.offset, len(array))
-    return values_of(array, values_type(array.type))
+    return numbers(array)
 
 
 def spans_of(array: pa.Array) -> Array:

@@ -23,10 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from ...plan import physical as p
-from ...plan.arrow.arrow_arrays import array_from, from_numpy
+from ...plan.arrow.arrow_arrays import array_from, from_numpy, null_as
 from ...plan.exchange import Exchange
 from ...plan.expr import Column, new_column
 from ...plan.types import BIGINT, to_arrow
+from ...storage.columns.encodings import numbers
 from ..context import Context, Peers
 from ..run_unfused import T
 from ..spill_area import SpilledPiece
@@ -164,7 +165,7 @@ def heavy_parts(
     told = [pa.record_batch({"rows": counts})]
     # A meeting that is not the exchange's own
     met = peers.exchange(~node.number, [told] * peers.workers)
-    total = np.sum([batch.column(0).to_numpy() for batch in met], axis=0)
+    total = np.sum([numbers(batch.column(0)) for batch in met], axis=0)
     most = max(SHARE / peers.workers, TIMES_USUAL / PARTS) * total.sum()
     found = context.heavy[node.number] = frozenset(np.flatnonzero(total > most).tolist())
     if found:
@@ -313,7 +314,7 @@ def _in_ranges(node: Exchange, rows: pa.RecordBatch) -> Parts:
     """Cut rows at values of an integer; those where it is NULL are with the least."""
     (key,) = node.keys
     values = rows.column(node.columns.index(key)).cast(pa.int64())
-    keys = values.fill_null(np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
+    keys = numbers(null_as(values, np.iinfo(np.int64).min))
     ranks = np.searchsorted(np.array(node.cuts, np.int64), keys, side="right")
     ordered = rows.take(from_numpy(np.argsort(ranks, kind="stable")))
     ends = [0, *np.cumsum(np.bincount(ranks, minlength=len(node.cuts) + 1)).tolist()]

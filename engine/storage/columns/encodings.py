@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...plan.arrow.arrow_arrays import truth_values
+from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind
 from ...threads.together import together
 
@@ -55,6 +56,11 @@ def values_of(array: pa.Array, numpy_type: npt.DTypeLike) -> Array:
     if data is None or not len(array):
         return np.zeros(len(array), item)
     return np.frombuffer(data, item, len(array), array.offset * item.itemsize)
+
+
+def numbers(array: pa.Array) -> Array:
+    """The numbers of an array without NULL; Arrow's and NumPy's own ways import pandas."""
+    return values_of(array, values_type(array.type))
 
 
 def zeros(rows: int, numpy_type: npt.DTypeLike) -> Array:

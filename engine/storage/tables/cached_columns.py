@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ...errors import printable
 from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, TICKS, DataType, Kind
+from ...storage.columns.encodings import numbers
 from ..columns.cache import CachedColumn, ColumnCache, whole
 from ..columns.encodings import EncodedColumn
 
@@ -166,7 +167,7 @@ def _bytes_of_strings(column: EncodedColumn) -> int:
     """How often each code occurs, times the length of its string; counted once for a column."""
     known = _string_bytes.get(column)
     if known is None:
-        lengths = np.asarray(pc.binary_length(column.encoding.values), np.int64)
+        lengths = numbers(pc.binary_length(column.encoding.values)).astype(np.int64)
         counts = np.zeros(len(lengths), np.int64)
         codes = _on_host(column.flat().codes) if len(lengths) else np.empty(0, np.uint8)
         for start in range(0, len(codes), COUNTED_AT_ONCE):

@@ -275,7 +275,7 @@ def _doubles(text: pa.Array, target: DataType) -> Parsed:
 def _decimals(text: pa.Array, target: DataType) -> Parsed:
     """Plain decimals of at most 18 digits: cut at the point, fill up with zeros."""
     parts = pc.split_pattern(text, ".", max_splits=1)
-    offsets = np.asarray(parts.offsets).astype(np.int64)
+    offsets = tables.to_numpy(parts.offsets).astype(np.int64)
     whole = parts.values.take(from_numpy(offsets[:-1]))
     if target.scale:
         has = np.diff(offsets) == 2

@@ -226,7 +226,7 @@ def split_part(text: pa.Array, separator: str, number: int) -> pa.Array:
 
 def _element(lists: pa.Array, number: int) -> pa.Array:
     """The element of each list, from 1, or negative from the end; '' outside."""
-    offsets = np.asarray(lists.offsets).astype(np.int64)
+    offsets = tables.to_numpy(lists.offsets).astype(np.int64)
     begin, end = offsets[:-1], offsets[1:]
     places = begin + (number - 1) if number > 0 else end + number
     inside = (places >= begin) & (places < end)

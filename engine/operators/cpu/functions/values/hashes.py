@@ -15,6 +15,7 @@ from .....plan.arrow.arrow_arrays import null_as, truth_values
 from .....plan.calendar import DAYS_A_MONTH, MICROS_A_DAY
 from .....plan.expr import Call
 from .....plan.types import UBIGINT, DataType, Kind
+from .....storage.columns.encodings import numbers
 from ..vectors import Array, Kernel, Vector, both_valid
 
 _Hashes = npt.NDArray[np.uint64]
@@ -76,13 +77,13 @@ def _of_values(array: pa.Array, data_type: DataType) -> _Hashes:
     if data_type.is_wide_decimal or kind in (Kind.UUID, Kind.INTERVAL):
         return _of_sixteen_bytes(array, data_type)
     if data_type.is_decimal:
-        values = np.asarray(_counted(array))
+        values = numbers(_counted(array))
         return _of_integers(
             values if data_type.precision > _DIGITS_OF_32_BITS else values.astype(np.int32)
         )
     if data_type.is_enum:
         array = array.indices if pa.types.is_dictionary(array.type) else array
-    return _of_integers(np.asarray(_counted(array)))
+    return _of_integers(numbers(_counted(array)))
 
 
 def _counted(array: pa.Array) -> pa.Array:
@@ -107,7 +108,7 @@ def _of_integers(values: npt.NDArray[np.integer]) -> _Hashes:
 
 
 def _of_floats(array: pa.Array) -> _Hashes:
-    values = np.asarray(null_as(array, 0.0))
+    values = numbers(null_as(array, 0.0))
     values = np.where(values == 0, values.dtype.type(0), values)  # of -0.0
     values = np.where(np.isnan(values), values.dtype.type("nan"), values)
     return _mixed(values.view(np.uint32 if values.itemsize == 4 else np.uint64).astype(np.uint64))
@@ -183,7 +184,7 @@ def _of_lists(array: pa.Array, data_type: DataType) -> _Hashes:
         return _folded(inside, starts, np.full(len(array), array.type.list_size))
     else:
         inside = _of_array(array.values, data_type.children[0])
-    ends = np.asarray(array.offsets).astype(np.int64)
+    ends = numbers(array.offsets).astype(np.int64)
     return _folded(inside, ends[:-1], np.diff(ends))
 
 
