@@ -19,12 +19,13 @@ from .window.window_call import Window
 
 def substitute_free(plan: rel.Logical, replacement: Callable[[Column], Expr | None]) -> rel.Logical:
     """Replace references to columns throughout a plan, its nested subqueries included; what nodes make stays."""
+    return map_expressions(plan, lambda e: substitute(e, replacement))
 
-    def visit(node: rel.Logical) -> rel.Logical:
-        node = node.with_children([visit(c) for c in node.children])
-        return node.map_expressions(lambda e: substitute(e, replacement))
 
-    return visit(plan)
+def map_expressions(plan: rel.Logical, rewrite: Callable[[Expr], Expr]) -> rel.Logical:
+    """Rewrite the expressions of all nodes of a plan; of subqueries within them, `rewrite` knows."""
+    plan = plan.with_children([map_expressions(c, rewrite) for c in plan.children])
+    return plan.map_expressions(rewrite)
 
 
 def fresh(plan: rel.Logical) -> tuple[rel.Logical, dict[Column, Column]]:

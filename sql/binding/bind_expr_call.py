@@ -15,7 +15,16 @@ from fuseline import errors as err
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
 from fuseline.plan.composed.sampling import with_order
-from fuseline.plan.expr import Call, Cast, Expr, Literal, SortKey, columns_of
+from fuseline.plan.expr import (
+    Call,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    SortKey,
+    columns_of,
+    new_column,
+)
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT, NULL, VARCHAR, Kind, list_of
 from fuseline.plan.udf.python_function import python_fold
@@ -228,7 +237,10 @@ def clauses_of(node: exp.Expr) -> CallClauses:
 
 
 def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
-    """Bind an aggregate with its clauses; its arguments are bound inside of it, where no other aggregate may stand."""
+    """Bind an aggregate with its clauses; its arguments are bound inside of it, where no other aggregate may stand.
+
+    One that reads columns of queries around this one alone belongs to the innermost of these.
+    """
     place = call_span(node, scope)
     clauses = clauses_of(node)
     python = python_aggregate(clauses.call, scope)
@@ -240,10 +252,16 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
         raise err.InvalidQuery(
             "IGNORE NULLS and RESPECT NULLS need a window: add OVER (...).", place
         )
-    if not scope.allow_aggregates:
-        where = "inside of one another" if scope.in_aggregate else f"in {scope.clause}"
+    call = bound_aggregate(clauses, scope.inside_aggregate(), place)
+    owner = scope.owner(columns_of(call))
+    if not owner.allow_aggregates:
+        where = "inside of one another" if owner.in_aggregate else f"in {owner.clause}"
         raise err.InvalidQuery(f"Aggregates are not allowed {where}.", place)
-    return bound_aggregate(clauses, scope.inside_aggregate(), place)
+    if owner is scope:
+        return call
+    column = new_column("aggregate", call.type)
+    owner.lifted[column] = call
+    return ColumnRef(column, place)
 
 
 def bound_aggregate(clauses: CallClauses, inner: Scope, place: err.Span | None) -> Expr:

@@ -227,11 +227,9 @@ def _quantified(
     plan = scope.bind_query(query)
     operands = [scope.bind(left)]
     if operands[0].type.is_tuple and len(plan.columns) > 1:
-        values = values_of_row(operands[0])
+        values = None if SCALAR[name].orders else values_of_row(operands[0])
         operands, plan = (operands, _as_rows(plan)) if values is None else (values, plan)
     _check_width(plan, len(operands), query)
-    if len(operands) > 1 and SCALAR[name].orders:
-        raise Unsupported("Rows of values can be compared with = and <> ANY or ALL alone.", place)
     if name not in STRICT:
         raise Unsupported("IS DISTINCT FROM does not take ANY or ALL.", place)
     types = [

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, Unsupported
 from fuseline.plan import expr as ex, infer
-from fuseline.plan.copies import substitute_free
+from fuseline.plan.copies import map_expressions
 from fuseline.plan.logical import Aggregate, Item, Logical
 from fuseline.plan.node import walk
 from fuseline.plan.types import BIGINT
@@ -26,6 +27,7 @@ from .udf.drawing_calls import find_draw
 
 _MAX_GROUPING_SETS = 4096
 _GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)
+Lifted = Mapping[ex.Column, ex.Expr]  # aggregates that stand in subqueries, as `Scope.lifted`
 Sets = list[tuple[int, ...]]  # each the positions of the keys in it
 
 
@@ -63,7 +65,11 @@ def bind_group(node: exp.Group, outputs: Sequence[tuple[str, ex.Expr]], scope: S
     if keys.is_all:
         _refuse_drawn_keys(node, scope)
         for _, value in outputs:
-            if ex.columns_of(value) and not is_aggregated([value]) and not has_window([value]):
+            if (
+                ex.columns_of(value)
+                and not is_aggregated([value], scope.lifted)
+                and not has_window([value])
+            ):
                 keys.position(value)
         return keys
     elements = node.expressions
@@ -113,11 +119,11 @@ def _element(
             return [_join([_element(e, outputs, scope, keys)[0] for e in node.expressions])]
         case _ if is_ordinal(node):
             output = outputs[ordinal(node, len(outputs), "GROUP BY")][1]
-            return [(keys.position(_without_aggregate(output, node)),)]
+            return [(keys.position(_without_aggregate(output, node, scope)),)]
         case exp.Column(this=exp.Identifier()) if scope.stands_for_alias(node.parts):
             use(node, node.this)
             output = next(v for name, v in outputs if name.lower() == node.name.lower())
-            return [(keys.position(_without_aggregate(output, node)),)]
+            return [(keys.position(_without_aggregate(output, node, scope)),)]
         case _:
             return [(keys.position(scope.bind(node)),)]
 
@@ -137,8 +143,8 @@ def _product(choices: Sequence[Sets], span: Span | None) -> Sets:
     return [tuple(sorted(_join(combination))) for combination in itertools.product(*choices)]
 
 
-def _without_aggregate(value: ex.Expr, node: exp.Expr) -> ex.Expr:
-    if is_aggregated([value]):
+def _without_aggregate(value: ex.Expr, node: exp.Expr, scope: Scope) -> ex.Expr:
+    if is_aggregated([value], scope.lifted):
         raise InvalidQuery(
             "Aggregates are not allowed in GROUP BY: this names an output that has one.",
             span_of(node),
@@ -151,9 +157,13 @@ def _without_aggregate(value: ex.Expr, node: exp.Expr) -> ex.Expr:
     return value
 
 
-def is_aggregated(exprs: Sequence[ex.Expr]) -> bool:
-    """Whether one of the expressions holds an aggregate or GROUPING, outside of subqueries."""
-    return any(_reads_groups(e) for expr in exprs for e in walk(expr))
+def is_aggregated(exprs: Sequence[ex.Expr], lifted: Lifted) -> bool:
+    """Whether one of the expressions holds an aggregate of this query or GROUPING."""
+    return any(
+        _reads_groups(e) or (lifted and not lifted.keys().isdisjoint(ex.columns_of(e)))
+        for expr in exprs
+        for e in walk(expr)
+    )
 
 
 def _reads_groups(expr: ex.Expr) -> bool:
@@ -165,8 +175,9 @@ def _reads_groups(expr: ex.Expr) -> bool:
 class GroupRewriter:
     """Rewrites expressions over the rows of `plan` to expressions over its groups, collecting their aggregates."""
 
-    def __init__(self, plan: Logical, group: GroupKeys) -> None:
+    def __init__(self, plan: Logical, group: GroupKeys, lifted: Lifted) -> None:
         self.input = plan
+        self.lifted = lifted
         self.rows = frozenset(plan.columns)
         self.sets = group.sets
         self.keys: list[Item] = [(self._key_column(key), key) for key in group.keys]
@@ -200,39 +211,30 @@ class GroupRewriter:
             self.input, tuple(self.keys), tuple(self.aggregates), sets, self.grouping_id
         )
 
-    def rewrite(self, expr: ex.Expr) -> ex.Expr:
-        """Replace keys and aggregates by their columns; raises `InvalidQuery` for a column that is neither."""
-        if expr in self._places:
+    def rewrite(self, expr: ex.Expr, within: bool = False) -> ex.Expr:
+        """Replace keys and aggregates by their columns; raises `InvalidQuery` for a column that is neither.
+
+        `within` subqueries aggregates are theirs, and constants are no keys.
+        """
+        if expr in self._places and not (within and not ex.columns_of(expr)):
             return ex.ColumnRef(self.keys[self._places[expr][0]][0], expr.span)
         match expr:
-            case ex.AggregateCall():
-                return ex.ColumnRef(self._aggregate(expr), expr.span)
-            case ex.Call(function="grouping"):
+            case ex.AggregateCall() if not within:
+                return ex.ColumnRef(
+                    self._known.get(expr) or self._add(expr.function, expr), expr.span
+                )
+            case ex.Call(function="grouping") if not within:
                 return self._grouping(expr)
+            case ex.ColumnRef(column=column) if column in self.lifted:
+                return self.rewrite(self.lifted[column])
             case ex.ColumnRef(column=column) if column in self.rows:
                 raise _ungrouped(column, expr.span)
-        children = [self.rewrite(child) for child in expr.children]
+        children = [self.rewrite(child, within) for child in expr.children]
         expr = expr.with_children(children) if children else expr
         if isinstance(expr, ex.Subquery):
-            plan = substitute_free(expr.plan, lambda c: self._inside_subquery(c, expr.span))
+            plan = map_expressions(expr.plan, partial(self.rewrite, within=True))
             return dataclasses.replace(expr, plan=plan)
         return expr
-
-    def _inside_subquery(self, column: ex.Column, span: Span | None) -> ex.Expr | None:
-        if column not in self.rows:
-            return None
-        for i in self._places.get(ex.ColumnRef(column), ()):
-            return ex.ColumnRef(self.keys[i][0])
-        raise _ungrouped(column, span)
-
-    def _aggregate(self, call: ex.AggregateCall) -> ex.Column:
-        read = ex.columns_of(call)
-        if read and not read & self.rows:
-            raise Unsupported(
-                "An aggregate over columns of an outer query alone is not supported: compute it in the outer query.",
-                call.span,
-            )
-        return self._known.get(call) or self._add(call.function, call)
 
     def _add(self, name: str, call: ex.AggregateCall) -> ex.Column:
         column = self._known[call] = ex.new_column(name, call.type)

@@ -55,7 +55,9 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     if _is_all(node, source):
         use(node.expressions[0])
         return plan
-    scope = scope.over(source).changed(windows=named_windows(node.args.get("windows") or ()))
+    scope = scope.over(source).changed(
+        windows=named_windows(node.args.get("windows") or ()), lifted={}
+    )
     items = select_list(node, scope)
     aliases = {i.alias.lower(): i.this for i in node.expressions if isinstance(i, exp.Alias)}
     scope = scope.changed(aliases=aliases)
@@ -70,11 +72,13 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         parts = dataclasses.replace(parts.rewritten(lists), keys=keys)
         plan = lists.plan()
     is_grouped = parts.keys is not None and not parts.keys.is_nothing
-    if is_grouped or parts.having is not None or is_aggregated(parts.expressions):
+    if is_grouped or parts.having is not None or is_aggregated(parts.expressions, scope.lifted):
         drawn = ArgumentRewriter(plan)
         parts = parts.rewritten(drawn)
         plan = drawn.plan()
-        grouping = GroupRewriter(plan, GroupKeys() if parts.keys is None else parts.keys)
+        grouping = GroupRewriter(
+            plan, GroupKeys() if parts.keys is None else parts.keys, scope.lifted
+        )
         grouping.name_outputs(list(zip(names, parts.outputs, strict=True)))
         parts = parts.rewritten(grouping)
         plan = grouping.plan()
@@ -168,7 +172,7 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
     group, having, order = (node.args.get(key) for key in ("group", "having", "order"))
     names = [(item.name, value) for item, value in zip(items, outputs, strict=True)]
     keys = None if group is None else bind_group(group, names, scope)
-    grouped = group is not None or having is not None or is_aggregated(outputs)
+    grouped = group is not None or having is not None or is_aggregated(outputs, scope.lifted)
     after = _after_grouping(scope, keys) if grouped else scope
     predicate = None
     if having is not None:

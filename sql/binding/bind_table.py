@@ -69,7 +69,7 @@ def _bind_rows(node: exp.Expr, around: Scope) -> Source:
             return _bind_name(node, around)
         case exp.Table(this=exp.Values() as values):  # within a parenthesised join
             plan = around.bind_query(values)
-        case exp.Table(this=exp.Expr() as function):
+        case exp.Table(this=exp.Expr() as function) | exp.Lateral(this=exp.Func() as function):
             return _bind_function(node, function, around)
         case _:
             raise err.Unsupported(f"{node.key.upper()} in FROM is not supported.", span_of(node))
@@ -330,7 +330,7 @@ def _unknown_table(name: str, node: exp.Table, around: Scope) -> err.UnknownName
     return err.UnknownName(f'There is no table "{name}".{hint}', span_of(node.this))
 
 
-def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source:
+def _bind_function(node: exp.Table | exp.Lateral, function: exp.Expr, around: Scope) -> Source:
     use(function)
     if isinstance(function, exp.GenerateSeries):
         return bind_series(node, function, around, named)

@@ -9,7 +9,7 @@ subqueries, parameters, and whether an aggregate may stand here.  Two convention
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
@@ -162,6 +162,8 @@ class Scope:
     in_window: bool = False
     lambdas: Mapping[str, Column] = field(default_factory=dict)  # parameters, by lower-case names
     lambda_depth: int = 0
+    # Aggregates of this query that stand in subqueries, by the columns that stand for them there
+    lifted: dict[Column, Expr] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Parameters:
@@ -369,6 +371,14 @@ class Scope:
         return err.UnknownName(
             f'There is no column "{names[-1]}" here.{err.suggestion(names[-1], known)}', span
         )
+
+    def owner(self, columns: Set[Column]) -> Scope:
+        """Return the innermost query whose tables have one of the columns, for none this one."""
+        for scope in self.enclosing():
+            own = (c for r in scope.relations for _, c in (*r.columns, *r.also))
+            if not columns.isdisjoint((*own, *scope.merged.values())):
+                return scope
+        return self
 
     def enclosing(self) -> Iterator[Scope]:
         """Yield this scope and those around it, the innermost first."""

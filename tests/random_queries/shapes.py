@@ -130,6 +130,7 @@ class Shape:
                 f"{operand} not in (select {inner} from {table} {alias} where {where} and {inner} is not null)",
                 f"{operand} {self.one('=', '<', '>=')} (select {self.one('max', 'min')}({inner}) from {table} {alias} where {link})",
                 f"(select count(*) from {table} {alias} where {link} and {where}) > <few>",
+                f"({operand}, <few>) {self.one(*SIGNS)} {self.one('any', 'all')} (select {inner}, length({alias}.s) from {table} {alias})",
             )
         )
 

@@ -21,6 +21,7 @@ SETUP = ["set variable v = 't'", "set variable s = 'select 7 as z'"]
         "select * from repeat(2.5, 2), repeat(date '2024-01-01', 1), repeat(true, 2)",
         "from repeat(1, 0)",
         'select sum("1"), count(*) from repeat(1, 100000)',
+        "select t.a, g, r.x from t, lateral generate_series(1, t.a) g join lateral range(t.a) r(x) on true order by all",
         "from repeat_row(1, 'a', num_rows = 3)",
         "select y, x + 1 from repeat_row(1, 2.5, num_rows := 2) r(x, y)",
         "from query('select 1 as a, 2 as b')",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compare import assert_same_as_duckdb
+from fuseline.errors import InvalidQuery
+from tests.compare import assert_same_as_duckdb, connected
 from tests.sql.tables import TABLES
 
 SCALAR = [
@@ -69,6 +70,29 @@ QUANTIFIED = [
     "select x, x >= any (select x from empty) as v from t",
     "select x, y > any (select z / 20 from u where u.x = t.x) as v from t",
     "select x from t where y <= all (select z from u where u.x = t.x)",
+    *[
+        f"select x, y, (x, y) {sign} {word} (select x, z / 10 from u) as v, (y, null) {sign} {word} (select z, x from u) from t"
+        for sign in ("<", "<=", ">", ">=", "=", "<>")
+        for word in ("any", "all")
+    ],
+    "select row(1, 'b') < any (select x, s from t) as v, (1, 2, 3) >= all (values (1, 2, null), (0, 9, 9)) as w, (1, 2) < all (select x, y from t where false)",
+]
+# Aggregates of an outer query, over its columns alone
+LIFTED = [
+    "select (select sum(t.x)) from t",
+    "select min(y), (select sum(t.x) + max(z) from u) from t",
+    "select x, count(*), (select sum(z) + count(t.y) from u where z > max(t.y)) as v from t group by x",
+    "select x, (select z from u order by z limit 1) + (select max(t.y)) as v from t group by all",
+    "select (select x + sum(t.y) from u where x = 3 limit 1) as v from t",
+    "select (select (select sum(t.x) + u.z) from u where u.z = 250) as v from t",
+    "select x from t group by x having (select max(t.y) > 1) order by (select -count(t.s)), x",
+    "select (select string_agg(t.s, '|' order by t.s desc)) as a, (select count(distinct t.x) filter (t.x > 1)) as b from t",
+    "select x, sum(y) over () as w, (select max(t.y)) as v from t group by x, y",
+    "select exists (select 1 from u having count(t.x) > 1) as v from t",
+    "select x % 2 as k, count(*) from t group by k having count(*) > (select min(x) from u where x <> k + 1)",
+    "select (select max(t.x + u.z) from u) as v from t",
+    "select sum((select max(z) from u where u.x = t.x)) as v, (select count(t.x)) as w from t",
+    "select x, s, (select sum(t.y)) as v from t group by rollup (x, s)",
 ]
 PLACES = [
     "select x, (select max(i.y) from t i where (select min(x) from u where i.y = o.y) > 0) as v from t o",
@@ -85,6 +109,25 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("query", [*SCALAR, *EXISTS, *IN, *QUANTIFIED, *PLACES])
+@pytest.mark.parametrize("query", [*SCALAR, *EXISTS, *IN, *QUANTIFIED, *LIFTED, *PLACES])
 def test_subqueries(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend)
+
+
+@pytest.mark.parametrize("query", [QUANTIFIED[-1], QUANTIFIED[-4], *LIFTED[:6]])
+def test_fused_and_not(query: str) -> None:
+    assert_same_as_duckdb(query, TABLES, fuse=("always", "never"))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select x, (select sum(t.x)) from t", "neither in GROUP BY"),
+        ("select x from t where (select sum(t.x)) > 1", "not allowed in WHERE"),
+        ("select sum((select sum(t.x))) from t", "inside of one another"),
+        ("select 1 from t, lateral (select sum(t.x)) q", "not allowed in FROM"),
+    ],
+)
+def test_aggregates_of_outer_queries_have_their_places(query: str, message: str) -> None:
+    with connected(TABLES) as connection, pytest.raises(InvalidQuery, match=message):
+        connection.sql(query)

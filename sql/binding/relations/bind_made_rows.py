@@ -175,7 +175,7 @@ Named = Callable[[Logical, Sequence[tuple[str, Column]], exp.Expr, str], Source]
 
 
 def bind_series(
-    node: exp.Table, function: exp.GenerateSeries, around: Scope, named: Named
+    node: exp.Table | exp.Lateral, function: exp.GenerateSeries, around: Scope, named: Named
 ) -> Source:
     """Bind `range(stop)`, `range(start, stop[, step])`, of which generate_series includes its stop.
 
