@@ -190,7 +190,15 @@ class DropIndex(Writes):
     if_exists: bool
 
 
-TableStatement = Merge | SequenceStatement | CommentOn | CreateIndex | DropIndex
+@dataclass(frozen=True)
+class WithChanges(Writes):
+    """WITH whose entries change tables in turn, and then a statement; what each entry returns is where its stand-in is read."""
+
+    changes: tuple[tuple[StandIn, Insert | Update | Delete], ...]
+    then: Query | Insert | Update | Delete | Merge
+
+
+TableStatement = Merge | WithChanges | SequenceStatement | CommentOn | CreateIndex | DropIndex
 
 
 @dataclass(frozen=True)

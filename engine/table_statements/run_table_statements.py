@@ -29,6 +29,7 @@ from ..plan.changes.sequences import (
 from ..plan.changes.stand_in import StandIn
 from ..storage.tables.memory_table import MemoryTable
 from .merge_tables import merge
+from .with_changes import with_changes
 
 if TYPE_CHECKING:
     from ..answers import Answer
@@ -45,6 +46,8 @@ def run_table_statement(connection: Connection, statement: st.TableStatement) ->
     match statement:
         case st.Merge():
             return merge(connection, statement)
+        case st.WithChanges():
+            return with_changes(connection, statement)
         case st.CommentOn():
             return comment_on(connection.catalog, statement)
         case st.CreateIndex():

@@ -24,6 +24,9 @@ from fuseline.sql.binding.udf.drawing_calls import find_draw
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use, use_all
 
+CHANGES = (exp.Insert, exp.Update, exp.Delete)
+WRITE = "write"  # in the `meta` of a WITH whose entries may change tables, what binds these
+
 
 def bind_query(node: exp.Expr, around: Scope) -> Logical:
     """Return the plan of a query whose enclosing scope is `around`; its columns have the names of the result."""
@@ -86,6 +89,14 @@ def with_entries(node: exp.Expr, scope: Scope) -> Scope:
                 span_of(entry.args["alias"]),
             )
         cte = Cte(name, entry.this, columns, scope, reads_itself=recursive, keys=tuple(keys or ()))
+        if isinstance(entry.this, CHANGES):
+            if WRITE not in clause.meta:
+                raise InvalidQuery(
+                    "WITH changes tables only where it begins a query, INSERT, UPDATE or DELETE that is a statement of its own.",
+                    span_of(entry.this) or span_of(entry.args["alias"]),
+                )
+            cte.use()
+            cte.bound.plan = clause.meta[WRITE](entry.this, name, scope)
         scope = scope.changed(ctes={**scope.ctes, name.lower(): cte})
     return scope
 

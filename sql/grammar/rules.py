@@ -22,7 +22,7 @@ statement   <- query / create / insert / update / delete / merge / truncate / al
 
 query       <- with? term tail
 with        <- 'with' 'recursive'? cte (',' cte)* ','?
-cte         <- NAME columns? ('using' 'key' columns)? 'as' ('not'? 'materialized')? '(' (query / about) ')'
+cte         <- NAME columns? ('using' 'key' columns)? 'as' ('not'? 'materialized')? '(' (query / about / insert / update / delete) ')'
 columns     <- '(' NAME (',' NAME)* ','? ')'
 tail        <- (set term)* order? limits?
 set         <- ('union' / 'intersect' / 'except') ('all' / 'distinct')? ('by' 'name')?

@@ -38,6 +38,7 @@ from .bind_session_statement import (
 )
 from .bind_table_statement import comment, create, drop
 from .bind_types import create_type, drop_type
+from .bind_with_changes import Write, bind_with_changes, has_changes
 from .copy_options import copy_statement
 
 _PIVOTS = ("PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER")
@@ -114,8 +115,10 @@ def bind_statement(piece: Piece, scope: Scope) -> st.Statement:
         raise Unsupported(f"{word} is not supported: {_REFUSED[word]}.", _word_span(piece, word))
     if word in _QUERY_WORDS:
         node = scope.session.parse(piece)
-        write = _WRITES.get(type(node))
-        return bind_result(node, scope) if write is None else write(node, scope)
+        bind = _WRITES.get(type(node), bind_result)
+        if has_changes(node):
+            return bind_with_changes(node, scope, bind, lambda n, s: _CHANGES[type(n)](n, s))
+        return bind(node, scope)
     binder = _BINDERS.get(word)
     if binder is None:
         place = _word_span(piece, word)
@@ -348,10 +351,13 @@ def _pragma(piece: Piece, scope: Scope) -> st.Statement:
     raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
 
 
-_WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], st.Statement]] = {
+_CHANGES: dict[type[exp.Expr], Write] = {
     exp.Insert: insert_rows,
     exp.Update: update_rows,
     exp.Delete: delete_rows,
+}
+_WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], st.Statement]] = {
+    **_CHANGES,
     exp.Merge: merge_rows,
 }
 _BINDERS: dict[str, Binder] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...errors import Span
 from ..copies import replace_nodes, with_commons
@@ -27,11 +28,11 @@ class StandIn:
         return TableStatistics(0, {})
 
 
-def filled(plan: Logical, tables: Mapping[StandIn, CatalogTable]) -> Logical:
-    """Return a plan that reads tables in the places of their stand-ins."""
+def filled(plan: Logical, tables: Mapping[Any, CatalogTable]) -> Logical:
+    """Return a plan that reads tables in the places of others, of their stand-ins most often."""
 
     def exchanged(node: Logical) -> Logical | None:
-        if isinstance(node, Scan) and isinstance(node.table, StandIn) and node.table in tables:
+        if isinstance(node, Scan) and node.table in tables:
             return replace(node, table=tables[node.table])
         return None
 
