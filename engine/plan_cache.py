@@ -286,10 +286,10 @@ class PlanCache:
     def _find(self, key: Hashable) -> CachedPlan | None:
         with self._lock:
             self._drop_old()
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
 
     def _keep(self, key: Hashable, prepared: CachedPlan, version: int) -> None:
         with self._lock:

@@ -17,8 +17,8 @@ SCALE = 0.01
 MOST_IN_Q06 = 140
 MOST_IN_ALL = 11_100  # 28,800 when each column was looked up in the cache by itself, 20,000 when types were asked by functions of Python
 # On a GPU, functions of C counted, those that stand for the device's among them: 1 of q06 is some 0.3 us
-MOST_ON_A_GPU = {"q06": 160, "q12": 206, "q14": 196, "q19": 165}
-MOST_IN_ALL_ON_A_GPU = 8_250  # 8,670 when an operator of few rows was a closure, 11,600 when what a turn and a column need was asked by a call each, 13,200 when each run looked its columns up one by one, 15,700 when few rows were filtered by arrays, 17,700 when each fetch of rows was laid out anew
+MOST_ON_A_GPU = {"q06": 151, "q12": 196, "q14": 188, "q19": 158}
+MOST_IN_ALL_ON_A_GPU = 7_850  # 8,670 when an operator of few rows was a closure, 11,600 when what a turn and a column need was asked by a call each, 13,200 when each run looked its columns up one by one, 15,700 when few rows were filtered by arrays, 17,700 when each fetch of rows was laid out anew
 MOST_OF_NEW_CONSTANTS = 100_000  # 176,000 when each text had its launches laid out anew
 
 

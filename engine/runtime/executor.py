@@ -108,7 +108,7 @@ def _run_in_order(run: Run) -> Result:
         if progress.is_told:
             progress.tell()
         began = _take_turn(turn, run, began)
-    return result_of(run, run.held.tables[id(run.plan)], start)
+    return result_of(run, run.held.tables[run.turns[-1].key], start)
 
 
 def load_columns(

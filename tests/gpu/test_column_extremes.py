@@ -17,9 +17,9 @@ KINDS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 def fuse(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     from fuseline.operators.gpu.memory.device import kernel_files
 
-    token = kernel_files.set((tmp_path, request.param))
+    before, kernel_files.place = kernel_files.place, (tmp_path, request.param)
     yield request.param
-    kernel_files.reset(token)
+    kernel_files.place = before
 
 
 def test_extremes(fuse: str) -> None:

@@ -38,12 +38,12 @@ def fetched(directory: Path) -> Iterator[Fetched]:
     from fuseline.operators.gpu.memory.device import kernel_files
 
     def fetch(table: Any, columns: list[Column], picked: Any = None, most: int = 1 << 22) -> Any:
-        kernel_files.set((directory, "always"))  # an operator that made the table had another one
+        kernel_files.place = directory, "always"  # an operator that made the table had another one
         return fetch_rows.fetched(table, columns, most, picked)
 
-    token = kernel_files.set(None)
+    before, kernel_files.place = kernel_files.place, None
     yield fetch
-    kernel_files.reset(token)
+    kernel_files.place = before
 
 
 @pytest.mark.parametrize("optional", [False, True])
@@ -138,7 +138,7 @@ def test_what_cannot_be_fetched(fetched: Fetched) -> None:
     assert fetched(strings, [text]) is None  # too many texts
     assert fetched(strings, [text], np.zeros(9, np.int32)).array(text).to_pylist() == ["a"] * 9
     for place in (None, (Path("kernels"), "never"), (Path(), "always")):
-        kernel_files.set(place)
+        kernel_files.place = place
         assert fetch_rows.fetched(table, [number], 1 << 22, np.arange(3)) is None
 
 
@@ -219,7 +219,7 @@ def test_the_first_rows_are_found_without_a_sort(
         },
         rows,
     )
-    kernel_files.set((directory, "always"))
+    kernel_files.place = directory, "always"
 
     def found(keys: Any, count: int, most: int = 1 << 22) -> Any:
         lying = gpu.plc.Column.from_arrow(pa.array(keys))

@@ -30,9 +30,9 @@ def way(request: pytest.FixtureRequest, limits: SetLimits, tmp_path_factory: Any
         FEW_BYTES=-1 if request.param == "blocks" else 1 << 40,
     )
     directory: Path = tmp_path_factory.getbasetemp() / "kernels"
-    token = kernel_files.set((directory, "always"))
+    before, kernel_files.place = kernel_files.place, (directory, "always")
     yield request.param
-    kernel_files.reset(token)
+    kernel_files.place = before
 
 
 def device_column(strings: pa.Array) -> Any:
@@ -147,9 +147,9 @@ def test_a_kernel_is_compiled_beside_the_query(way: str, tmp_path: Path) -> None
     from fuseline.operators.gpu.pipeline import fixed_kernels
 
     column, parts = device_column(pa.array(STRINGS)), parts_of("%special%")
-    kernel_files.set((tmp_path, "never"))
+    kernel_files.place = tmp_path, "never"
     assert kernels_like.matches(column, parts) is None
-    kernel_files.set((tmp_path, "auto"))
+    kernel_files.place = tmp_path, "auto"
     assert kernels_like.matches(column, parts) is None
     (pending,) = [code for (folder, _), code in fixed_kernels._codes.items() if folder == tmp_path]
     pending.result(120)

@@ -199,10 +199,12 @@ def result_registers(
             counted = arrays[folded.accumulators[-1]]
             valid = counted >= folded.least if folded.least else None
             values = arrays[folded.accumulators[alone]]
-        if valid is None and values.dtype.kind != "O":  # as `_kept` does
-            kept: Registers | pa.Array = Registers(values, None, column.type, folded.values)
+        if valid is not None and ALL(valid):
+            valid = None
+        if values.dtype.kind == "O":  # as `_kept` does
+            kept: Registers | pa.Array = arrow_array(values, valid, column.type, folded.values)
         else:
-            kept = _kept(values, valid, column.type, folded.values)
+            kept = Registers(values, valid, column.type, folded.values)
         results.append((column, kept))
     return results, 1 if slots is None else len(slots)
 

@@ -115,8 +115,14 @@ class LateColumns(Mapping[int, Held]):
     @classmethod
     def of_one(cls, made: Mapping[int, Held | Fetch], known: Known | None = None) -> LateColumns:
         """Return columns of the same rows: some there, others what values are made of."""
-        there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
-        fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
+        there: dict[int, Held] = {}
+        fetches: Fetches = {}
+        for i in made:
+            held = made[i]
+            if type(held) is Fetch:
+                fetches[i] = 0, held
+            else:
+                there[i] = held
         return cls(there, [Places(None, False)] if fetches else [], fetches, known)
 
     def __getitem__(self, column_id: int) -> Held:
@@ -137,9 +143,18 @@ class LateColumns(Mapping[int, Held]):
     @property
     def nbytes(self) -> int:
         """The bytes that this table keeps in memory, itself or in relations that nobody else keeps."""
-        owned = {id(f.lying): f.owned for _, f in self.fetches.values() if f.owned}
-        lying = [*self.there.values(), *[p.rows for p in self.places if p.rows is not None]]
-        return int(sum([held.device_buffer_size() for held in lying])) + sum(owned.values())
+        size, there, fetches, owners = 0, self.there, self.fetches, set[int]()
+        for i in there:
+            size += there[i].device_buffer_size()
+        for place in self.places:
+            if place.rows is not None:
+                size += place.rows.device_buffer_size()
+        for i in fetches:
+            fetch = fetches[i][1]
+            if fetch.owned and (own := id(fetch.lying)) not in owners:
+                owners |= {own}
+                size += fetch.owned
+        return int(size)
 
     @property
     def has_codes(self) -> bool:

@@ -155,7 +155,8 @@ class ColumnCache:
         found = self._together.get(own)
         if found is None:
             return None
-        self._read(own, found.keys)
+        before = self._reads.pop(own, None)  # as `_read` does
+        self._reads[own] = found.keys, 1 if before is None else before[1] + 1
         return found.made
 
     def keep_together(

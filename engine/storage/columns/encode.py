@@ -67,6 +67,10 @@ def encode_numbers(
     if fixed is None:
         low, high = np.minimum.reduce(codes, initial=0), np.maximum.reduce(codes, initial=0)
         ends = enc.rounded((int(low), int(high)), rows)
+    if mask is None:  # as `_column` does
+        return enc.EncodedColumn(
+            data_type, encoding, codes.size, codes, None, 0, *(ends or (None, None))
+        )
     return _column(data_type, encoding, codes, mask, ends)
 
 

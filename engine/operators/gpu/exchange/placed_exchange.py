@@ -58,7 +58,7 @@ def placed_table(node: Exchange, table: Table, context: Context) -> Table | None
     """
     peers = context.peers
     assert peers is not None
-    kernel_files.set((context.kernel_directory, context.fuse))
+    kernel_files.place = context.kernel_directory, context.fuse
     if node.number not in context.placed:
         source: SlotRows | None = None
         try:

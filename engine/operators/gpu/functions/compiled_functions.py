@@ -46,7 +46,7 @@ def looped(
         "values": values.ptr,
         "failures": failures.ptr,
     }
-    code, signature = _code(kernel_files.get(), call)
+    code, signature = _code(kernel_files.place, call)
     launch.run_fixed(code, DEVICE_ROWS, signature, rows, given)
     found = plc.Column(_GIVEN[kind], rows, plc.gpumemoryview(values), None, 0, 0, [])
     return found, plc.Column(BOOL, rows, plc.gpumemoryview(failures), None, 0, 0, [])

@@ -74,7 +74,7 @@ def _run(kernel: str, column: plc.Column, given: Mapping[str, int]) -> None:
         "rows": rows, "text": place if data is None else int(data.ptr), "offsets": place,
         "bits": int(mask.ptr) if nullable else place, "first_bit": int(column.offset()), "nullable": int(nullable),
     }  # fmt: skip
-    files = kernel_files.get()
+    files = kernel_files.place
     code = _code(NO_DIRECTORY if files is None else files[0], kernel, wide)
     parameters = kernels.signature(kernel, wide, cuda=True)
     launch.run_fixed(code, kernels.name_of(kernel, wide), parameters, rows, {**text, **given})

@@ -9,7 +9,6 @@ import functools
 import gc
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,8 +24,14 @@ _OUT_OF_MEMORY = ("out_of_memory", "out of memory", "bad_alloc", "cudaErrorMemor
 T = TypeVar("T")
 Operator = Callable[[Any, tuple[Any, ...], Context], Any]
 
-# Where expressions find the kernels that they run, and when these are compiled (the setting `fuse`): of the operator of this thread
-kernel_files: ContextVar[tuple[Path, str] | None] = ContextVar("kernel_files", default=None)
+
+class _FilesOfThread(threading.local):
+    """Where the operator of a thread finds kernels of its expressions, and when these are compiled (the setting `fuse`)."""
+
+    place: tuple[Path, str] | None = None
+
+
+kernel_files = _FilesOfThread()
 
 
 @functools.cache
@@ -179,7 +184,7 @@ def on_device(operator: Operator) -> Operator:
             prepare()
         if not _of_thread.has_device:
             take_device()
-        kernel_files.set((context.kernel_directory, context.fuse))
+        kernel_files.place = context.kernel_directory, context.fuse
         counting = hosts.counting
         before, counting.counts = counting.counts, context.host_values
         try:

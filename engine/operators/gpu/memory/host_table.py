@@ -134,7 +134,7 @@ class HostColumns(Mapping[int, "Held"]):
         lying, data_type = self.held[column.id][1], column.type
         if data_type.kind not in CODED:
             lying = lying if type(lying) is Registers else self.registers(column) or lying
-            if type(lying) is Registers and lying.type == data_type:
+            if type(lying) is Registers and (lying.type is data_type or lying.type == data_type):
                 return encode_numbers(lying.values, lying.valid, data_type, lying.values.size)
         array = to_physical(self.array(column), data_type)
         if data_type.kind is Kind.VARCHAR and not pa.types.is_dictionary(array.type):
@@ -296,7 +296,9 @@ def ascending(keys: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
     Keys that fit into 63 bits together with the row number are sorted as one number: of many rows that takes a tenth of the time.
     """
-    rows = len(keys[0])
+    rows = keys[0].size
+    if len(keys) == 1 and rows <= LEXICAL_ROWS:
+        return keys[0].argsort(kind="stable")
     if rows <= LEXICAL_ROWS:
         return np.lexsort(list(reversed(keys)))
     place = (rows - 1).bit_length()

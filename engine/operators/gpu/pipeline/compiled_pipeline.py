@@ -37,7 +37,7 @@ from ...context import Context, Feedback, Origin, latest
 from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
 from . import launch
-from .finish import wanted_of
+from .finish import Finisher, wanted_of
 from .late_arguments import Constants, RowsOf, constants_of, late_constants, part
 from .launch import Given, Launch, Launches
 from .picking import picking, short_arrays
@@ -88,13 +88,13 @@ class CompiledPipeline:
     condition: Condition | None = None
     remark: str | None = None
     ready: Ready | None = None
+    finisher: Finisher | None = None
     shared: Shared = field(default_factory=Shared)
 
     @property
     def constants(self) -> tuple[Constants, tuple[DeviceBuffer, ...]]:
         """What kernels take of the text, and the memory of their tables."""
-        grouping = self.stages.main.grouping
-        condition = self.condition
+        grouping, condition = self.stages.main.grouping, self.condition
         if grouping is not None and grouping.ordered is not None:
             condition = grouping.ordered.condition
         parameters = () if condition is None else condition.parameters

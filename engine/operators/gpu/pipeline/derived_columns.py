@@ -33,7 +33,7 @@ def derived(expr: Expr, column: Column, held: Held, context: Context) -> Encoded
     never get to.
     """
     context.check()
-    kernel_files.set((context.kernel_directory, context.fuse))
+    kernel_files.place = context.kernel_directory, context.fuse
     source = substring_codes.source_of(expr, held.size())
     known = None
     if source is not None and isinstance(source[2], Substring):

@@ -117,6 +117,10 @@ class DriverCalls:
         return replace(self, words=words, moved=moved, bases=bases, late=others, _spare=[])
 
     @cached_property
+    def _count(self) -> int:
+        return len(self.calls)
+
+    @cached_property
     def _numbers(self) -> tuple[int, ...]:
         return tuple(late.number for late in self.late if isinstance(late, LateArgument))
 
@@ -136,7 +140,7 @@ class DriverCalls:
             words, begin, known = self._new_words()
         if known != wanted:
             words[self.moved] = self.words[self.moved] + np.array(wanted)[self.bases]
-        answer = _caller()(begin, len(self.calls))
+        answer = _caller()(begin, self._count)
         self._spare.append((words, begin, wanted))
         if answer:
             number, error = divmod(answer, 1 << 32)

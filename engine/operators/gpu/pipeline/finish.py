@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pylibcudf as plc
@@ -74,6 +75,15 @@ class Finisher:
     columns: tuple[Column, ...]
     picking: Picking | ComingOut
 
+    @cached_property
+    def _keys(self) -> list[GroupKey]:
+        grouping = self.program.grouping
+        return [] if grouping is None else [k for k in grouping.keys if k.column in self.columns]
+
+    @cached_property
+    def _calls(self) -> list[Folded]:
+        return [folded for folded in self.program.folded if folded.column in self.columns]
+
     def table(
         self, memory: Memory, count: int, bounds: Mapping[int, Bounds], relations: Relations
     ) -> Table:
@@ -85,12 +95,9 @@ class Finisher:
         assert grouping is not None
         groups = self.picking.pick(memory, count)
         made: dict[int, Held | Fetch] = {}
-        keys = [key for key in grouping.keys if key.column in self.columns]
-        for key, part in zip(keys, groups.components, strict=False):
+        for key, part in zip(self._keys, groups.components, strict=False):
             made[key.column.id] = _key(key, part)
-        for folded in self.program.folded:
-            if folded.column not in self.columns:
-                continue
+        for folded in self._calls:
             interval = bounds.get(folded.accumulators[0])
             known = None if interval is None else rounded(interval, count)
             most = magnitudes(folded, grouping.rows, bounds)

@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 def machine_code(name: str, make: Callable[[Path, Architecture], KernelFile]) -> bytes | None:
     """Return the code of a kernel, of which there is one of a name; None while it is being compiled, and where it cannot be."""
-    place = kernel_files.get()
+    place = kernel_files.place
     if place is None or place[1] == "never":
         return None
     directory, fuse = place

@@ -20,7 +20,7 @@ from ..columns import INT32
 from ..memory.buffers import Memory, give_back
 from ..memory.device import make_room
 from ..memory.host_table import HostColumns, note
-from ..memory.upload import on_host
+from ..memory.upload import uploaded
 from ..rows import filter_rows
 from ..table import Table, check_rows, only
 from .compiled_pipeline import CompiledPipeline, generated, laid_out
@@ -186,7 +186,9 @@ def _result(
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             return MANY
-        finisher = Finisher(main, prepared.columns, sink.picking)
+        finisher = prepared.finisher  # other texts share the picking, and not the program
+        if finisher is None or finisher.picking is not sink.picking or finisher.program is not main:
+            finisher = prepared.finisher = Finisher(main, prepared.columns, sink.picking)
         made = finisher.table(memory, count, bounds, relations)
         more = main.late and len(made.columns) > len(prepared.columns)
         return only(made, prepared.columns) if more else made
@@ -194,7 +196,7 @@ def _result(
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         return MANY
     results, length = result_registers(main, arrays)
-    return on_host(results, length)
+    return Table(HostColumns(results, uploaded), length)
 
 
 def _ascending(rows: plc.Column) -> plc.Column:

@@ -272,8 +272,8 @@ class Ready:
         return rows, size
 
     @cached_property
-    def _reported(self) -> Array:
-        """The places of words: the rows of each index, then all that are 0 unless a run has to be looked at."""
+    def _reported(self) -> tuple[Array, int]:
+        """The places of words: the rows of each index, so many, then all that are 0 unless a run has to be looked at."""
         sink, states = self.sink, self.states
         notices = [span.part(span.length - 1, 1) for span in (*states, sink.doubt)]
         indexes = zip(self.indexes, states, strict=True)
@@ -281,12 +281,13 @@ class Ready:
         lost = None if sink.unpacking is None else sink.unpacking.lost
         too_long = sink.picking.too_long if isinstance(sink.picking, ComingOut) else None
         notices += [span for span in (sink.full, lost, too_long) if span is not None]
-        return np.array([span.start // 8 for span in (*states, *notices)], np.int64)
+        places = np.array([span.start // 8 for span in (*states, *notices)], np.int64)
+        return places, len(states)
 
     def report(self, words: Array) -> tuple[list[int], bool]:
         """Return the rows of each index, and whether something is to be noticed, from the words of the small buffer."""
-        found = words[self._reported].tolist()
-        count = len(self.states)
+        places, count = self._reported
+        found = words[places].tolist()
         return found[:count], any(found[count:])
 
     def states_in(self, words: Array) -> list[list[int]]:
