@@ -155,7 +155,6 @@ class ColumnRef(Expr):
 class Call(Expr):
     """A scalar function of `functions.SCALAR`, operators included (`add`, `eq`, `and`, `like` ...)."""
 
-    CHILDREN: ClassVar = ("args",)
     function: str
     args: tuple[Expr, ...]
     type: DataType
@@ -166,7 +165,6 @@ class Call(Expr):
 class Cast(Expr):
     """CAST, or with `safe` TRY_CAST, which gives NULL where CAST raises `ConversionError`."""
 
-    CHILDREN: ClassVar = ("operand",)
     operand: Expr
     type: DataType
     safe: bool = False
@@ -177,7 +175,6 @@ class Cast(Expr):
 class Case(Expr):
     """CASE WHEN conditions[i] THEN results[i] ELSE default END; all results have the type of the expression."""
 
-    CHILDREN: ClassVar = ("conditions", "results", "default")
     conditions: tuple[Expr, ...]
     results: tuple[Expr, ...]
     default: Expr
@@ -296,7 +293,6 @@ class AggregateCall(Expr):
 class SortKey(Expr):
     """One ORDER BY item.  Not a value of its own; an `Expr` so that walks and substitutions reach `expr`."""
 
-    CHILDREN: ClassVar = ("expr",)
     expr: Expr
     descending: bool = False
     nulls_first: bool = False
@@ -337,7 +333,6 @@ class Quantified(Expr):
     The plan's columns have the operands' types, one each.
     """
 
-    CHILDREN: ClassVar = ("operands",)
     op: str
     quantifier: OneOf["any", "all"]
     operands: tuple[Expr, ...]

@@ -169,7 +169,6 @@ class Values(Logical):
 class Filter(Logical):
     """The rows for which `predicate` is TRUE (neither FALSE nor NULL)."""
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("predicate",)
     input: Logical
     predicate: Expr
@@ -179,7 +178,6 @@ class Filter(Logical):
 class Project(Logical):
     """New columns from expressions; a column that is passed on is the item (c, ColumnRef(c))."""
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("items",)
     input: Logical
     items: tuple[Item, ...]
@@ -202,7 +200,6 @@ class Join(Logical):
     A right side that reads columns of the left one is a dependent join (LATERAL), which `decorrelate` removes.
     """
 
-    CHILDREN: ClassVar = ("left", "right")
     EXPRESSIONS: ClassVar = ("condition",)
     left: Logical
     right: Logical
@@ -225,7 +222,6 @@ class Aggregate(Logical):
     set is NULL.  `grouping_id`, when asked for, is a BIGINT column: bit i (from the last key) set when key i is aggregated away.
     """
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("keys", "aggregates")
     input: Logical
     keys: tuple[Item, ...]
@@ -243,7 +239,6 @@ class Aggregate(Logical):
 class Distinct(Logical):
     """Rows that differ in all columns, or with `on` the first row (in input order) for each value of `on`."""
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("on",)
     input: Logical
     on: tuple[Expr, ...] | None = None
@@ -256,7 +251,6 @@ class Unnest(Logical):
     A row whose lists have no element is left out, unless `outer` keeps it.  `ordinality` counts the rows of each, from 1 on.
     """
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("items",)
     input: Logical
     items: tuple[Item, ...]  # an element's column, and the list
@@ -277,7 +271,6 @@ class Unnest(Logical):
 class Sort(Logical):
     """Rows in order; stable for equal keys."""
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("keys",)
     input: Logical
     keys: tuple[SortKey, ...]
@@ -287,7 +280,6 @@ class Sort(Logical):
 class Limit(Logical):
     """At most `count` rows (None: all) after the first `offset`; with `per`, of each group of rows with equal values of it."""
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("per",)
     input: Logical
     count: int | None
@@ -299,7 +291,6 @@ class Limit(Logical):
 class SetOperation(Logical):
     """UNION, INTERSECT or EXCEPT, by position; both inputs have the types of `made`.  NULL equals NULL."""
 
-    CHILDREN: ClassVar = ("left", "right")
     left: Logical
     right: Logical
     kind: OneOf["union", "intersect", "except"]

@@ -1,12 +1,13 @@
 """What all plan trees share: children, rebuilding with other children, and walks.
 
-Nodes are frozen dataclasses.  A class names the fields that hold its children (a node, a tuple of nodes, or None) in
-`CHILDREN`; everything else follows from that.
+Nodes are frozen dataclasses.  The fields that hold a node's children (a node, a tuple of nodes, or None) are those that its class
+declares of its own family's type, unless it names others in `CHILDREN`; everything else follows from that.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
@@ -58,6 +59,12 @@ class Node:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "CHILDREN" not in vars(cls):
+            of = [c for c in cls.__mro__ if issubclass(c, Node) and c.__module__ != __name__]
+            family = "".join(c.__name__ for c in of[-1:])
+            kinds = (family, f"{family} | None", f"tuple[{family}, ...]")
+            declared = inspect.get_annotations(cls).items()
+            cls.CHILDREN = (*cls.CHILDREN, *(name for name, kind in declared if kind in kinds))
         own = tuple(name for name, value in vars(cls).items() if isinstance(value, Once))
         cls.WORKED_OUT = (*cls.WORKED_OUT, *own)
         # Which a dataclass keeps

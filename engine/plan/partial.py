@@ -10,7 +10,6 @@ together: over chunks as they grow, or up a tree of devices.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from .expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
 from .functions import AGGREGATE
@@ -49,7 +48,6 @@ class PartialAggregate:
 class FinishAverages(Physical):
     """The averages of sums and counts that were merged; `made` are the columns that come out."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     averages: tuple[Average, ...]
     made: tuple[Column, ...]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Literal as OneOf, Self
+from typing import TYPE_CHECKING, Literal as OneOf, Self
 
 from ..errors import Span
 from .expr import AggregateCall, Column, Expr
@@ -109,7 +109,6 @@ class ValuesScan(Physical):
 class FilterRows(Physical):
     """Keep the rows for which the predicate is TRUE; `keep` None passes all columns on."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     predicate: Expr
     keep: tuple[Column, ...] | None = None
@@ -123,7 +122,6 @@ class FilterRows(Physical):
 class ComputeColumns(Physical):
     """Exactly the columns of `items`: computed, or passed on."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     items: tuple[Item, ...]
 
@@ -136,7 +134,6 @@ class ComputeColumns(Physical):
 class UnnestRows(Physical):
     """For each row one row for each element of its lists, as `logical.Unnest`; `keep` are the columns of the input that go on."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     lists: tuple[tuple[Column, Column], ...]  # an element's column, and the list's
     keep: tuple[Column, ...]
@@ -160,7 +157,6 @@ class HashJoin(Physical):
     `reduces` (semi): of the rows that it leaves out, the join that it is a build side of would find none.
     """
 
-    CHILDREN: ClassVar = ("left", "right")
     left: Physical
     right: Physical
     kind: JoinKind
@@ -210,7 +206,6 @@ class HashJoin(Physical):
 class NestedLoopJoin(Physical):
     """A join on any condition over columns of both sides, or the cross product; kinds as in `logical.Join`."""
 
-    CHILDREN: ClassVar = ("left", "right")
     left: Physical
     right: Physical
     kind: JoinKind
@@ -234,7 +229,6 @@ class HashAggregate(Physical):
     fractions).  Without aggregates this is DISTINCT.
     """
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     keys: tuple[Column, ...]
     aggregates: tuple[tuple[Column, AggregateCall], ...]
@@ -248,7 +242,6 @@ class HashAggregate(Physical):
 class DistinctOn(Physical):
     """The first row, in input order, of each group of equal keys."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     keys: tuple[Column, ...]
 
@@ -274,7 +267,6 @@ class FirstRows:
 class SortRows(Physical):
     """A stable sort; NaN above all numbers."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     keys: tuple[Order, ...]
 
@@ -283,7 +275,6 @@ class SortRows(Physical):
 class TopK(Physical):
     """Rows `offset` to `offset + count` of the sorted input."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     keys: tuple[Order, ...]
     count: int
@@ -294,7 +285,6 @@ class TopK(Physical):
 class LimitRows(Physical):
     """Rows `offset` to `offset + count` of the input, or of each group of equal `keys`; count None means all."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     count: int | None
     offset: int = 0
@@ -305,7 +295,6 @@ class LimitRows(Physical):
 class ConcatRows(Physical):
     """UNION ALL of any number of inputs; column i of each input becomes `made[i]`, with the same type."""
 
-    CHILDREN: ClassVar = ("inputs",)
     inputs: tuple[Physical, ...]
     made: tuple[Column, ...]
 
@@ -314,7 +303,6 @@ class ConcatRows(Physical):
 class HashSetOperation(Physical):
     """INTERSECT and EXCEPT, with and without ALL, by position; NULL equals NULL."""
 
-    CHILDREN: ClassVar = ("left", "right")
     left: Physical
     right: Physical
     kind: OneOf["intersect", "except"]
@@ -326,7 +314,6 @@ class HashSetOperation(Physical):
 class Transfer(Physical):
     """Move a table to `device`; `place` puts one between operators on different devices."""
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
 
 
@@ -347,7 +334,6 @@ class Pipeline(Physical):
     source of the chain to the sink, and one more makes the index of each build side.  `cut`: a `TopK` alone reads its rows, and keeps these.
     """
 
-    CHILDREN: ClassVar = ("inputs",)
     steps: PipelineSteps
     inputs: tuple[Physical, ...] = ()
     cut: FirstRows | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal as OneOf
+from typing import Literal as OneOf
 
 from ...errors import Span, TypeMismatch, Unsupported
 from .. import infer
@@ -61,7 +61,6 @@ class PythonCall(Expr):
     `not_on_gpu` is why those of a GPU do not have it, where the plan is for one.
     """
 
-    CHILDREN: ClassVar = ("args", "drawn")
     function: PythonFunction
     args: tuple[Expr, ...]
     type: DataType
@@ -190,7 +189,6 @@ class PythonFold(Expr):
     `images` are the code of step, merge and finish, once the plan is settled.
     """
 
-    CHILDREN: ClassVar = ("args",)
     function: PythonAggregate
     args: tuple[Expr, ...]
     type: DataType

@@ -100,7 +100,6 @@ class Over(Expr):
 class Window(Logical):
     """The rows of its input with a column for each call; all calls have the same partition and order."""
 
-    CHILDREN: ClassVar = ("input",)
     EXPRESSIONS: ClassVar = ("partition", "order", "calls")
     input: Logical
     partition: tuple[Expr, ...]

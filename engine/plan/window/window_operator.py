@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..expr import Column
 from ..node import Once
@@ -19,7 +18,6 @@ class WindowRows(Physical):
     a rank above `most_rank` in their partition may be left out: nobody asks for them, and no call of the others reads them.
     """
 
-    CHILDREN: ClassVar = ("input",)
     input: Physical
     partition: tuple[Column, ...]
     order: tuple[Order, ...]
