@@ -171,7 +171,7 @@ def _bind_asof(
         visible = both if before is None else beside(before, both)
         condition = scope.over(visible).inside("a join condition").bind(on)
         plan = asof_join(left.plan, right.plan, kind, infer.condition(condition), place)
-        return dataclasses.replace(both, plan=plan)
+        return dataclasses.replace(left if kind.is_filter else both, plan=plan)
     if not using:
         raise ParseError("Syntax error: an ASOF join needs ON or USING.", place)
     pairs = [
@@ -181,6 +181,8 @@ def _bind_asof(
     mine, theirs, span = pairs[-1]
     tests.append(infer.call("ge", [ColumnRef(mine, span), ColumnRef(theirs, span)], span))
     plan = asof_join(left.plan, right.plan, kind, conjunction(tests), place)
+    if kind.is_filter:
+        return dataclasses.replace(left, plan=plan)
     dropped = {theirs for _, theirs, _ in pairs}
     star = (*left.star, *((name, c) for name, c in right.star if c not in dropped))
     own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}

@@ -270,7 +270,7 @@ class Parser(DuckDBParser):
         depth = 0
         for token in self._tokens[self._index :]:
             depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-            if depth == 0 or token.token_type in (TokenType.SELECT, TokenType.FROM):
+            if depth == 0 or token.token_type in (TokenType.SELECT, TokenType.FROM, TokenType.WITH):
                 return False
             if depth == 1 and token.token_type is TokenType.ALIAS:
                 return True

@@ -35,6 +35,10 @@ select * from trades asof join e using (s, t)
 select * from trades asof left join e using (s, t)
 select * from e asof left join quotes using (s, t)
 select s, t, r.t, q.t, p from trades r asof join quotes q using (s, t) where t > 1
+select r.* from trades r asof semi join quotes q on r.s = q.s and r.t >= q.t
+select * from trades r asof anti join quotes q on r.s = q.s and r.t < q.t
+select * from trades asof anti join quotes using (s, t)
+select s, count(*) from trades asof semi join quotes using (s, t) group by s
 select m.ts, l.day from m asof join l on m.ts >= l.day
 select m.ts, l.day from m asof left join l on m.ts < l.day
 select m.d, l.f from m asof left join l on m.d >= l.f
@@ -74,6 +78,9 @@ def test_random_rows_are_paired_as_in_duckdb(seed, backend) -> None:
     for sign in (">=", ">", "<=", "<"):
         for side in ("", "left"):
             query = f"select l.*, r.t as rt, r.v as rv from l asof {side} join r on l.k = r.k and l.t {sign} r.t"
+            assert_same_as_duckdb(query, {"l": left, "r": right}, backend=backend)
+        for kind in ("semi", "anti"):
+            query = f"select * from l asof {kind} join r on l.k = r.k and l.t {sign} r.t"
             assert_same_as_duckdb(query, {"l": left, "r": right}, backend=backend)
 
 

@@ -21,6 +21,7 @@ LISTS = "(values (1, [1, 2]), (3, [1, null]), (null, [null]), (4, []), (5, null)
         f"select i, i = any(l), i <> all(l), i < some(l), i >= all(l) from {LISTS} order by i",
         "select 1 = any([]), 1 = all([]), 3 = all([3, 3]), 1 = any([null, 2]), (1, 2) = any([(1, 2)])",
         "select i from range(5) as t(i) where i = any([1, 3]) and i not in [3] order by i",
+        f"select cardinality(l) as n, typeof(cardinality(l)), i in (with x as (select 3 as a) select a from x) from {LISTS} order by i",
     ],
 )
 def test_values_are_looked_up_in_lists(query: str) -> None:

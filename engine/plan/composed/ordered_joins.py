@@ -48,9 +48,9 @@ def asof_join(
 
     Rows of both sides are sorted together once, and each left row takes the number of the last right row: one merge, by whatever sorts here.
     """
-    if kind not in (JoinKind.INNER, JoinKind.LEFT):
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
         raise Unsupported(
-            f"An ASOF {kind.upper()} JOIN is not supported: there are ASOF JOIN and ASOF LEFT JOIN.",
+            f"An ASOF {kind.upper()} JOIN is not supported: exchange the tables of an ASOF LEFT JOIN.",
             span,
         )
     if rel.free_columns(right) & set(left.columns):
@@ -62,6 +62,10 @@ def asof_join(
     common = rel.Common("asof", plan)
     candidates = _candidates(common, match, renamed, number)
     passed, found = _last_before(left, candidates, match)
+    if kind.is_filter:
+        test = "is_not_null" if kind is JoinKind.SEMI else "is_null"
+        kept = rel.Filter(passed, infer.call(test, [ex.ColumnRef(found)]))
+        return rel.Project(kept, tuple((c, ex.ColumnRef(c)) for c in left.columns))
     rows = rel.CommonScan(
         common, numbered.columns, tuple(renamed.get(c, c) for c in numbered.columns)
     )

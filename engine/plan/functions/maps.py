@@ -58,6 +58,13 @@ def _of_map(part: str) -> Resolve:
     return resolve
 
 
+def _counted(types: Sequence[DataType]) -> Resolved:
+    """One list or map, whose elements are counted."""
+    if len(types) == 1 and types[0].kind is Kind.LIST:
+        return tuple(types), UBIGINT
+    return _of_map("count")(types)
+
+
 def _with_key(part: str) -> Resolve:
     """A map and a key, in the type in which both are compared, else in that of the map's keys."""
 
@@ -91,7 +98,7 @@ MAPS = (
     FunctionRow("map_keys", _of_map("keys"), "map_keys(MAP)"),
     FunctionRow("map_values", _of_map("values"), "map_values(MAP)"),
     FunctionRow("map_entries", _of_map("entries"), "map_entries(MAP)"),
-    FunctionRow("cardinality", _of_map("count"), "cardinality(MAP)"),
+    FunctionRow("cardinality", _counted, "cardinality(MAP | any[])"),
     # NULL is in no map without entries
     FunctionRow("map_contains", _with_key("contains"), "map_contains(MAP, any)", nulls="own"),
     # A list of one value, or of none where the key is not there, which NULL is nowhere
