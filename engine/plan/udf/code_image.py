@@ -142,7 +142,7 @@ class _Reading:
             defaults = tuple(self._value("a default", v) for v in function.__defaults__ or ())
         finally:
             self._open.pop()
-        return "function", self._code(code), defaults, cells, reads
+        return "function", _code(code), defaults, cells, reads
 
     def _cell(self, name: str, cell: CellType) -> tuple[object, ...]:
         try:
@@ -159,7 +159,7 @@ class _Reading:
 
     def _value(self, what: str, value: object) -> tuple[object, ...]:
         """Tag a value with what it is, so that 1, 1.0 and True are three."""
-        found = self._plain(value)
+        found = _plain(value)
         if found is not None:
             return found
         if isinstance(value, tuple):
@@ -192,35 +192,6 @@ class _Reading:
             return ("attribute", "numpy", name)
         raise NotCompilable(f"reads {what}, a {type(value).__name__}, which no kernel holds")
 
-    def _plain(self, value: object) -> tuple[object, ...] | None:
-        if value is None or isinstance(value, str | bool):
-            return ("value", value)
-        if type(value) is int:
-            return ("value", value)
-        if type(value) is float:
-            return ("float", value.hex() if math.isfinite(value) else repr(value))
-        return None
-
-    def _constant(self, value: object) -> tuple[object, ...]:
-        if isinstance(value, CodeType):
-            return ("code", self._code(value))
-        if isinstance(value, frozenset):
-            return ("set", *sorted(map(self._constant, value), key=repr))
-        if isinstance(value, tuple):
-            return ("tuple", *map(self._constant, value))
-        if isinstance(value, bytes):
-            return ("value", value)
-        found = self._plain(value)
-        if found is None:
-            raise NotCompilable(f"has the constant {shown(value)}")
-        return found
-
-    def _code(self, code: CodeType) -> tuple[object, ...]:
-        """The fields of a code, in the order of `CODE_FIELDS`."""
-        constants = tuple(map(self._constant, code.co_consts))
-        fields = tuple(getattr(code, name) for name in CODE_FIELDS)
-        return (constants, *fields)
-
 
 CODE_FIELDS = (
     "co_code",
@@ -239,3 +210,36 @@ CODE_FIELDS = (
     "co_linetable",
     "co_exceptiontable",
 )
+
+
+def _plain(value: object) -> tuple[object, ...] | None:
+    if value is None or isinstance(value, str | bool):
+        return ("value", value)
+    if type(value) is int:
+        return ("value", value)
+    if type(value) is float:
+        return ("float", value.hex() if math.isfinite(value) else repr(value))
+    return None
+
+
+def _constant(value: object) -> tuple[object, ...]:
+    if isinstance(value, CodeType):
+        return ("code", _code(value))
+    if isinstance(value, frozenset):
+        return ("set", *sorted(map(_constant, value), key=repr))
+    if isinstance(value, tuple):
+        return ("tuple", *map(_constant, value))
+    if isinstance(value, bytes):
+        return ("value", value)
+    found = _plain(value)
+    if found is None:
+        raise NotCompilable(f"has the constant {shown(value)}")
+    return found
+
+
+@lru_cache(maxsize=256)  # of code that never changes, which each query asks for
+def _code(code: CodeType) -> tuple[object, ...]:
+    """The fields of a code, in the order of `CODE_FIELDS`."""
+    constants = tuple(map(_constant, code.co_consts))
+    fields = tuple(getattr(code, name) for name in CODE_FIELDS)
+    return (constants, *fields)
