@@ -95,10 +95,8 @@ _EXPLAIN = re.compile(
     _BLANK + rf"explain\b(?:{_BLANK}(?:(?P<analyze>analyze)\b|\(\s*{_ASKED}\s*\)))?",
     re.IGNORECASE | re.DOTALL,
 )
-_PIECE = re.compile(
-    r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|;",
-    re.DOTALL,
-)
+STRINGS_AND_COMMENTS = r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$"
+_PIECE = re.compile(STRINGS_AND_COMMENTS + "|;", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

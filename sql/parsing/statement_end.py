@@ -9,7 +9,7 @@ import sqlglot.errors
 from sqlglot import Token, TokenType
 
 from .pieces import Piece, unterminated
-from .tokens import DUCKDB
+from .tokens import tokens_of
 
 _BEFORE = {TokenType.FROM, TokenType.JOIN, TokenType.INTO, TokenType.UPDATE}
 _NAMES = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING}
@@ -120,6 +120,6 @@ def _alias(tokens: Sequence[Token], at: int) -> tuple[str | None, int]:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return list(DUCKDB.tokenize(text))
+        return tokens_of(text)
     except sqlglot.errors.TokenError:
         return []

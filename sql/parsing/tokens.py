@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import sqlglot.errors
@@ -15,7 +16,7 @@ from fuseline.plan.functions.dates import PARTS
 
 from .generated_words import with_generated_columns
 from .merge_words import with_merge_words
-from .pieces import Piece, unterminated
+from .pieces import STRINGS_AND_COMMENTS, Piece, unterminated
 
 DUCKDB = DuckDB()
 DUCKDB.INDEX_OFFSET = 0  # places in lists stay as written, where sqlglot would count them from 0
@@ -48,6 +49,10 @@ _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 _NO_COLUMN = ("column", "to", "constraint", "primary", "unique", "check", "foreign")
 _OF_DIGITS = {"x": TokenType.HEX_STRING, "b": TokenType.BIT_STRING}
 _SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
+# A parameter before something else than a blank, or what may have a $ in it without one
+_PARAMETER = re.compile(
+    rf"{STRINGS_AND_COMMENTS}|[^\W\d][\w$]*|(?P<parameter>\$\w+)(?=[^\s\w])", re.DOTALL
+)
 _NO_EXPONENT = re.compile(r".*[eE]")
 
 
@@ -230,9 +235,22 @@ def _without_last_commas(tokens: list[Token]) -> Iterator[Token]:
         yield token
 
 
+def tokens_of(text: str) -> list[Token]:
+    """Return sqlglot's tokens, which puts no text in dollar signs where parameters stand side by side, as in `$1,$2`.
+
+    It looks behind the $ of a parameter for another one, up to a blank, so it reads the text with blanks behind parameters.
+    """
+    if text.count("$") < 2:
+        return list(DUCKDB.tokenize(text))
+    ends = [found.end() for found in _PARAMETER.finditer(text) if found["parameter"]]
+    spaced = " ".join(text[start:end] for start, end in itertools.pairwise([0, *ends, len(text)]))
+    blanks = [end + count for count, end in enumerate(ends)]
+    return [_moved(token, blanks) for token in DUCKDB.tokenize(spaced)]
+
+
 def _tokens(piece: Piece, text: str) -> list[Token]:
     try:
-        return list(DUCKDB.tokenize(text))
+        return tokens_of(text)
     except sqlglot.errors.TokenError as error:
         place = unterminated(piece)
         if place is None:
@@ -265,7 +283,7 @@ def _split_numbers(tokens: list[Token], piece: Piece) -> list[Token]:
             break
         sign = signs[0]
         text = f"{text[:sign]} {text[sign:]}"
-        blanks.append(sign - len(blanks))
+        blanks.append(sign)
         tokens = _tokens(piece, text)
     if blanks:
         tokens = [_moved(token, blanks) for token in tokens]
@@ -277,20 +295,11 @@ def _split_numbers(tokens: list[Token], piece: Piece) -> list[Token]:
 
 
 def _moved(token: Token, blanks: Sequence[int]) -> Token:
-    """Return a token with its place in the text without the blanks, which stand before the characters `blanks`."""
-    start = token.start
-    for count, blank in enumerate(blanks):
-        start -= token.start > blank + count
-    shift = token.start - start
-    return Token(
-        token.token_type,
-        token.text,
-        token.line,
-        token.col,
-        start,
-        token.end - shift,
-        token.comments,
-    )
+    """Return a token with its place in the text without the blanks at the ascending places `blanks`."""
+    shift = bisect_left(blanks, token.start)
+    kind, line, col = token.token_type, token.line, token.col
+    places = token.start - shift, token.end - shift
+    return Token(kind, token.text, line, col, *places, token.comments)
 
 
 def _refuse_two_units(tokens: Sequence[Token], piece: Piece) -> None:

@@ -126,9 +126,20 @@ def test_chained_comparisons_are_refused(pair, chained):
 
 
 @pytest.mark.parametrize(
-    ("query", "values"), [("select $ 1, $  1 + 2", [1]), ("select $ x", {"x": 1})]
+    ("query", "values"),
+    [
+        ("select $ 1, $  1 + 2", [1]),
+        ("select $ x", {"x": 1}),
+        ("select $1,$2", [1, 2]),
+        ("select ($1)+$2, ($2)-$1,1e2-$1", [1, 2]),
+        ("select $a,$b,$a,$c", {"a": 1, "b": 2, "c": 3}),
+        ("select $1::int,$2||$a$,$1,$2,$a$", [1, "x"]),
+        ("select '$1,$2', 1 as a$b,2 as \"$c,$d\" -- $1,$2", None),
+    ],
 )
-def test_parameters_with_a_blank_behind_the_dollar(pair, query: str, values: object) -> None:
+def test_parameters_side_by_side_and_with_a_blank_behind_the_dollar(
+    pair, query: str, values: object
+) -> None:
     theirs, ours = pair
     expected, found = theirs.execute(query, values), ours.sql(query, values)
     assert found.columns == [column[0] for column in expected.description]
