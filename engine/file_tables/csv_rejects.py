@@ -14,7 +14,7 @@ from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
 from ..plan.coercion import enum_of
 from ..plan.types import BOOLEAN, UBIGINT, UINTEGER, VARCHAR, DataType, to_arrow
 from ..storage.tables.memory_table import MemoryTable
-from .csv_fields import CsvFile, Options
+from .csv_fields import CsvFile, Options, null_texts
 from .csv_rows import INVALID, TOO_LONG, UNQUOTED, CsvRow, is_text
 from .text_types import Conversion
 
@@ -203,9 +203,11 @@ def wrong_values(
     for number in range(found, columns):
         end = len(row.text.encode(errors="surrogateescape"))
         yield told(end, number, part.names[number], MISSING, message.format(number))
+    surplus, nulls = columns, null_texts(options)
     for number in range(columns, found):
-        if row.fields[number]:
-            yield told(places[number] - 1, number + 1, None, SURPLUS, message.format(number + 1))
+        if surplus > columns or row.fields[number] not in nulls:  # NULLs count behind another
+            surplus += 1
+            yield told(places[number] - 1, surplus, None, SURPLUS, message.format(surplus))
 
 
 def _places(row: CsvRow, part: CsvFile) -> list[int]:

@@ -136,6 +136,8 @@ OPTIONS = [
     ('a,b\n1,2\n"x\ny"z,3\nu,4\n', "store_rejects = true, columns = {a: 'VARCHAR', b: 'INT'}, header = true, auto_detect = false"),
     ('a,b\n1,2\n"x,3\nu,4\n', "store_rejects = true, columns = {a: 'VARCHAR', b: 'INT'}, header = true, auto_detect = false"),
     ("a,b\n1,2\nx,4,5,6\n", "types = {'a': 'INT', 'b': 'INT'}, store_rejects = true"),
+    ("a,b\n1,2,,z\n1,2,z,,\n3,4,,z,\n5,6\n", "header = true, store_rejects = true"),
+    ("a,b\n1,2,,\n1,2,x,\n3,4,x,x\n3,4,\n5,6\n", "header = true, nullstr = 'x', store_rejects = true"),
     ("a,b\n1,2\n3\nx,y\nz,z\n", "store_rejects = true, columns = {a: 'INT', b: 'INT'}, header = true, rejects_limit = 2"),
     (",".join("a" * 12) + "\n" + ",".join("1" * 12) + "\n", "header = false"),
     ("a,b\n1,2\n", "union_by_name = true, store_rejects = true"),
