@@ -202,14 +202,18 @@ class Catalog(Namespace):
 
 
 def file_paths(path: object) -> list[str]:
-    """Return one path or several as texts; raises `TypeMismatch` for what is no path."""
+    """Return one path or several as texts; raises `TypeMismatch` for what is no path, as an open file is."""
     try:
-        several = [path] if isinstance(path, str | PathLike) else list(path)  # type: ignore[call-overload]
-        return [fspath(p) for p in several]
+        # An open file would give its lines
+        alone = isinstance(path, str | PathLike) or hasattr(path, "read")
+        found = [fspath(p) for p in ([path] if alone else path)]  # type: ignore[attr-defined]
     except TypeError:
-        raise TypeMismatch(
-            f"A path is a str or a pathlib.Path, or there is a list of them, not {shown(path)}."
-        ) from None
+        found = [None]
+    if all(isinstance(p, str) for p in found):
+        return found
+    raise TypeMismatch(
+        f"A path is a str or a pathlib.Path, or there is a list of them, not {shown(path)}."
+    )
 
 
 def _is_stale(table: object) -> bool:

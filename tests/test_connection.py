@@ -1,6 +1,7 @@
 """The connection: registered objects, plans that are kept, settings, and errors that leave it usable."""
 
 import gc
+import io
 import subprocess
 import sys
 import threading
@@ -360,6 +361,8 @@ def test_importing_fuseline_imports_nothing_heavy():
     (lambda c: c.sql("select ?", 1), "params takes a list or a dictionary, not int"),
     (lambda c: c.sql("select ?", "a"), "params takes a list or a dictionary, not str"),
     (lambda c: c.read_parquet(None), "A path is a str or a pathlib.Path, .* not None"),
+    (lambda c: c.read_csv(io.BytesIO(b"a")), "A path is a str or a pathlib.Path, .* not <_io"),
+    (lambda c: c.read_json(io.StringIO("{}")), "A path is a str or a pathlib.Path, .* not <_io"),
     (lambda c: c.register(None, {"a": [1]}), "name is a str that is not empty, not None"),
     (lambda c: c.register("", {"a": [1]}), "name is a str that is not empty, not ''"),
 ])  # fmt: skip
