@@ -32,18 +32,31 @@ if TYPE_CHECKING:
         when,
     )
     from .module_functions import (
+        begin,
+        close,
+        commit,
+        cursor,
         default_connection,
         execute,
         executemany,
+        fetchall,
+        fetchdf,
+        fetchmany,
+        fetchnumpy,
+        fetchone,
         from_arrow,
         from_df,
+        interrupt,
         query,
         read_csv,
         read_ipc,
         read_json,
         read_parquet,
         register,
+        rollback,
         table,
+        unregister,
+        view,
     )
 
 __version__ = "0.1.0"
@@ -70,8 +83,10 @@ _HOMES = {
         "frame.functions": "avg coalesce col count fn lit max_ min_ sum_ udaf udf when",
         "interop.narwhals_plugin.plugin": "__narwhals_namespace__",  # for `backend=fuseline`
         "module_functions": """
-            default_connection execute executemany from_arrow from_df query read_csv read_ipc
-            read_json read_parquet register table
+            begin close commit cursor default_connection execute
+            executemany fetchall fetchdf fetchmany fetchnumpy fetchone from_arrow
+            from_df interrupt query read_csv read_ipc read_json read_parquet register
+            rollback table unregister view
             """,
     }.items()
     for name in names.split()
@@ -85,17 +100,27 @@ __all__ = [
     "FuselineError",
     "all_",
     "avg",
+    "begin",
+    "close",
     "coalesce",
     "col",
+    "commit",
     "connect",
     "count",
+    "cursor",
     "default_connection",
     "exclude",
     "execute",
     "executemany",
+    "fetchall",
+    "fetchdf",
+    "fetchmany",
+    "fetchnumpy",
+    "fetchone",
     "fn",
     "from_arrow",
     "from_df",
+    "interrupt",
     "lit",
     "max_",
     "min_",
@@ -107,10 +132,13 @@ __all__ = [
     "read_json",
     "read_parquet",
     "register",
+    "rollback",
     "sum_",
     "table",
     "udaf",
     "udf",
+    "unregister",
+    "view",
     "when",
 ]
 

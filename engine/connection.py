@@ -14,6 +14,7 @@ from .db_api import HasErrors, RunsStatements
 from .errors import (
     ConnectionClosed,
     WrongArguments,
+    shown,
 )
 from .fence import fenced
 from .import_ahead import frame_class, import_ahead
@@ -58,6 +59,7 @@ MakeRunner = Callable[[Catalog, Settings], QueryRunner]
 def connect(
     database: Path | None = None,
     read_only: bool = False,
+    config: object = None,
     *,
     device: str | None = None,
     cluster: object = None,
@@ -71,7 +73,7 @@ def connect(
     for a device, "./cpu" for a folder of that name.  Raises `FileError` for what is no database.
 
     `device` is "auto" (the GPU when one can be used), "gpu" or "cpu"; the other settings are those of `Settings`, such as
-    `memory_limit="4GB"` or `require_gpu=True`.  What is not given comes from `FUSELINE_*` variables.  Raises `DeviceError`,
+    `memory_limit="4GB"` or `require_gpu=True`; `config` has such settings by name.  What is not given comes from `FUSELINE_*` variables.  Raises `DeviceError`,
     saying what is missing, for a GPU that cannot be used.
 
     An address as "grpc://host:port" or "grpc+tls://host:port" is that of a server (`fuseline serve`), which carries out all texts; `login`, a dictionary,
@@ -84,8 +86,10 @@ def connect(
 
     if isinstance(database, str) and database in DEVICES and device is None:
         database, device = IN_MEMORY, str(database)
+    if config is not None and not isinstance(config, Mapping):
+        raise WrongArguments(f"config= takes a dictionary of settings, not {shown(config)}.")
     chosen = Settings.from_environment()
-    for name, value in {"device": device, **settings}.items():
+    for name, value in {**(config or {}), "device": device, **settings}.items():
         if value is not None:
             chosen = chosen.with_option(name, value)
     if is_address(database):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from .connection import Connection, connect
-from .connection_files import Path
 from .fence import fenced
-from .plan_cache import Parameters
+from .frame.cursor import Cursor
 from .threads.fork_locks import new_lock
 
-if TYPE_CHECKING:
-    from .frame.cursor import Cursor
-    from .frame.frame import Frame
+Owner = TypeVar("Owner")
+Taken = ParamSpec("Taken")
+T = TypeVar("T")
 
 _lock = new_lock()
 _opened: list[Connection] = []
@@ -28,67 +29,43 @@ def default_connection() -> Connection:
         return _opened[0]
 
 
-@fenced
-def query(text: str, params: Parameters = None) -> Frame:
-    """Run all statements of a text but the last on the default connection, and return that one as a Frame."""
-    return default_connection().sql(text, params)
+def _of_default(method: Callable[Concatenate[Owner, Taken], T]) -> Callable[Taken, T]:
+    """Return a method of a connection, or of the cursor of its last `execute`, as a function on the default connection."""
+
+    @wraps(method)
+    def call(*args: Taken.args, **kwargs: Taken.kwargs) -> T:
+        found: T = getattr(default_connection(), method.__name__)(*args, **kwargs)
+        return found
+
+    signature = inspect.signature(method)
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values()][1:]
+    )
+    return fenced(call)
 
 
-@fenced
-def execute(text: str, params: Parameters = None) -> Cursor:
-    """Run all statements of a text on the default connection and return a cursor over the rows of the last."""
-    return default_connection().execute(text, params)
-
-
-@fenced
-def executemany(text: str, params: Iterable[Parameters]) -> Cursor:
-    """Run a statement that gives no rows for each set of parameters."""
-    return default_connection().executemany(text, params)
-
-
-@fenced
-def read_parquet(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
-    """Return the table of a file, a list of files, a glob or a directory, in the default connection."""
-    return default_connection().read_parquet(path, name, **options)
-
-
-@fenced
-def read_csv(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
-    """Return the table of CSV files, in the default connection."""
-    return default_connection().read_csv(path, name, **options)
-
-
-@fenced
-def read_json(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
-    """Return the table of JSON files, in the default connection."""
-    return default_connection().read_json(path, name, **options)
-
-
-@fenced
-def read_ipc(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
-    """Return the table of Arrow IPC or Feather files, in the default connection."""
-    return default_connection().read_ipc(path, name, **options)
-
-
-@fenced
-def from_df(source: object) -> Frame:
-    """Return a table of another library as a Frame of the default connection."""
-    return default_connection().from_df(source)
-
-
-@fenced
-def from_arrow(source: object) -> Frame:
-    """Return an Arrow table, batch, reader or dataset as a Frame of the default connection."""
-    return default_connection().from_arrow(source)
-
-
-@fenced
-def register(name: str, source: object) -> Frame:
-    """Make a table of another library usable in SQL of the default connection; returns it as a Frame."""
-    return default_connection().register(name, source)
-
-
-@fenced
-def table(name: str) -> Frame:
-    """Return a table or view of the default connection."""
-    return default_connection().table(name)
+begin = _of_default(Connection.begin)
+close = _of_default(Connection.close)
+commit = _of_default(Connection.commit)
+cursor = _of_default(Connection.cursor)
+execute = _of_default(Connection.execute)
+executemany = _of_default(Connection.executemany)
+fetchall = _of_default(Cursor.fetchall)
+fetchdf = _of_default(Cursor.fetchdf)
+fetchmany = _of_default(Cursor.fetchmany)
+fetchnumpy = _of_default(Cursor.fetchnumpy)
+fetchone = _of_default(Cursor.fetchone)
+from_arrow = _of_default(Connection.from_arrow)
+from_df = _of_default(Connection.from_df)
+interrupt = _of_default(Connection.interrupt)
+query = _of_default(Connection.sql)
+# An option could be called self, says mypy
+read_csv = _of_default(Connection.read_csv)  # type: ignore[arg-type]
+read_ipc = _of_default(Connection.read_ipc)  # type: ignore[arg-type]
+read_json = _of_default(Connection.read_json)  # type: ignore[arg-type]
+read_parquet = _of_default(Connection.read_parquet)  # type: ignore[arg-type]
+register = _of_default(Connection.register)
+rollback = _of_default(Connection.rollback)
+table = _of_default(Connection.table)
+unregister = _of_default(Connection.unregister)
+view = _of_default(Connection.view)

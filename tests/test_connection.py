@@ -31,6 +31,7 @@ from fuseline.errors import (
     UnknownAttribute,
     UnknownName,
     Unsupported,
+    WrongArguments,
 )
 from tests.compare import missing_for_gpu
 
@@ -363,11 +364,12 @@ def test_importing_fuseline_imports_nothing_heavy():
     (lambda c: c.read_parquet(None), "A path is a str or a pathlib.Path, .* not None"),
     (lambda c: c.read_csv(io.BytesIO(b"a")), "A path is a str or a pathlib.Path, .* not <_io"),
     (lambda c: c.read_json(io.StringIO("{}")), "A path is a str or a pathlib.Path, .* not <_io"),
+    (lambda c: fuseline.connect(None, False, 5), "config= takes a dictionary of settings, not 5"),
     (lambda c: c.register(None, {"a": [1]}), "name is a str that is not empty, not None"),
     (lambda c: c.register("", {"a": [1]}), "name is a str that is not empty, not ''"),
 ])  # fmt: skip
 def test_an_argument_of_the_wrong_kind_is_refused_by_name(connection, call, message):
-    with pytest.raises((InvalidQuery, TypeMismatch), match=message):
+    with pytest.raises((InvalidQuery, TypeMismatch, WrongArguments), match=message):
         call(connection)
     assert connection.sql("select 1").fetchall() == [(1,)]
 

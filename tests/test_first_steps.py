@@ -39,15 +39,19 @@ def steps(module: ModuleType, path: Path) -> list[Any]:
     )
     found.append(module.execute("SELECT $max AS most", {"max": 7}).fetchall())
     found.append(module.query("SELECT sum(count)::INTEGER FROM items").fetchall())
-    found.append(
-        module.table("items").count("*").fetchall()
-        if module is duckdb
-        else [(fuseline.table("items").count(),)]
-    )
+    found.append(module.table("items").count("*").fetchall())
     module.read_parquet(str(path))
     found.append(module.sql(f"SELECT * FROM '{path}' ORDER BY x").fetchall())
     module.register("arrow_table", pa.table({"y": [1, 2]}))
     found.append(module.sql("SELECT sum(y)::INTEGER FROM arrow_table").fetchall())
+    module.unregister("arrow_table")
+    module.begin()
+    module.execute("DELETE FROM items")
+    module.rollback()
+    module.execute("SELECT count(*)::INTEGER AS n FROM items")
+    found += [module.fetchone(), module.fetchone(), module.cursor().execute("SELECT 1").fetchall()]
+    with module.connect(":memory:", False, {"threads": 1}) as other:
+        found.append(other.execute("SELECT current_setting('threads')").fetchall())
     return found
 
 

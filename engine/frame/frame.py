@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FuselineError, InvalidQuery, in_text
 from ..fence import fenced
-from ..plan.functions import aggregate_name
+from ..plan.functions import aggregate_name, window_name
 from ..plan.logical import Logical, Scan
 from ..plan.node import walk
 from ..plan.types import DataType
@@ -94,10 +94,14 @@ class Frame(ReshapeMethods, RelationNames, FileMethods, NotebookMethods):
         column = self.resolve(name)
         return Expression(lambda _: column, name)
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a column is called so; without this, Python would run the query and look through its rows."""
+        return name in self.columns
+
     def __getattr__(self, name: str) -> Callable[..., Frame]:
-        """Return an aggregate of a column, by its name in SQL, or say what a method of other libraries is called here."""
-        if aggregate_name(name) is not None:
-            return self._aggregate_method(name)
+        """Return an aggregate or window function of columns, by its name in SQL, or say what a method of other libraries is called here."""
+        if aggregate_name(name) is not None or window_name(name) is not None:
+            return self._function_method(name)
         raise missing(Frame, name, () if name.startswith("_") else self.columns)
 
     def __bool__(self) -> bool:

@@ -23,6 +23,19 @@ CALLS: list[Callable[[Any], Any]] = [
     lambda r: r.mean("a", window_spec="over ()").fetchall(),
     lambda r: r.median("a").fetchall() + r.list("a").fetchall(),
     lambda r: r.bit_xor("a").fetchall(),
+    lambda r: (
+        r.count("*").fetchall() + r.count("a", "g", projected_columns="g").order("g").fetchall()
+    ),
+    lambda r: r.arg_max("a", "-a").fetchall() + r.arg_min("a", "a", "g").order("1").fetchall(),
+    lambda r: r.quantile_disc("a", 0.3).fetchall() + r.quantile_cont("a", q=[0.1, 0.5]).fetchall(),
+    lambda r: r.string_agg("a", "-").fetchall() + r.string_agg("a", sep="';").fetchall(),
+    lambda r: r.string_agg("a", "-", window_spec="over (order by a)").fetchall(),
+    lambda r: r.row_number("over (order by a desc)", "a").order("a").fetchall(),
+    lambda r: r.rank_dense("over (order by g)", "a").order("a").fetchall(),
+    lambda r: r.lag("a", "over (order by a)", 2, "-1", projected_columns="a").order("a").fetchall(),
+    lambda r: r.lead("a", "over (order by a)", offset=3).order("1").fetchall(),
+    lambda r: r.nth_value("a", "over (order by a)", 2, projected_columns="a").order("a").fetchall(),
+    lambda r: ["a" in r, "b" in r, r.pl(lazy=True).collect().rows(), r.pl().rows()],
     lambda r: [[str(t) for t in r.types], r.shape, [d[:2] for d in r.description]],
     lambda r: r.to_df().to_dict(),
 ]
@@ -48,7 +61,9 @@ def test_what_is_no_aggregate_is_refused() -> None:
         with pytest.raises(UnknownAttribute, match="has no 'upper'"):
             frame.upper("a")
         with pytest.raises(WrongArguments, match="takes SQL as text"):
-            frame.sum(1)
+            frame.sum("a", 1)
+        with pytest.raises(WrongArguments, match="lag\\(\\) takes argument0, window_spec"):
+            frame.lag("a", "over ()", ignore_nulls=True)
 
 
 def executed(module: Any) -> list[Any]:

@@ -6,16 +6,21 @@ Frames and the connection's tables: SQL over a frame, rows into tables, frames a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from ...errors import WrongArguments, check_name, shown
 from ...fence import fenced
 from ...plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace, View
+from ...plan.functions import AGGREGATE, WINDOW, aggregate_name, constants, window_name
 from ...plan.text.quoted_name import quoted_name
 from ..batches import MOST_ROWS
 from ..cursor import Description, described
 from .planned import Planned
 from .result_methods import ResultMethods
+
+# How DuckDB's relations call the arguments of functions behind the first, and then the rest
+_ARGUMENTS = frozenset(["default_value", "num_buckets", "offset", "q", "sep", "value_column"])
+_CALLED = ("groups", "window_spec", "projected_columns")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,18 +87,46 @@ class RelationNames(TableMethods, ResultMethods):
         by = _text(groups, "aggregate") or "ALL"
         return self.sql(f"SELECT {_text(aggregates, 'aggregate')} FROM self GROUP BY {by}")
 
-    def _aggregate_method(self, function: str) -> Callable[..., Frame]:
-        """Return an aggregate of a column as DuckDB's relations have it: `sum("sold", "city")`, `sum("sold", window_spec="over ()")`."""
+    def _function_method(self, function: str) -> Callable[..., Frame]:
+        """Return a function of columns as DuckDB's relations have it: its own arguments, and how it is called.
 
-        def method(
-            column: str, groups: str = "", window_spec: str = "", projected_columns: str = ""
-        ) -> Frame:
-            call = f"{function}({_text(column, function)}) {_text(window_spec, function)}"
-            items = f"{_text(projected_columns, function)}, {call}" if projected_columns else call
-            return self.project(items) if window_spec else self.aggregate(items, groups)
+        `sum("sold", "city")`, `quantile("sold", 0.9)`, `sum("sold", window_spec="over ()")`, `lag("sold", "over (order by day)", 2)`.
+        """
+        name = aggregate_name(function)
+        row = WINDOW[str(window_name(function))] if name is None else AGGREGATE[name]
+        taken = row.signature.partition("(")[2].rstrip(")]").split(",")
+        own = [f"argument{i}" for i, parameter in enumerate(taken) if parameter]
+        fixed = {own[i] for i in constants(row.signature)}
+        places = [*own, *_CALLED]
+        if name is None:  # columns stand before the window, constants behind it
+            columns = int(taken[0].startswith("any"))
+            places = [*own[:columns], "window_spec", *own[columns:], "projected_columns"]
+
+        def method(*given: object, **named: object) -> Frame:
+            found = dict(zip(places, given, strict=False))
+            for word, value in named.items():
+                free = [place for place in own if place not in found]
+                found[free[0] if free and word in _ARGUMENTS else word] = value
+            if len(given) > len(places) or not found.keys() <= {*places}:
+                raise WrongArguments(f"{function}() takes {', '.join(places)}.")
+            groups, window, beside = (_text(found.pop(word, ""), function) for word in _CALLED)
+            values = {p: v for p, v in found.items() if p in fixed or not isinstance(v, str)}
+            arguments = (f"${p}" if p in values else str(found[p]) for p in own if p in found)
+            call = f"{function}({', '.join(arguments)}) {window}"
+            items = f"{beside}, {call}" if beside else call
+            by = "" if window else f" GROUP BY {groups or 'ALL'}"
+            return self.sql(f"SELECT {items} FROM self{by}", values or None)
 
         method.__name__ = method.__qualname__ = function
         return fenced(method)
+
+    @overload
+    def count(self) -> int: ...
+    @overload
+    def count(self, column: str, *called: str, **named: str) -> Frame: ...
+    def count(self, *called: str, **named: str) -> int | Frame:
+        """Run and return how many rows there are; with a column, or "*", as other functions of columns: `count("sold", "city")`."""
+        return self._function_method("count")(*called, **named) if called else super().count()
 
     def order(self, keys: str) -> Frame:
         """Return the rows in the order of ORDER BY: `order("sold DESC, city")`."""
@@ -126,9 +159,13 @@ class RelationNames(TableMethods, ResultMethods):
 
     fetchdf = fetch_df = to_df = df
 
-    def pl(self) -> pl.DataFrame:
-        """Do what `to_polars` does."""
-        return self.to_polars()
+    @overload
+    def pl(self, *, lazy: Literal[False] = False) -> pl.DataFrame: ...
+    @overload
+    def pl(self, *, lazy: Literal[True]) -> pl.LazyFrame: ...
+    def pl(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
+        """Do what `to_polars` does; `lazy` gives a lazy frame of the rows."""
+        return self.to_polars().lazy() if lazy else self.to_polars()
 
     def arrow(self) -> pa.Table:
         """Do what `to_arrow` does."""
