@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeAlias
 
+from ... import stopping
 from ...codegen import handwritten
 from ...codegen.compile.compile_pool import compiled
 from ...codegen.compile.compiler import Signature
@@ -43,9 +44,13 @@ class HandwrittenKernels:
         self._lock = new_lock()
         self._found: Future[KernelsByName] | None = None
 
-    def at_hand(self) -> KernelsByName | None:
-        """Return the kernels; None while they are compiled, or where that failed."""
+    def at_hand(self, *, wait: bool = False) -> KernelsByName | None:
+        """Return the kernels; None where compiling failed, and while they are compiled unless this waits for it."""
         found = self.started()
+        if wait and not found.done():
+            done: Future[None] = Future()
+            found.add_done_callback(lambda _: done.set_result(None))
+            stopping.wait(done)
         return found.result() if found.done() and found.exception() is None else None
 
     def started(self) -> Future[KernelsByName]:
