@@ -18,6 +18,7 @@ from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.expr import Call
 from ....plan.types import DataType, Kind
 from .. import table as tables
+from ..sort.keys import places_among
 from .vectors import Array, Kernel, Mask, Vector, at, both_valid
 
 PIECE_BYTES = 4 << 20
@@ -96,9 +97,7 @@ def _by_groups(
     for parameter in values:
         if not parameter.is_constant:
             found = _codes(parameter)
-            codes = np.unique(codes * (int(found.max(initial=0)) + 1) + found, return_inverse=True)[
-                1
-            ]
+            codes = places_among(codes * (int(found.max(initial=0)) + 1) + found)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     pieces = []
@@ -117,7 +116,7 @@ def _by_groups(
 def _codes(parameter: Vector) -> Array:
     if isinstance(parameter.data, pa.Array):
         return tables.to_numpy(pc.dictionary_encode(parameter.data).indices).astype(np.int64)
-    return np.unique(parameter.data, return_inverse=True)[1].astype(np.int64)
+    return places_among(parameter.data)
 
 
 def _row_value(parameter: Vector, row: int) -> Parameter:

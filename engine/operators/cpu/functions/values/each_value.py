@@ -14,7 +14,7 @@ from .....plan.arrow.arrow_arrays import array_from, null_as
 from .....plan.expr import Call
 from .....plan.types import DataType, Kind
 from ... import table as tables
-from ...sort.keys import group_codes
+from ...sort.keys import group_codes, places_among
 from .. import kernels_wide as wide, vectors as vec
 
 PythonValue: TypeAlias = str | bytes | int | float | bool | Sequence[object] | None
@@ -63,9 +63,10 @@ def _distinct(vectors: Sequence[vec.Vector]) -> tuple[vec.Array, vec.Array]:
     codes = np.zeros(vectors[0].length, np.int64)
     for vector in vectors:
         found = _codes(vector)
-        codes = np.unique(codes * (int(found.max(initial=0)) + 1) + found, return_inverse=True)[1]
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return first, inverse
+        codes = places_among(codes * (int(found.max(initial=0)) + 1) + found)
+    first = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first, codes
 
 
 def _codes(vector: vec.Vector) -> vec.Array:
@@ -78,7 +79,7 @@ def _codes(vector: vec.Vector) -> vec.Array:
     data = vector.data
     if data.dtype.kind == "f":  # whose -0.0 is another value for some
         data = data.view(np.int32 if data.itemsize == 4 else np.int64)
-    found = np.unique(data, return_inverse=True)[1].astype(np.int64)
+    found = places_among(data)
     return found if vector.valid is None else np.where(vector.valid, found + 1, 0)
 
 
