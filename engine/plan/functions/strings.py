@@ -30,7 +30,11 @@ STRINGS = (
     ),
     # (separator, strings...): NULL strings are skipped, a NULL separator gives NULL.
     FunctionRow(
-        "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
+        "concat_ws",
+        repeated(VARCHAR, 2, VARCHAR),
+        "concat_ws(separator, any, ...)",
+        nulls="own",
+        raises=False,
     ),
     FunctionRow("lower", _TEXT, "lower(VARCHAR)", ("lcase",), total=True, raises=False),
     FunctionRow("upper", _TEXT, "upper(VARCHAR)", ("ucase",), total=True, raises=False),
@@ -72,7 +76,10 @@ STRINGS = (
     # The second argument is the set of characters to remove; spaces alone (not tabs) without it.
     *(
         FunctionRow(
-            name, fixed(VARCHAR, VARCHAR, result=VARCHAR, optional=1), f"{name}(VARCHAR[, VARCHAR])"
+            name,
+            fixed(VARCHAR, VARCHAR, result=VARCHAR, optional=1),
+            f"{name}(VARCHAR[, VARCHAR])",
+            raises=False,
         )
         for name in ("trim", "ltrim", "rtrim")
     ),
@@ -93,12 +100,13 @@ STRINGS = (
         "replace",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=VARCHAR),
         "replace(VARCHAR, VARCHAR, VARCHAR)",
+        raises=False,
     ),
     # text_slice(s, begin, end): characters from one place to another, both included; negative ones count from the end.
     operator(
         "text_slice", fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR), "VARCHAR[BIGINT:BIGINT]"
     ),
-    FunctionRow("reverse", _TEXT, "reverse(VARCHAR)"),
+    FunctionRow("reverse", _TEXT, "reverse(VARCHAR)", raises=False),
     FunctionRow(
         "contains",
         _TEST,
@@ -123,9 +131,10 @@ STRINGS = (
         "split_part",
         fixed(VARCHAR, VARCHAR, BIGINT, result=VARCHAR),
         "split_part(VARCHAR, VARCHAR, BIGINT)",
+        raises=False,
     ),
     # Code point of the first character, 0 for ''.
-    FunctionRow("ascii", fixed(VARCHAR, result=INTEGER), "ascii(VARCHAR)"),
+    FunctionRow("ascii", fixed(VARCHAR, result=INTEGER), "ascii(VARCHAR)", raises=False),
     # An invalid code point: ExecutionError.
     FunctionRow("chr", fixed(INTEGER, result=VARCHAR), "chr(INTEGER)"),
     # translate(s, from, to): characters of `from` become those of `to` at the same place, or vanish.
@@ -133,6 +142,7 @@ STRINGS = (
         "translate",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=VARCHAR),
         "translate(VARCHAR, VARCHAR, VARCHAR)",
+        raises=False,
     ),
     # like(s, pattern[, escape]): % any run, _ one character, newlines included; pattern mostly a Literal, escape always: one character or '' for none.
     # A pattern that ends with the escape character: ExecutionError.

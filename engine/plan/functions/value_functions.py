@@ -58,8 +58,10 @@ def _formatted(types: Sequence[ty.DataType]) -> Resolved:
     return (ty.VARCHAR, *map(target, types[1:])), ty.VARCHAR
 
 
-def _row(name: str, resolve: Resolve, parameters: str, *aliases: str) -> FunctionRow:
-    return FunctionRow(name, resolve, f"{name}({parameters})", aliases)
+def _row(
+    name: str, resolve: Resolve, parameters: str, *aliases: str, raises: bool = True
+) -> FunctionRow:
+    return FunctionRow(name, resolve, f"{name}({parameters})", aliases, raises=raises)
 
 
 def _hashed(types: Sequence[ty.DataType]) -> Resolved:
@@ -72,7 +74,7 @@ def _holds_bits(data_type: ty.DataType) -> bool:
 
 
 VALUE_FUNCTIONS = (
-    FunctionRow("hash", _hashed, "hash(any, ...)", nulls="never"),
+    FunctionRow("hash", _hashed, "hash(any, ...)", nulls="never", raises=False),
     # Bytes are compared; hamming and jaccard raise for what is empty, hamming also for other lengths.
     _row("levenshtein", _PAIR, "VARCHAR, VARCHAR", "editdist3"),
     _row("damerau_levenshtein", _PAIR, "VARCHAR, VARCHAR"),
@@ -82,7 +84,7 @@ VALUE_FUNCTIONS = (
     _row("jaro_similarity", _SIMILARITY, "VARCHAR, VARCHAR[, DOUBLE]"),
     _row("jaro_winkler_similarity", _SIMILARITY, "VARCHAR, VARCHAR[, DOUBLE]"),
     *(
-        _row(name, overloads(_TEXT_OF_TEXT, _TEXT_OF_BYTES), "VARCHAR | BLOB")
+        _row(name, overloads(_TEXT_OF_TEXT, _TEXT_OF_BYTES), "VARCHAR | BLOB", raises=False)
         for name in ("md5", "sha1", "sha256")
     ),
     _row("encode", fixed(ty.VARCHAR, result=ty.BLOB), "VARCHAR"),
@@ -96,7 +98,8 @@ VALUE_FUNCTIONS = (
         _row(name, _TEXT_OF_TEXT, "VARCHAR")
         for name in ("nfc_normalize", "strip_accents", "regexp_escape")
     ),
-    *(_row(name, _TEXT_OF_TEXT, "VARCHAR") for name in ("url_encode", "url_decode")),
+    _row("url_encode", _TEXT_OF_TEXT, "VARCHAR", raises=False),
+    _row("url_decode", _TEXT_OF_TEXT, "VARCHAR"),
     _row("length_grapheme", fixed(ty.VARCHAR, result=ty.BIGINT), "VARCHAR"),
     *(
         _row(name, fixed(ty.VARCHAR, ty.BIGINT, result=ty.VARCHAR), "VARCHAR, BIGINT")
