@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import pyarrow as pa
-
 from ..errors import FileError, InvalidQuery, Unsupported
 from ..plan.coercion import parse_type
 from ..plan.text.quoted_name import distinct_names
@@ -15,7 +13,7 @@ from ..storage.file_identity import FileIdentity
 from .csv_dialect import DialectSample, Wishes, names_of, numbered, skipped_lines, sniff
 from .csv_fields import CsvFile, Options, head_of, null_texts, skips_errors, switched
 from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, rows_of
-from .text_types import NOT_KEPT, Conversion, fits, type_of_texts
+from .text_types import NOT_KEPT, Conversion, is_written_as, type_of_texts
 
 SNIFFED_ROWS = 20_480  # as DuckDB's
 SAMPLE_BYTES = (
@@ -119,14 +117,17 @@ def _typed(
     if not expected:
         data = rows[1:] if len(rows) > 1 else rows
         conversions = [_conversion(_values(data, i, options), options) for i in range(count)]
-    header = options.get("header")
-    if header is None:
-        header = auto and _is_header(rows, conversions, options)
+    said = options.get("header") if auto else options.get("header", False)
+    header = _is_header(rows, conversions, options, bool(expected)) if said is None else said
     if len(rows) == 1 and header and not expected:
         conversions = [Conversion(VARCHAR, is_seen=False)] * count
-    elif not header and rows and not expected:
+    elif options.get("all_varchar") and not expected:  # by what the values are, a row was a header
+        conversions = [Conversion(VARCHAR)] * count
+    elif said is False and rows and not expected:
         conversions = [_conversion(_values(rows, i, options), options) for i in range(count)]
-    names = _names(rows[0] if header and rows else None, count, options, expected, path)
+    nulls = null_texts(options)
+    above = [None if v in nulls else v for v in rows[0]] if header and rows else None
+    names = _names(above, count, options, expected, path)
     conversions += [Conversion(VARCHAR)] * (len(names) - len(conversions))
     skipped = sample.rows[0].line - 1 if sample.rows else _skip(options)
     first = sample.rows[0].end_line if header and rows else skipped
@@ -216,26 +217,27 @@ def _number_signs(options: Options) -> tuple[bool, str]:
 
 
 def _conversion(values: Sequence[str | None], options: Options) -> Conversion:
-    if options.get("all_varchar"):
-        return Conversion(VARCHAR)
     forms = [options.get(name) for name in ("dateformat", "timestampformat")]
     dates, moments = (form if isinstance(form, str) else None for form in forms)
     return type_of_texts(values, dates, moments, *_number_signs(options))
 
 
 def _is_header(
-    rows: Sequence[Sequence[str | None]], conversions: Sequence[Conversion], options: Options
+    rows: Sequence[Sequence[str | None]],
+    conversions: Sequence[Conversion],
+    options: Options,
+    are_told: bool,
 ) -> bool:
-    """Whether the first row names the columns: it has what is no value of their types, nothing, or nothing but text."""
+    """Whether the first row names the columns: it has what is no value of their types, nothing where no types are told, or nothing but text."""
     if not rows:
         return False
     first = [_values(rows[:1], i, options)[0] for i in range(len(conversions))]
     if all(value is None for value in first):
-        return True
-    if all(c.type == VARCHAR for c in conversions):
+        return not are_told
+    if all(c.type == VARCHAR and c.is_seen for c in conversions):
         return True
     return any(
-        value is not None and not fits(pa.array([value]), conversion)
+        value is not None and not is_written_as(value, conversion)
         for value, conversion in zip(first, conversions, strict=True)
     )
 

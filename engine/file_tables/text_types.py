@@ -39,6 +39,13 @@ _CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
     (ty.TIMESTAMP, rf"{_DAY}[ T]{CLOCK}"),
     (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(?:{_ZONE})?|{_WORD}"),
 )
+# How a first row is written that is no header above values of these types, whose casts take other texts, too
+_WRITTEN = dict(_CANDIDATES[:4]) | {
+    ty.TIME: CLOCK,
+    ty.DATE: f"{_DAY}|{_WORD}",
+    ty.TIMESTAMP: f"{_DAY}.*",
+}
+_COMMA = str.maketrans(",.", ".,")
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it
 _FORMS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -88,6 +95,17 @@ def fits(texts: pa.Array, conversion: Conversion) -> bool:
     return convert(texts, conversion, safe=True).null_count == 0
 
 
+def is_written_as(text: str, conversion: Conversion) -> bool:
+    """Whether a text is no header above values of a type: it is written as they are, where a cast takes 1.5 for a BIGINT."""
+    written = _WRITTEN.get(conversion.type, "")
+    digits = text.replace(conversion.thousands, "") if conversion.thousands else text
+    if conversion.decimal_comma:
+        digits = digits.translate(_COMMA)
+    if written and conversion.format is None and re.fullmatch(written, digits) is None:
+        return False
+    return conversion.is_seen and fits(pa.array([text], pa.string()), conversion)
+
+
 def type_of_texts(
     values: Sequence[str | None],
     dates: str | None,
@@ -112,7 +130,8 @@ def _candidates(
     if moments is not None:
         yield Conversion(ty.TIMESTAMP, moments)
     if re.fullmatch(_WORD, known[0]):  # which DuckDB takes for a day where it comes first
-        yield Conversion(ty.DATE)
+        if all(map(re.compile(_WRITTEN[ty.DATE]).fullmatch, known)):
+            yield Conversion(ty.DATE)
         return
     digits = [v.replace(thousands, "") for v in known] if thousands else known
     whole = all(map(re.compile(_WHOLE).fullmatch, digits))

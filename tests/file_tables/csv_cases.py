@@ -162,6 +162,24 @@ CASES: list[tuple[str, str]] = [
     ('a,b\n1,"x\ny"\n1,"x\ny"\n1,"x\ny"\n\n\nz,2\n', "types={'a':'INT'}"),
     ("a,b\n1,2\n3,4\n5\n", "columns={'a':'INT','b':'INT'}"),
 ]
+# What is no header: the first row, with the rows below it
+_FIRST = ("1.5", "1e5", " 1", "1_000", "+1", "-1", "0x1F", "1.", "true", "1", "t", "inf", "2020-01-01", "2020/01/01", "12:30:00", "x", "")  # fmt: skip
+_BELOW = ("2,b", "2.5,b", "true,b", "2021-01-01,b", "2021-01-01 10:00:00,b", "13:30:00,b", "x,", ",b", ",", "")  # fmt: skip
+HEADERS: list[tuple[str, str]] = [
+    (f"{value},{name}\n{rows}\n" if rows else f"{value},{name}\n", options)
+    for value in _FIRST
+    for rows in _BELOW
+    for name, options in (("a", ""), ("a", "all_varchar=true"), ("", ""))
+]
+_TOLD = (
+    "columns={'p':'VARCHAR','q':'VARCHAR'}", "names=['p']", "nullstr='x'", "header=false", "skip=1", "types=['VARCHAR','VARCHAR']",
+)  # fmt: skip
+HEADERS += [
+    (content, f"{told}{more}")
+    for content in (",\n1,2\n", "1,x\n,y\n", "2,x\n3,y\n", "a,b\nc,d\n", "a,\n1,2\n")
+    for told in _TOLD
+    for more in ("", ", all_varchar=true")
+]
 
 
 def generated(seed: int) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import pytest
 import fuseline
 from tests.compare import Ordering, connected, difference
 
-from .csv_cases import CASES, generated
+from .csv_cases import CASES, HEADERS, generated
 
 
 @pytest.fixture
@@ -52,6 +52,12 @@ def same(connection: fuseline.Connection, query: str, refused: bool = True) -> b
 def test_a_file_has_the_columns_and_rows_that_duckdb_finds(content, options, connection):
     write(content)
     same(connection, f"select * from read_csv('f.csv', {options})".replace(", )", ")"))
+
+
+def test_a_first_row_is_a_header_where_duckdb_takes_it_for_one(connection):
+    for number, (content, options) in enumerate(HEADERS):
+        write(content, f"f{number}.csv")
+        same(connection, f"from read_csv('f{number}.csv'{', ' * bool(options)}{options})")
 
 
 def test_dialects_that_nobody_chose(connection):
