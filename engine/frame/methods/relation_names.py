@@ -109,6 +109,10 @@ class RelationNames(TableMethods, ResultMethods):
                 found[free[0] if free and word in _ARGUMENTS else word] = value
             if len(given) > len(places) or not found.keys() <= {*places}:
                 raise WrongArguments(f"{function}() takes {', '.join(places)}.")
+            if own and own[0] not in found and not row.signature.partition("(")[2].startswith("["):
+                raise WrongArguments(
+                    f"{function}() missing 1 required positional argument: 'column'"
+                )
             groups, window, beside = (_text(found.pop(word, ""), function) for word in _CALLED)
             values = {p: v for p, v in found.items() if p in fixed or not isinstance(v, str)}
             arguments = (f"${p}" if p in values else str(found[p]) for p in own if p in found)
