@@ -226,7 +226,8 @@ def _in_turn(sides: list[Side], text: str, runs: int, turn: int) -> tuple[float,
 
 def _row(times: Sequence[tuple[float, float]]) -> dict[str, Any]:
     """The medians of both sides, and the median and quartiles of the ratios of neighbouring turns."""
-    low, middle, high = statistics.quantiles([after / before for before, after in times], n=4)
+    ratios = [after / before for before, after in times]
+    low, middle, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     before, after = (statistics.median(side) for side in zip(*times, strict=True))
     row = {"equal": True, "before": before, "after": after, "ratio": middle}
     return row | {"quartiles": [low, high], "turns": times}
