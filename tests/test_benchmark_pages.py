@@ -70,12 +70,12 @@ def test_runs_under_limits_show_the_first_and_the_slowest_later_one() -> None:
 
 def test_the_page_of_clusters_says_what_exchanges_measured() -> None:
     text = (page.ROOT / "docs/cluster.md").read_text()
-    found = json.loads((page.RESULTS / "exchanges/2x-h100.json").read_text())
+    found = json.loads((page.RESULTS / "exchanges/4x-h200.json").read_text())
     assert f"of {found['peer_copy'] / 1e9:.0f} GB/s" in text
     largest = {(each["kind"], each["linked"]): each for each in found["exchanges"]}
     for kind in ("gather", "broadcast", "hash", "rows"):
         measured = largest[kind, True]
-        assert measured["bytes"] == 4_000_000_000
+        assert measured["bytes"] == 10_000_000_000
         assert f"| {measured['rate'] / 1e9:.0f} | {measured['share']:.0%} |" in text
 
 
