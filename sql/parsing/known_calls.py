@@ -86,6 +86,12 @@ class TimedUuid(exp.Rand):
     """uuidv7()."""
 
 
+# sqlglot makes one node of lower(hex(x)), and upper(hex(x)) is hex(x) to it
+_CASES = {
+    name: kind.from_arg_list
+    for kind, names in ((exp.Lower, ("LOWER", "LCASE")), (exp.Upper, ("UPPER", "UCASE")))
+    for name in names
+}
 DRAWN_CALLS: dict[str, Callable[..., exp.Expr]] = {
     **dict.fromkeys(("UUID", "GEN_RANDOM_UUID", "UUIDV4"), RandomUuid.from_arg_list),
     "UUIDV7": TimedUuid.from_arg_list,
@@ -117,7 +123,7 @@ def _is_known(name: str) -> bool:
 
 FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {  # without those of lists and JSON
     name: make
-    for name, make in {**DuckDBParser.FUNCTIONS, **DRAWN_CALLS}.items()
+    for name, make in {**DuckDBParser.FUNCTIONS, **_CASES, **DRAWN_CALLS}.items()
     if _is_known(name)
     and not is_of_lists(name)
     and name not in _BY_OWN_NAMES

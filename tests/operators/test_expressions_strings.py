@@ -9,6 +9,7 @@ import pytest
 
 from fuseline.errors import ConversionError, ExecutionError
 from fuseline.operators.cpu.table import FEW_TEXTS, MIN_REPEATS
+from tests.compare import assert_same_as_duckdb
 from tests.operators.evaluated import assert_expressions, error_of, evaluated
 
 WORDS = [None, "", "a", "hello", "Hello World", "  pad ", "\ttab\n", "héllo", "日本語", "a,b,,c", "xyxaxy", "ß", "Ǆ",
@@ -52,6 +53,14 @@ def test_strings_of_bytes_alone(form: str) -> None:
     ]
     rests = [f"substring(s, {at})" for at in (-4, 0, 1, 2, 50, 2**31)]
     assert_expressions([*calls, *taken, *cut, *rests, "s[-3:-2]"], pa.table({"s": plain}))
+
+
+def test_cases_of_digits() -> None:
+    """sqlglot makes a node of its own of the first."""
+    calls = "lower(hex(n)) as a, upper(hex(s)) as b, lcase(hex(s)) as c, hex(lower(s)) as d, lower(upper(s)) as e"
+    assert_same_as_duckdb(
+        f"select {calls} from t", {"t": {"n": [0, 171, None], "s": ["jK", None, "é"]}}
+    )
 
 
 def test_reverse() -> None:
