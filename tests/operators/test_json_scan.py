@@ -68,3 +68,15 @@ def test_texts_with_offsets_of_64_bits() -> None:
     documents = pa.array(ORDERS, pa.large_string()).slice(1)
     query = "select d->>'id' as x, d->'$.who.tags' as y from t"
     assert_same_as_duckdb(query, {"t": pa.table({"d": documents})}, backend="cpu")
+
+
+@pytest.mark.usefixtures("scanned")
+def test_a_cast_of_texts_that_come_many_times_is_read_by_all_functions() -> None:
+    """Arrow keeps such texts once, and few of its functions, and none of the kernels, take them so."""
+    texts = pa.table({"d": [f'"ab{i % 50}"' if i % 7 else None for i in range(4000)]})
+    calls = ["{0} ->> '$'", "substring({0}, 2, 3)", "left({0}, 3)", "lpad({0}, 12, '*')", "trim({0}, '\"')", "instr({0}, 'b')", "unicode({0}::varchar)",
+             "{0}::varchar in ('\"ab1\"', 'x')", "repeat({0}::varchar, 2)", "try_cast({0}::varchar as integer)", "string_split({0}::varchar, 'b')"]  # fmt: skip
+    items = ", ".join(f"{call.format('(d::json)')} as x{i}" for i, call in enumerate(calls))
+    assert_same_as_duckdb(
+        f"select {items} from t", {"t": texts}, backend="cpu", fuse=("always", "never")
+    )

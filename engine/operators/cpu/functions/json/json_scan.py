@@ -31,9 +31,8 @@ from ..values.each_value import python_value
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 FEW_DOCUMENTS = 1 << 10  # which Python reads soon enough
-WAITED_FOR = (
-    1 << 15
-)  # texts for which kernels are compiled first: Python reads them in half a second
+# Texts for which kernels are compiled first: Python reads them in half a second
+WAITED_FOR = 1 << 15
 MOST_BYTES = 1 << 31  # of texts whose places 32 bits hold
 NOT_READ = -2
 QUOTE, OBJECT, ARRAY, NULL = b'"{[n'
@@ -183,6 +182,9 @@ def scanned(name: str, by_python: vec.Kernel) -> vec.Kernel:
         ):
             return by_python(call, args)
         given, texts = python_value(paths[0]), documents.data
+        if pa.types.is_dictionary(texts.type):  # as a cast of repeated texts makes one
+            texts = texts.dictionary_decode()
+            documents = vec.Vector.from_arrow(texts, documents.type)
         path = _path_of(given) if isinstance(given, str | int) else None
         kernels = _ready(texts) if path is not None else None
         if path is None or kernels is None or _text_bytes(texts) >= MOST_BYTES:

@@ -98,7 +98,7 @@ def of_each(array: pa.Array, function: Callable[..., str | None]) -> pa.Array:
     codes = pc.dictionary_encode(tables.decode(array))
     values = [None if v is None else function(v) for v in codes.dictionary.to_pylist()]
     places = tables.to_numpy(null_as(codes.indices, -1)).astype(np.int64)
-    return tables.take_array(array_from(values, pa.string()), places)
+    return tables.decode(tables.take_array(array_from(values, pa.string()), places))
 
 
 def makers(cast: CastVector) -> dict[str, Kernel]:
