@@ -138,7 +138,8 @@ def test_what_a_query_waits_for_is_compiled_before_what_none_does(pool, tmp_path
 def test_a_compiler_gives_way_and_ctrl_c_passes_it_by(pool):
     thread, _ = in_thread(lambda: pool.compiled(job(HANGS)))
     process = begun(pool, HANGS)._process.pid
-    while os.getpriority(os.PRIO_PROCESS, process) < NICENESS:
+    least = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+    while os.getpriority(os.PRIO_PROCESS, process) < least:
         time.sleep(0.01)
     assert os.getpgid(process) != os.getpgrp()
     assert os.getsid(process) == os.getsid(0)  # Linux weighs sessions before it weighs processes

@@ -95,7 +95,6 @@ CASES = [
     (errors.InvalidQuery, "select x from t limit (select -^1^)", "cannot be negative"),
     (errors.FileError, "select * from ^read_csv('a.csv')^", 'no file "a.csv"'),
     (errors.Unsupported, "select * from ^read_xlsx('a.xlsx')^", 'no table function "read_xlsx"'),
-    (errors.Unsupported, "select (select ^sum(t.x)^) from t", "outer query"),
     (errors.UnknownName, "merge into ^tt^ using u on t.x = u.x when matched then delete", 'There is no table "tt"'),
     (errors.Unsupported, "create table n (a varchar collate ^nocase^)", "write COLLATE where it is compared or sorted"),
     (errors.Unsupported, "create table n (^a int references t (x)^)", 'constraint on the column "a"'),
