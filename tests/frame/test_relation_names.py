@@ -62,7 +62,9 @@ def test_what_is_no_aggregate_is_refused() -> None:
             frame.upper("a")
         with pytest.raises(WrongArguments, match="takes SQL as text"):
             frame.sum("a", 1)
-        with pytest.raises(WrongArguments, match="lag\\(\\) takes argument0, window_spec"):
+        with pytest.raises(WrongArguments, match="takes SQL as text"):
+            frame.sum(5)
+        with pytest.raises(WrongArguments, match="lag\\(\\) takes column, window_spec"):
             frame.lag("a", "over ()", ignore_nulls=True)
 
 

@@ -95,12 +95,14 @@ class RelationNames(TableMethods, ResultMethods):
         name = aggregate_name(function)
         row = WINDOW[str(window_name(function))] if name is None else AGGREGATE[name]
         taken = row.signature.partition("(")[2].rstrip(")]").split(",")
+        of_column = name is not None or taken[0].startswith("any")
         own = [f"argument{i}" for i, parameter in enumerate(taken) if parameter]
+        if of_column:
+            own[0] = "column"
         fixed = {own[i] for i in constants(row.signature)}
         places = [*own, *_CALLED]
         if name is None:  # columns stand before the window, constants behind it
-            columns = int(taken[0].startswith("any"))
-            places = [*own[:columns], "window_spec", *own[columns:], "projected_columns"]
+            places = [*own[:of_column], "window_spec", *own[of_column:], "projected_columns"]
 
         def method(*given: object, **named: object) -> Frame:
             found = dict(zip(places, given, strict=False))
@@ -109,10 +111,12 @@ class RelationNames(TableMethods, ResultMethods):
                 found[free[0] if free and word in _ARGUMENTS else word] = value
             if len(given) > len(places) or not found.keys() <= {*places}:
                 raise WrongArguments(f"{function}() takes {', '.join(places)}.")
-            if own and own[0] not in found and not row.signature.partition("(")[2].startswith("["):
+            if of_column and "column" not in found:
                 raise WrongArguments(
                     f"{function}() missing 1 required positional argument: 'column'"
                 )
+            if of_column:
+                _text(found["column"], function)
             groups, window, beside = (_text(found.pop(word, ""), function) for word in _CALLED)
             values = {p: v for p, v in found.items() if p in fixed or not isinstance(v, str)}
             arguments = (f"${p}" if p in values else str(found[p]) for p in own if p in found)
