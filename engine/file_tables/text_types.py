@@ -40,11 +40,7 @@ _CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
     (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(?:{_ZONE})?|{_WORD}"),
 )
 # How a first row is written that is no header above values of these types, whose casts take other texts, too
-_WRITTEN = dict(_CANDIDATES[:4]) | {
-    ty.TIME: CLOCK,
-    ty.DATE: f"{_DAY}|{_WORD}",
-    ty.TIMESTAMP: f"{_DAY}.*",
-}
+_WRITTEN = {**dict(_CANDIDATES[:6]), ty.TIMESTAMP: f"{_DAY}.*"}
 _COMMA = str.maketrans(",.", ".,")
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it

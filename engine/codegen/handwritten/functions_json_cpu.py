@@ -177,7 +177,6 @@ def json_places(  # type: ignore[no-untyped-def]
     text, offsets, valid, keys, key_ends, places, start, stop, found, begins, ends
 ):
     """Set where the values at a path begin and end in the texts of rows: -1 where there are none, -2 where a text was not read."""
-    left = 0
     for row in range(start, stop):
         here = np.uint64(row)
         begins[here] = ends[here] = -1
@@ -188,8 +187,6 @@ def json_places(  # type: ignore[no-untyped-def]
             begins[here], ends[here] = found[0], found[1]
         else:
             begins[here] = ends[here] = -2
-            left += 1
-    return left
 
 
 @njit(error_model="numpy")
