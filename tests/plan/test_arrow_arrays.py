@@ -56,7 +56,7 @@ def test_a_half_of_a_pair_is_refused_as_by_arrow() -> None:
 
 SCRIPT = """
 import sys, fuseline
-c = fuseline.connect("cpu")
+c = fuseline.connect(device=DEVICE)
 c.register("t", {"a": list(range(2000)), "s": [f"x{i % 70}" for i in range(2000)], "x": [i / 3 for i in range(2000)]})
 for fuse in ("always", "never"):
     c.execute(f"set fuse = '{fuse}'")
@@ -75,7 +75,8 @@ QUERIES = [
 ]
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 @pytest.mark.skipif(not pytest.importorskip("pandas"), reason="pandas is not installed")
-def test_queries_do_not_import_pandas() -> None:
-    script = f"QUERIES = {QUERIES!r}\n{SCRIPT}"
+def test_queries_do_not_import_pandas(device: str) -> None:
+    script = f"QUERIES = {QUERIES!r}\nDEVICE = {device!r}\n{SCRIPT}"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=300)

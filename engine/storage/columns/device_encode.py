@@ -12,7 +12,6 @@ from functools import partial
 from math import gcd
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
@@ -141,7 +140,7 @@ def _step(differences: plc.Column, low: int, high: int) -> int:
 
 def _sample(column: plc.Column) -> enc.Array:
     """Some values, evenly spread, on the host."""
-    return np.asarray(_picked(column, SAMPLE).to_arrow())
+    return enc.numbers(_picked(column, SAMPLE).to_arrow())
 
 
 def _picked(column: plc.Column, count: int) -> plc.Column:

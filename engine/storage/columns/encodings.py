@@ -60,6 +60,8 @@ def values_of(array: pa.Array, numpy_type: npt.DTypeLike) -> Array:
 
 def numbers(array: pa.Array) -> Array:
     """The numbers of an array without NULL; Arrow's and NumPy's own ways import pandas."""
+    if pa.types.is_boolean(array.type):
+        return truth_values(array)
     return values_of(array, values_type(array.type))
 
 

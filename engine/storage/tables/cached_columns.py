@@ -181,4 +181,4 @@ def _bytes_of_strings(column: EncodedColumn) -> int:
 
 def _on_host(codes: Any) -> Any:
     """Codes as a NumPy array; those of the GPU are a pylibcudf column."""
-    return codes if isinstance(codes, np.ndarray) else np.asarray(codes.to_arrow())
+    return codes if isinstance(codes, np.ndarray) else numbers(codes.to_arrow())

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from ....codegen.groups.results import Registers, arrow_array
 from ....plan import physical as p
-from ....plan.arrow.arrow_arrays import array_from
+from ....plan.arrow.arrow_arrays import array_from, truth_values
 from ....plan.arrow.take_rows import take_rows
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind, to_arrow as arrow_type
 from ....storage.columns.encode import encode, encode_numbers, registers_of
-from ....storage.columns.encodings import Array, EncodedColumn
+from ....storage.columns.encodings import Array, EncodedColumn, numbers
 from ...context import Context
 from ...cpu.pipeline.finish import of_registers
 from ...cpu.sort.keys import float_image
@@ -107,7 +107,7 @@ class HostColumns(Mapping[int, "Held"]):
         if type(lying) is Registers:
             return lying
         array = self.array(column)
-        there = np.asarray(array.is_valid()) if array.null_count else None
+        there = truth_values(array.is_valid()) if array.null_count else None
         if data_type.kind is Kind.VARCHAR:
             return _numbered(array, there, data_type) if len(array) <= NUMBERED_TEXTS else None
         if not data_type.fits_register:
@@ -348,8 +348,8 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
         there = held.valid
     if found is None:
         array = columns.array(key.column)
-        there = np.asarray(array.is_valid()) if array.null_count else None
-        found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
+        there = truth_values(array.is_valid()) if array.null_count else None
+        found = numbers(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
     if key.descending:
         found = ~found
     if there is None:

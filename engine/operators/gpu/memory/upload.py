@@ -11,6 +11,7 @@ from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.groups.results import Registers
+from ....plan.arrow.arrow_arrays import truth_values
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....storage.columns.encodings import Array
@@ -110,7 +111,7 @@ def _staged(array: pa.Array, data_type: DataType, staging: Staging) -> list[slic
     else:
         places = [staging.add(_values(array, data_type))]
     if array.null_count:
-        places.append(staging.add(np.packbits(np.asarray(array.is_valid()), bitorder="little")))
+        places.append(staging.add(np.packbits(truth_values(array.is_valid()), bitorder="little")))
     return places
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pylibcudf as plc
 
 from ....codegen.cuda import emit_groups
@@ -22,7 +21,7 @@ from ....codegen.program import Program
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
-from ....storage.columns.encodings import REGISTER, rounded
+from ....storage.columns.encodings import REGISTER, numbers, rounded
 from ...integer_bounds import INT64_RANGE
 from .. import columns as col
 from ..aggregate.groups import pick
@@ -216,5 +215,5 @@ def _finished(
 
 def _on_host(folded: Folded, columns: Sequence[plc.Column]) -> plc.Column:
     kind = folded.column.type
-    values, valid = finished(folded, [np.asarray(c.to_arrow()) for c in columns])
+    values, valid = finished(folded, [numbers(c.to_arrow()) for c in columns])
     return to_device(arrow_array(values, valid, kind, None), kind)

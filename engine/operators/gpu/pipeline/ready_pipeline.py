@@ -30,7 +30,7 @@ from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.arrow.arrow_arrays import array_from
-from ....storage.columns.encodings import Array, EncodedColumn
+from ....storage.columns.encodings import Array, EncodedColumn, numbers
 from ...context import PipelineReceipt
 from ..aggregate.groups import is_sorted, pick
 from ..columns import FLOAT64, INT64
@@ -117,7 +117,7 @@ def starting(encoded: EncodedColumn) -> float:
     # At random, or a column whose values repeat regularly would look the same in all places
     places = np.random.default_rng(0).integers(0, max(encoded.rows - 1, 1), SAMPLE, np.int32)
     after = np.minimum(places + 1, encoded.rows - 1).astype(np.int32)
-    one, other = (np.asarray(pick(codes, _column(p)).to_arrow()) for p in (places, after))
+    one, other = (numbers(pick(codes, _column(p)).to_arrow()) for p in (places, after))
     return float((one != other).mean())
 
 
