@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from .plan.arrow.arrow_types import arrow_table
 from .plan.types import BIGINT, BOOLEAN, VARCHAR, DataType, list_of, to_arrow
+from .records import dataclass
 
 Columns = list[tuple[str, DataType]]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from .plan.changes.sequences import Sequence as SequenceObject
 from .plan.changes.stand_in import Recursion
 from .plan.composed.sampling import DEFAULTS, SortDefaults
 from .plan.logical import CatalogTable, Logical
+from .records import dataclass
 from .storage.tables.access import Access, AccessRules
 
 if TYPE_CHECKING:

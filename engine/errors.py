@@ -11,8 +11,9 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Self
+
+from .records import dataclass
 
 TWO_ROWS = (
     "More than one row returned by a subquery used as an expression: "

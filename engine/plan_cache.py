@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, filterfalse
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, final
@@ -24,6 +24,7 @@ from .plan.shapes.plan_model import PlanModel
 from .plan.temporal.zones import quarter_hour, today
 from .plan.udf.python_function import PythonFunction
 from .plan.udf.settled_calls import functions_of
+from .records import dataclass
 from .runtime.schedule import Schedule, inputs_first, schedule_of, shaped_schedule
 from .settings import Settings
 from .storage.file_identity import FileIdentity

@@ -6,9 +6,10 @@ What pip has installed fits; another package's pip run, or `--no-deps`, may have
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
+
+from .records import dataclass
 
 NOT_FOR_USERS = ("dev", "docs", "foreign", "release")  # extras of those who work on this package
 _WRITTEN = re.compile(r"([\w.-]+)(?:\[.*?\])?([^;]*)(?:; extra == .([\w-]+).)?")

@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, Literal as OneOf, TypeAlias, get_args
 from zoneinfo import ZoneInfo, available_timezones
 
 from .errors import UnknownName, nearest, shown
+from .records import dataclass
 from .setting_values.paths import (
     UrlPrefix,
     parse_optional_path,

@@ -11,12 +11,13 @@ What lies in a working folder may come from anybody: it makes connections strict
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import typer
 
 from ..errors import FileError, FuselineError, InvalidQuery
+from ..records import dataclass
 from ..settings import Settings
 from ..settings_lock import check_change
 

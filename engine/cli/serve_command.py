@@ -7,10 +7,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InvalidQuery
+from ..records import dataclass
 from ..server import serving
 from ..server.turns import ServerLimits
 from ..settings import server_secrets

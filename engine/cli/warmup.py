@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..connection import Connection
 from ..errors import FuselineError
 from ..observe.profile import Profile
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from ..sql import Piece

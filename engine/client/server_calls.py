@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from pyarrow import flight
 
 from .. import errors
 from ..plan_cache import Parameters
+from ..records import dataclass
 from ..server import flight_sql_messages as messages
 from ..server.flight_errors import ERROR_HEADER, told_class
 from ..server.wire_format import decode, encode

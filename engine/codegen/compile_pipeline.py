@@ -6,7 +6,7 @@ Rows of which an order keeps the first few: a kernel leaves out those that are b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from weakref import proxy
 
@@ -16,6 +16,7 @@ from ..plan.functions import AGGREGATE
 from ..plan.physical import HashAggregate, Order
 from ..plan.pipeline_steps import Chain, PipelineSteps
 from ..plan.text.concealed_text import concealed_name
+from ..records import dataclass
 from .expressions.translate import translate
 from .groups.accumulate import Accumulator, Accumulators, fold_call
 from .groups.grouping import FoldSink, Grouping, grouping_of, row_groups, without_count

@@ -6,11 +6,12 @@ It has no NULLs (a nullable value is a pair, settled in `translate`), no SQL typ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 from typing import ClassVar, Literal as OneOf
 
+from ..records import dataclass
 from .indexes.layers import Layer
 
 SIDE_BY_SIDE = 16  # terms that follow one another in one pair of parentheses each

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, wraps
 from math import prod
 from typing import TypeVar
 
 from ..plan.expr import AggregateCall, Column, Expr
 from ..plan.physical import Physical
+from ..records import dataclass
 from ..storage.columns.encodings import Array
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from ..plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of, new_column, substitute
@@ -13,6 +13,7 @@ from ..plan.physical import Physical
 from ..plan.shapes.guards import bare_value
 from ..plan.text.concealed_text import concealed_name
 from ..plan.types import BIGINT
+from ..records import dataclass
 from ..storage.columns.encodings import Array
 from . import loop as ir
 from .indexes.layers import Buffer, KeptKey

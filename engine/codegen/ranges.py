@@ -6,7 +6,7 @@ integers have no limit, so the interval itself is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import dataclass
 
 I32_MAX = 2**31 - 1
 I64_MAX = 2**63 - 1

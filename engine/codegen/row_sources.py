@@ -4,7 +4,7 @@ columns as the code generator sees them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..plan.expr import FALSE, TRUE, Column, Expr, new_column
 from ..plan.physical import Physical, ValuesScan
 from ..plan.types import BOOLEAN
+from ..records import dataclass
 from ..storage.columns.encodings import EncodedColumn
 from .ranges import IntegerRange
 from .typed_values import Input, NotFusable, unnumbered

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from ..errors import FuselineError
 from ..plan.expr import Column
 from ..plan.physical import Physical
 from ..plan.types import DataType, Kind
+from ..records import dataclass
 from ..storage.columns.encodings import Array, Encoding
 from .loop import Apply, Convert, Function, Lookup, Machine, Name, Number, Term
 from .ranges import IntegerRange

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import (
@@ -19,6 +18,7 @@ from ..errors import (
 from ..plan.changes import catalog_objects as co
 from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.logical import CatalogTable
+from ..records import dataclass
 from ..threads.fork_locks import new_reentrant_lock
 from .folder_database import FolderDatabase
 from .open_folders import close_folder

@@ -15,11 +15,11 @@ import secrets
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import FileError
+from ..records import dataclass
 from ..storage.spill_folders import open_plain
 
 WRITING = ".writing-"  # between a file's name and a random one, until all of it is written

@@ -8,7 +8,6 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ..errors import FileError
 from ..plan.types import DataType, Kind, to_arrow
+from ..records import dataclass
 from ..stopping import check
 from .commit_log import write_new
 

@@ -16,6 +16,7 @@ from ..errors import FileError
 from ..plan.changes.catalog_objects import TableRules
 from ..plan.logical import TableStatistics
 from ..plan.types import DataType, to_arrow
+from ..records import dataclass
 from ..threads.fork_locks import new_lock
 from .rows_files import (
     Fields,
@@ -67,7 +68,7 @@ class RowsPlace:
         return {f.name if isinstance(f, RowsFile) else Path(f.path).name for f in files}
 
 
-@dataclasses.dataclass(eq=False)
+@dataclass(eq=False)
 class OpenedRows:
     """What queries read of a version of a table, once one has asked for it."""
 

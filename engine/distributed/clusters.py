@@ -9,13 +9,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from distributed import Client, LocalCluster, Lock
 from distributed.actor import BaseActorFuture
 
 from ..errors import ClusterError, install
+from ..records import dataclass
 
 T = TypeVar("T")
 LOCAL = "local"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -16,6 +16,7 @@ from distributed.actor import Actor
 from ..errors import ClusterError
 from ..plan.node import walk_once
 from ..plan.physical import Physical
+from ..records import dataclass
 from ..settings import ExchangeChoice, Settings
 from ..storage.tables.memory_table import ShardedTable
 from .clusters import Cluster

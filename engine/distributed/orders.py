@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -17,6 +16,7 @@ from ..errors import ExecutionError, FuselineError
 from ..observe.profile import Meeting, NodeProfile
 from ..plan.partitioning import Fact
 from ..plan.physical import Physical
+from ..records import dataclass
 from ..settings import Settings
 from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable, ShardedTable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..errors import ClusterError
@@ -18,6 +18,7 @@ from ..plan.exchange import Exchange
 from ..plan.node import walk_once
 from ..plan.physical import Physical
 from ..planner import Claim, WorkerPlan, plan_of_worker, steps_of_client
+from ..records import dataclass
 from ..runtime.schedule import Schedule, schedule_of
 from ..settings import Settings
 from ..storage.shards import Placement, Shards, scans_of

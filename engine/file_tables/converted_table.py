@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, Self
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from ..operators.host_memory import readable
 from ..plan.arrow.arrow_types import arrow_table
 from ..plan.logical import TableStatistics
 from ..plan.types import BIGINT, BLOB, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
+from ..records import dataclass
 from ..settings import Settings
 from ..stopping import check
 from ..storage.spill_folders import SpillFolder

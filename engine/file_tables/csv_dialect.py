@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
+from ..records import dataclass
 from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, is_text, rows_of
 
 DELIMS = (",", "|", ";", "\t")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from ..errors import FileError
+from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import opened
 from .csv_rows import LONGEST_ROW, TOO_LONG, UNQUOTED, CsvRow, Dialect, fitted_row, is_text, rows_of

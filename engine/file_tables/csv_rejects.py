@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from ..plan.arrow.arrow_types import arrow_table
 from ..plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace
 from ..plan.coercion import enum_of
 from ..plan.types import BOOLEAN, UBIGINT, UINTEGER, VARCHAR, DataType, to_arrow
+from ..records import dataclass
 from ..storage.tables.memory_table import MemoryTable
 from .csv_fields import CsvFile, Options, null_texts
 from .csv_rows import INVALID, TOO_LONG, UNQUOTED, CsvRow, is_text

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+from ..records import dataclass
 
 UNQUOTED = "UNQUOTED VALUE"
 INVALID = "INVALID STATE"

@@ -6,7 +6,7 @@ sniff_csv: what is found out about a CSV file, as one row with the call that rea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -17,6 +17,7 @@ from ..errors import ConversionError, DataError, FileError, FuselineError, Inval
 from ..plan.arrow.arrow_types import arrow_table
 from ..plan.coercion import common
 from ..plan.types import BOOLEAN, UBIGINT, VARCHAR, DataType, Kind, list_of, struct_of, to_arrow
+from ..records import dataclass
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import find_files
 from .csv_columns import sniffed_file

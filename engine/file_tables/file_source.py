@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow as pa
 from ..errors import FileError, InvalidQuery, Unsupported
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import VARCHAR, DataType, Kind, to_arrow
+from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import FoundFile, find_files

@@ -7,12 +7,12 @@ import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ..errors import FileError
 from ..plan.json.documents import real_number, text_of
+from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from .csv_fields import Options, text_stream
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Self
 
@@ -16,6 +15,7 @@ from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
 from ..plan.composed.json_calls import type_of_text
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
+from ..records import dataclass
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from ..errors import TypeMismatch
 from ..plan import types as ty
 from ..plan.json.documents import Digits
+from ..records import dataclass
 from .text_types import CLOCK, Conversion, fits
 
 MOST_LEVELS = 45  # of types within each other: rows are kept as Parquet, which has 48 of lists

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from ..plan.casts import cast
 from ..plan.expr import ColumnRef, new_column
 from ..plan.json.documents import Digits, LongDouble, digits_text, plain_text, text_of
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, JSON, DataType, Kind, to_arrow
+from ..records import dataclass
 from .text_types import Conversion, convert
 
 _NATIVE: Mapping[Kind, frozenset[type]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from ..operators.cpu.table import Table, to_logical, to_physical
 from ..plan import infer, types as ty
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, Expr, Literal, new_column
+from ..records import dataclass
 
 # Types of columns that no file of text has: Parquet files, which keep the rows, lack them
 NOT_KEPT = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from ..errors import FuselineError, InvalidQuery, NotByRows, WrongArguments, sho
 from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
+from ..records import dataclass
 from .exported import exported, exported_schema
 
 if TYPE_CHECKING:

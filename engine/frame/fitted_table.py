@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from ..plan.arrow.arrow_arrays import array_from
 from ..plan.calendar import interval_text
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DataType
+from ..records import dataclass
 from .cursor import ROWS_AT_A_TIME
 from .python_values import Row, has_values_beyond, python_values, shown_values
 

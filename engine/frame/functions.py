@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial, update_wrapper
 from typing import Any
 
@@ -29,6 +28,7 @@ from ..plan.udf.python_function import (
     python_call,
     python_fold,
 )
+from ..records import dataclass
 from .expressions.expression import (
     Expression,
     as_column,

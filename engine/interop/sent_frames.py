@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from ..file_tables.converted_table import form_of
 from ..plan.copies import replace_nodes, with_commons
 from ..plan.logical import CatalogTable, Logical, Scan, TableStatistics
 from ..plan.types import DataType
+from ..records import dataclass
 from ..storage.tables.parquet import ParquetTable
 
 if TYPE_CHECKING:

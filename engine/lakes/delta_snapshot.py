@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from ..errors import FileError, Unsupported, install
 from ..plan.expr import Value
 from ..plan.files.remote_secret import RemoteSecret
 from ..plan.types import DataType
+from ..records import dataclass
 from ..storage.file_identity import denied
 from ..storage.remote.urls import is_remote
 from ..storage.tables.access import AccessRules

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from ..errors import FileError, FuselineError, InvalidQuery, Unsupported, install
 from ..plan.types import DataType
+from ..records import dataclass
 from ..storage.remote.urls import is_remote
 from ..storage.tables.access import AccessRules, opened
 from ..storage.tables.files import find_files, local_path, paths_matching

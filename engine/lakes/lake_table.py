@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..operators.cpu.table import to_logical
 from ..plan.expr import Value
 from ..plan.physical import RowGroups
 from ..plan.types import DataType, Kind, to_arrow
+from ..records import dataclass
 from ..stopping import check
 from ..storage.tables.access import Access, AccessRules
 from ..storage.tables.files import FoundFile, are_current, find_files

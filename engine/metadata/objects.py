@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from ..catalog import Catalog, View
 from ..errors import FuselineError, UnknownName, nearest
@@ -16,6 +15,7 @@ from ..plan.changes.sequences import Sequence as SequenceObject
 from ..plan.logical import CatalogTable
 from ..plan.statements import Describe
 from ..plan.types import INTEGER_BITS, DataType, Kind
+from ..records import dataclass
 from ..settings import Settings
 from .system_views import SYSTEM_VIEWS
 

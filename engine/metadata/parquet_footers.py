@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from ..plan import types as ty
 from ..plan.arrow.arrow_arrays import array_from
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, new_column
+from ..records import dataclass
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files
 from ..storage.tables.footer_check import PHYSICAL_TYPES

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal as OneOf, NamedTuple
 
 from ..operators.column_tiers import LiftedColumn
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from .profile_exports import ProfileData

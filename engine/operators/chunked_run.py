@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic
 
 from ..plan import physical as p
 from ..plan.partial import PartialAggregate
 from ..progress.run_progress import Progress
+from ..records import dataclass
 from ..storage.columns.cache import ChunkCache
 from .column_tiers import not_lifted
 from .context import Context, PipelineReceipt, latest

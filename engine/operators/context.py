@@ -7,7 +7,7 @@ pipeline that was made for one run with that run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal as OneOf, NamedTuple, Protocol, TypeVar
 from weakref import ref
@@ -18,6 +18,7 @@ from ..plan.node import walk
 from ..plan.physical import Physical, Stored
 from ..plan.shapes.plan_model import ShapedPart, Variants
 from ..progress.run_progress import Progress
+from ..records import dataclass
 from .last_steps import LastSteps
 from .row_interpreter import RowSteps
 

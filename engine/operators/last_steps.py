@@ -7,7 +7,6 @@ takes 0.2 ms of CPU time where operators over arrays take 1.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import isnan
 from typing import Any, TypeAlias
@@ -22,6 +21,7 @@ from ..plan.expr import AggregateCall, Column, ColumnRef
 from ..plan.functions import AGGREGATE
 from ..plan.partial import FinishAverages
 from ..plan.types import DATE, VARCHAR, DataType, Kind
+from ..records import dataclass
 from .row_interpreter import RowSteps, Unsure, Values, checked, column_of, is_known, values_of
 
 MOST_ROWS = 512  # of so many, arrays take as long

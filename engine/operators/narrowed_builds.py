@@ -10,7 +10,7 @@ are there already.  Small sides are read whole with each chunk, since a GPU make
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..plan import physical as p
@@ -27,6 +27,7 @@ from ..plan.pipeline_steps import (
     stored_column,
 )
 from ..plan.types import BOOLEAN
+from ..records import dataclass
 from ..storage.tables.column_chunks import places_of
 from .context import ChunkScan
 from .scan_runs import (

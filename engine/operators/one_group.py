@@ -17,7 +17,7 @@ where xy is the sum of products of deviations (Chan, Golub and LeVeque, 1979): s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from math import floor, inf, isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, n
 from ..plan.functions import AGGREGATE
 from ..plan.join_kinds import JoinKind
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
+from ..records import dataclass
 from .run_unfused import T
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
 from ..errors import Interrupted
+from ..records import dataclass
 from .context import BuildReceipt, Context, Origin, PipelineReceipt
 from .run_unfused import BackendTable, Operator, Operators, T
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import probed
 from ..plan.window.window_operator import WindowRows
 from ..progress.run_progress import Progress
+from ..records import dataclass
 from ..storage.columns.piece_caches import PassingCache
 from . import breakers, sorted_ranges
 from .run_unfused import T, opened

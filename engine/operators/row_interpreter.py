@@ -8,7 +8,7 @@ one lambda of Python, which calls nothing for a row: TPC-H's 22 queries take 430
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from types import CodeType
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from ..codegen.groups.results import Registers, arrow_array
 from ..plan.arrow.arrow_arrays import truth_values
 from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, new_column, physical
 from ..plan.types import BOOLEAN, DataType, Kind
+from ..records import dataclass
 from ..storage.columns.encodings import Array
 
 MOST_ROWS = 64  # of so many, arrays take as long

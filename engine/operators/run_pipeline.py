@@ -10,9 +10,7 @@
 A retry starts at the top, with what was found out in the pipeline's memory.  Of what is void operators run the body once.  Of what is
 refused they run the last operator alone, over pipelines of what is below it, as far as that joins.
 
-Pipelines of which one build side is a pipeline of its own, since its joins multiply its rows.
-
-A build side's index knows a row by its number in the leaf.  Where joins of the side find several rows for one of the leaf's, that
+Pipelines of which one build side is a pipeline of its own, since its joins multiply its rows: a build side's index knows a row by its number in the leaf.  Where joins of the side find several rows for one of the leaf's, that
 number says too little: another pipeline lists the rows of the side first, and each then has a number again.
 """
 
@@ -21,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, cast
 
@@ -33,6 +31,7 @@ from ..plan.expr import Value
 from ..plan.node import transform_up
 from ..plan.pipeline_steps import steps_of
 from ..plan.shapes.plan_model import ShapedPart
+from ..records import dataclass
 from ..stopping import wait
 from .column_tiers import Lift
 from .context import (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..plan import physical as p
 from ..plan.expr import Literal
 from ..plan.join_kinds import JoinKind
 from ..plan.node import transform_up, walk
+from ..records import dataclass
 from .context import Context
 
 

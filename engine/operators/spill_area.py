@@ -9,7 +9,7 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BufferedWriter
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ import pyarrow as pa
 from .. import stopping
 from ..errors import ExecutionError
 from ..plan.physical import Device
+from ..records import dataclass
 from ..storage.spill_folders import SpillFolder
 from .host_memory import host_memory, readable
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from typing import Generic, Protocol
@@ -22,6 +21,7 @@ from ..plan import physical as p
 from ..plan.exchange import Exchange
 from ..plan.expr import Column
 from ..plan.partial import PartialAggregate
+from ..records import dataclass
 from .context import Context
 from .host_memory import available_memory, give_back, readable
 from .run_unfused import Operator, T

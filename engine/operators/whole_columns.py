@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, cast
 
 import pyarrow as pa
 
 from ..plan import physical as p
 from ..plan.expr import Column
+from ..records import dataclass
 from ..storage.column_store.column_file import StoredColumn
 from ..storage.column_store.column_parts import MOST_TEXT, Allocate, ColumnParts
 from ..storage.column_store.column_store import StoredPlace, place_of

@@ -5,8 +5,9 @@ Each number stands here once; what one of them alone reads stands with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..records import dataclass
 from .physical import Device
 
 NearFar = tuple[float, float]  # where what is looked up stays in a cache, and where it does not

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isinf
 from typing import ClassVar, Literal as OneOf
 
+from ..records import dataclass
 from .expr import Column
 from .physical import Order, Physical
 

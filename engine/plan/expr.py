@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, Literal as OneOf
 
 from ..errors import Span
+from ..records import dataclass
 from .calendar import EPOCH, EPOCH_DAY, MICROS_A_DAY, MICROSECOND
 from .node import Node, Once, transform_up
 from .types import BOOLEAN, DIGITS, DataType, Kind

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal as OneOf, Protocol, Self, TypeVar, cast
 
 from ..errors import Span
+from ..records import dataclass
 from .expr import AggregateCall, Column, Expr, SortKey, Subquery, Value
 from .join_kinds import JoinKind
 from .node import Once, RelationNode

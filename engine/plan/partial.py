@@ -9,8 +9,9 @@ together: over chunks as they grow, or up a tree of devices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ..records import dataclass
 from .expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
 from .functions import AGGREGATE
 from .logical import Item

@@ -14,11 +14,12 @@ every row, since joins and projections make such columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from operator import attrgetter
 from typing import Literal as OneOf, NamedTuple
 
+from ..records import dataclass
 from .expr import Column
 
 Pairs = Sequence[tuple[Column, Column]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 
 from ..errors import ExecutionError
+from ..records import dataclass
 
 Part = tuple[str, str]  # ("text", characters), ("one", ""), ("run", "")
 

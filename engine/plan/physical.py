@@ -10,11 +10,12 @@ scans of tables in memory carry all rows.  A pickle runs code where it is read: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal as OneOf, Self
 
 from ..errors import Span
+from ..records import dataclass
 from .expr import AggregateCall, Column, Expr
 from .join_kinds import JoinKind
 from .logical import CatalogTable, Item

@@ -13,8 +13,9 @@ their sources, and where no kernel holds them their operators run one after the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ..records import dataclass
 from . import physical as p
 from .expr import Column, ColumnRef, Expr, columns_of
 from .join_kinds import JoinKind

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from ..records import dataclass
 from .changes.catalog_objects import NO_RULES, IfThere, Macro, StoredText, TableRules, UserType
 from .changes.database_changes import DatabaseStatement, OfSession, OnlyReads, Writes
 from .changes.sequences import SequenceStatement

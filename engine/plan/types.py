@@ -7,13 +7,13 @@ A `DataType` is a value: two are equal when kind, precision and scale are.  Back
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Context
 from enum import Enum, auto
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ..errors import TypeMismatch
+from ..records import dataclass
 from .node import Once
 from .text.quoted_name import quoted_field
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..plan import physical as p
 from ..plan.expr import Column, ColumnRef, columns_of
@@ -12,6 +12,7 @@ from ..plan.join_kinds import JoinKind
 from ..plan.node import walk_once
 from ..plan.partial import in_parts, merges_in_any_order
 from ..plan.types import Kind
+from ..records import dataclass
 from .estimates.chain_estimate import ChainEstimates, expected_column
 from .estimates.estimate import group_count
 from .pipelines.group_keys import has_no_numbers

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..plan import physical as p
 from ..plan.copies import commons_of, reading
@@ -18,6 +18,7 @@ from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, substit
 from ..plan.logical import Common, CommonScan, Filter, Logical
 from ..plan.node import walk, walk_once
 from ..plan.shapes.guards import name_of_constant
+from ..records import dataclass
 from .expressions.logic import combine
 from .expressions.simplification import simplified
 from .place import SCANS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import inf
 
@@ -19,6 +19,7 @@ from ..plan.join_kinds import JoinKind
 from ..plan.node import walk_once
 from ..plan.partial import FinishAverages
 from ..plan.partitioning import ARBITRARY, REPLICATED, Pairs, Partitioning, Spread, described
+from ..records import dataclass
 from .estimates.chain_estimate import ChainEstimates
 from .estimates.relation_estimate import RelationEstimate
 from .exchanges import Exchanges, Placed

@@ -8,7 +8,7 @@ the client can as well make of what each of them answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TypedDict, Unpack
 
@@ -28,6 +28,7 @@ from ..plan.partitioning import (
     ranged,
 )
 from ..plan.types import BIGINT
+from ..records import dataclass
 
 
 class _More(TypedDict, total=False):

@@ -9,12 +9,13 @@ can stand at any set that has the relations that they read.  The rule `reorder_j
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from ..plan.expr import Call, Column, Expr, columns_of, conjuncts
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import Join, Logical
+from ..records import dataclass
 from .estimates.estimate import Estimates, expected, join_rows, semi_fraction
 from .estimates.relation_estimate import RelationEstimate
 from .estimates.selectivity import ColumnEstimate, Lazily, selectivity, united

@@ -8,7 +8,6 @@ by the key.  Where a plan asks for several keys of one table, the one that saves
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ..plan import physical as p
@@ -18,6 +17,7 @@ from ..plan.node import walk_once
 from ..plan.partitioning import KeyCut
 from ..plan.types import Kind
 from ..plan.window.window_operator import WindowRows
+from ..records import dataclass
 
 INTEGERS = frozenset((Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT))
 MOST_SKEW = 2.0  # of a share, by what an even one has, for tables to be cut at keys

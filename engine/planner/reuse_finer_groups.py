@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
 from ..plan.functions import AGGREGATE
@@ -13,6 +13,7 @@ from ..plan.node import walk_once
 from ..plan.partial import Average, FinishAverages, is_exact_of_parts
 from ..plan.physical import ComputeColumns, HashAggregate, HashJoin, NestedLoopJoin, Physical
 from ..plan.types import BIGINT, HUGEINT, decimal
+from ..records import dataclass
 from .common_subplans import Shapes
 
 MAX_SHARE = 0.5  # of the rows that remain as groups, to be worth more than another pass over a scan

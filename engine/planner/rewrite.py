@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..plan.expr import Column, ColumnRef, Expr, columns_of, substitute
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item, Join, Logical, Project
 from ..plan.node import N, Node
+from ..records import dataclass
 
 
 def replace_columns(expr: Expr, replacement: Mapping[Column, Expr]) -> Expr:

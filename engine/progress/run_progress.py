@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from threading import get_ident
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..fence import fenced
 from ..plan import physical as p
 from ..plan.physical import Physical
 from ..plan.text.plan_text import describe
+from ..records import dataclass
 
 READING_SHARE = (
     0.6  # of what a node has left, when columns have to be read first: kernels are quicker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryLimitError
@@ -17,6 +17,7 @@ from ..plan.expr import Column
 from ..plan.node import walk_once
 from ..plan.physical import LimitRows, Physical, Stored
 from ..progress.run_progress import rows_scanned
+from ..records import dataclass
 from .memory import MemoryBudget, ask_for_answer
 from .run import Backend, Result, Run, explain, profile, result_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryLimitError
@@ -11,6 +11,7 @@ from ..operators.join_in_parts import join_tables, side_of
 from ..operators.run_unfused import opened
 from ..operators.spilling import Spool, Workspace
 from ..plan.physical import Device, HashJoin, Physical, Pipeline
+from ..records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +21,7 @@ from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting, Workspace
 from ..plan.expr import Column
 from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
+from ..records import dataclass
 from .memory import Held, MemoryBudget, ask_for_answer, out_of_memory, waiting_places
 from .schedule import Chains, Schedule, Turn, chains_of, inputs_first, readers_of, turns_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +23,7 @@ from ..plan.physical import (
 )
 from ..plan.pipeline_steps import probed, steps_of
 from ..plan.shapes.plan_model import ShapedPart
+from ..records import dataclass
 from .memory import waiting_places
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Generic, TypeVar
 
 from ..errors import FuselineError, InvalidQuery, UnknownName
+from ..records import dataclass
 from ..settings import Settings
 from ..stopping import Stop
 from ..threads.fork_locks import new_lock

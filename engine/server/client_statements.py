@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,7 @@ from ..plan.statements import Query
 from ..plan.text.quoted_name import quoted_name
 from ..plan.types import DataType
 from ..plan_cache import Parameters, new_cached_plan
+from ..records import dataclass
 from ..stopping import Stop, Stoppable, anywhere
 from .calls import ServerCall
 from .client_sessions import Handles

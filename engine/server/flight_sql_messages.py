@@ -6,9 +6,9 @@ https://arrow.apache.org/docs/format/FlightSql.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import dataclass_transform
 
+from ..records import dataclass
 from .wire_format import (
     BOOL,
     BYTES,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from ..errors import FuselineError, InvalidQuery, UnknownName, Unsupported
+from ..records import dataclass
 from . import flight_sql_messages as messages
 from .calls import COOKIE, ServerCall
 from .client_sessions import options_of, set_options

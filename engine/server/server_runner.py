@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..backends import cache_limits
 from ..catalog import Catalog
@@ -10,6 +10,7 @@ from ..errors import AccessDenied, FuselineError, Unsupported
 from ..plan.changes.catalog_objects import TEMP
 from ..plan.changes.database_changes import OfSession, OnlyReads, Writes
 from ..plan.statements import CreateTable, CreateView, SetOption, Statement, Transaction
+from ..records import dataclass
 from ..running import QueryRunner
 from ..settings import Settings
 from ..stopping import Stop, current

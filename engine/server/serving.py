@@ -9,7 +9,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..database_statements.attach import IN_MEMORY
 from ..errors import ExecutionError, FileError, InvalidQuery
 from ..plan.files.read_options import format_read
+from ..records import dataclass
 from ..settings import Settings
 from ..storage.remote.urls import is_remote
 from .flight_service import FlightService

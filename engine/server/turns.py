@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from ..errors import InvalidQuery, OperationalError, UnknownName
+from ..records import dataclass
 from ..settings import parse_bytes, parse_seconds
 from ..stopping import WAIT_SECONDS, Stop
 

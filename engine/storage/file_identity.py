@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import AccessDenied, FileError
+from ..records import dataclass
 
 if TYPE_CHECKING:
     import os

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from ..plan.node import walk_once
 from ..plan.partitioning import Fact, KeyCut
 from ..plan.physical import ParquetScan, Physical, RowGroups
+from ..records import dataclass
 from ..settings import Settings
 from .tables.access import opened
 from .tables.column_chunks import SIGNED

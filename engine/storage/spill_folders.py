@@ -20,9 +20,11 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO
+
+from ..records import dataclass
 
 PREFIX = "fuseline-spill-"
 RECORD = "owner"

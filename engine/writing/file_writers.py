@@ -9,7 +9,6 @@ import gzip
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol, cast
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from .. import stopping
 from ..database.rows_files import ROW_GROUP_ROWS
 from ..plan.types import JSON, VARCHAR, DataType, Kind, nested_arrow, to_arrow
+from ..records import dataclass
 
 Options = Mapping[str, object]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
@@ -30,6 +29,7 @@ from fuseline.plan.types import BIGINT, NULL, VARCHAR, Kind, list_of
 from fuseline.plan.udf.python_function import python_fold
 from fuseline.sql.parsing.pieces import span_of, split
 
+from ...records import dataclass
 from ..parsing.unread import use
 from . import function_names
 from .bind_expr_subquery import bind_sorted, sort_direction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -17,6 +16,7 @@ from fuseline.plan.files.read_options import (
 )
 from fuseline.plan.logical import CatalogTable
 
+from ...records import dataclass
 from ..parsing.pieces import span_of
 from ..parsing.unread import use
 from .constants.known_values import known_or_listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from fuseline.plan.types import BIGINT
 from fuseline.plan.window.windowed import has_window
 from fuseline.sql.parsing.pieces import span_of
 
+from ...records import dataclass
 from ..parsing.known_calls import RandomUuid, TimedUuid
 from ..parsing.unread import use
 from .bind_order import is_ordinal, ordinal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlglot import exp
@@ -17,6 +16,7 @@ from fuseline.plan.types import BIGINT, DOUBLE, VARCHAR, DataType
 from fuseline.plan.window.window_call import WHOLE, Window, WindowCall
 from fuseline.sql.parsing.pieces import span_of
 
+from ...records import dataclass
 from ..parsing.unread import use
 from .bind_expr_subquery import bind_sorted, sort_direction
 from .columns_chosen import bound_column

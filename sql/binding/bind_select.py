@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -15,6 +14,7 @@ from fuseline.plan.logical import Distinct, Filter, Item, Logical, Project
 from fuseline.plan.window.windowed import WindowRewriter, has_window
 from fuseline.sql.parsing.pieces import span_of
 
+from ...records import dataclass
 from ..parsing.unread import use
 from .bind_from import bind_from
 from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -26,6 +25,7 @@ from fuseline.plan.window.windowed import (
     without_order,
 )
 
+from ...records import dataclass
 from ..parsing.pieces import span_of
 from ..parsing.unread import use, use_all
 from . import function_names
@@ -42,7 +42,7 @@ from .scope import Scope
 # Definitions
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Definition:
     """What stands in the parentheses behind OVER, with what the window that it names has."""
 

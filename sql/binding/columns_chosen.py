@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
@@ -21,6 +20,7 @@ from fuseline.plan.logical import Project, Values
 from fuseline.plan.types import BIGINT, INTEGER, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 
+from ...records import dataclass
 from ..parsing.unread import tree_of, use, use_all
 from .constants.known_values import known_value
 from .scope import Relation, Scope, Session, refusal

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Protocol
 
@@ -17,6 +17,8 @@ from fuseline.plan.copies import fresh, nodes_of
 from fuseline.plan.expr import new_column
 from fuseline.plan.logical import CatalogTable, Common, CommonScan, Logical, free_columns
 from fuseline.plan.udf.settled_calls import functions_of
+
+from ...records import dataclass
 
 # Nodes of a query that is copied to each place that names it, where the filters of that place go into it; the optimizer takes some
 # 0.1 ms for each of them.  Equal parts that remain are found by `planner/common_subplans.py`, and still run once.

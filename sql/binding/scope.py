@@ -10,7 +10,7 @@ subqueries, parameters, and whether an aggregate may stand here.  Two convention
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, reduce
 
 from sqlglot import exp
@@ -24,6 +24,7 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import JSON, DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
+from ...records import dataclass
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece, Written
 from ..parsing.text_shape import TextSlots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -13,6 +13,7 @@ from fuseline.plan.types import Kind
 from fuseline.sql.names.reader import quoted
 from fuseline.sql.parsing.pieces import span_of
 
+from ...records import dataclass
 from ..names import result_name
 from ..names.queries import with_definitions
 from ..names.reader import words

@@ -8,9 +8,9 @@ what follows cannot begin like is never tried twice: 4 us a token, where sqlglot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...records import dataclass
 from .parts import END, GrammarPart, GrammarRules, Keys
 
 _TEST, _CALL, _RETURN, _CHOICE, _COMMIT, _SWITCH, _FAIL, _STOP, _JUMP, _SKIP = range(10)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 
 from fuseline.sql.parsing.keywords import RESERVED
 
+from ...records import dataclass
 from .machine import GrammarMachine
 from .parts import END, NUMBER, OTHER_RESERVED, OTHER_WORD, QUOTED
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from fuseline.sql.parsing.keywords import NO_LABELS, RESERVED
+
+from ...records import dataclass
 
 # Tokens as keys: words and signs of the grammar are keys themselves, the others one of these.
 QUOTED, STRING, NUMBER, OTHER_SIGN, END = '"', "'", "1", "other sign", "end of text"

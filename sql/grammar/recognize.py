@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import inf
 
@@ -12,6 +11,7 @@ from sqlglot import Token, TokenType
 from fuseline.plan.text.quoted_name import several
 from fuseline.sql.grammar.ranks import SIGNS, unknown_operator
 
+from ...records import dataclass
 from .machine import GrammarMachine
 from .mistakes import MisreadKeys, mistake
 from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, GrammarRules

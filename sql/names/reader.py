@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fuseline.plan.text.quoted_name import KEYWORDS, quoted_name, several
+
+from ...records import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:\s|--[^\n]*|/\*.*?\*/)+)

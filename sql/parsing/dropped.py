@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot import Token, TokenType, exp
 
@@ -16,6 +16,7 @@ from fuseline.errors import FuselineError, ParseError, Span
 from fuseline.sql.grammar.recognize import is_word_of_grammar
 from fuseline.sql.names.reader import UNITS
 
+from ...records import dataclass
 from .pieces import Piece, span_of
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType, exp
 
 from fuseline.errors import Span, ViewText, check_text
+
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

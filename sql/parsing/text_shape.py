@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from decimal import Decimal
 from operator import itemgetter
@@ -22,6 +22,8 @@ from fuseline.plan.expr import Literal, Value
 from fuseline.plan.literals import literal, number
 from fuseline.plan.shapes.guards import PlanGuards
 from fuseline.plan.types import VARCHAR
+
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from .pieces import Piece, Written

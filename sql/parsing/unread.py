@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
@@ -22,6 +21,7 @@ from sqlglot.errors import ErrorLevel
 from fuseline.errors import FuselineError, Span, UnknownName, Unsupported
 from fuseline.sql.parsing.pieces import span_of
 
+from ...records import dataclass
 from .text_shape import SlotNode
 
 _MOST_SHOWN = 60

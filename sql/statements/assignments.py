@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -17,6 +17,7 @@ from fuseline.plan.logical import CatalogTable, Item, Logical, Project
 from fuseline.plan.types import BIGINT, DataType
 from fuseline.plan.window.windowed import WindowRewriter
 
+from ...records import dataclass
 from ..binding.bind_query import is_default
 from ..binding.scope import Scope, Source
 from ..parsing.pieces import span_of

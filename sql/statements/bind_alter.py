@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -16,6 +16,7 @@ from fuseline.plan.expr import ColumnRef, Expr
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import AlteredColumn, AlterTable, NoOperation, RenameView, Statement
 
+from ...records import dataclass
 from ..binding.function_names import data_type
 from ..binding.scope import Scope, Source
 from ..parsing.pieces import Piece, span_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -18,6 +18,7 @@ from fuseline.plan.types import BOOLEAN, INTEGER, VARCHAR, DataType
 from fuseline.sql.parsing.pieces import span_of
 
 from ...plan.statements import ACTION, MergeAction, MergedPairs
+from ...records import dataclass
 from ..binding.bind_from import beside, bind_list, equal, named_column
 from ..binding.bind_query import is_default, with_entries
 from ..binding.draws.volatile import CELL_OF_ROWS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
@@ -15,6 +15,7 @@ from fuseline.plan.expr import ColumnRef, Expr, Literal, columns_of, new_column
 from fuseline.plan.logical import CatalogTable, Filter, Limit, Logical, Project, Scan
 from fuseline.plan.types import NULL, DataType
 
+from ...records import dataclass
 from ..binding.draws.volatile import DEFAULT_OF_ROWS
 from ..binding.function_names import data_type
 from ..binding.scope import Relation, Scope, Source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import ClassVar
@@ -36,6 +35,7 @@ from fuseline.plan.types import (
     VARCHAR,
     decimal as decimal_type,
 )
+from fuseline.records import dataclass
 
 A, B, S = (ColumnRef(new_column(n, t)) for n, t in (("a", BIGINT), ("b", BIGINT), ("s", VARCHAR)))
 ONE, TWO = Literal(1, BIGINT), Literal(2, BIGINT)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import FileError, FuselineError, InvalidQuery, nearest
 from ...plan.text.quoted_name import quoted_name
+from ...records import dataclass
 from ...settings import history_file
 from ...storage.tables.access import AccessRules
 from ...storage.tables.files import place_here

@@ -8,12 +8,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from ...frame.fitted_table import WIDEST, TableLayout, cell, fitted, json_objects, one_line
 from ...frame.python_values import Row
 from ...plan.types import DataType
+from ...records import dataclass
 from ...storage.tables.access import AccessRules
 from ...writing.new_files import NewFiles
 

@@ -6,12 +6,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ...errors import FuselineError
 from ...fence import fence
 from ...frame.fitted_table import TableLayout, rows_of, rows_of_batches
+from ...records import dataclass
 from ...settings import debug_level
 from .output_modes import ROW_MODES, TABLE, Header, ShellOutput, table_text
 

@@ -19,10 +19,11 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from ... import stopping
+from ...records import dataclass
 from ...settings import usable_cores
 from .compile_worker import DONE, LENGTH, message
 from .compiler import NotCompiled

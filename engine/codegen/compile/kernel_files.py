@@ -10,7 +10,6 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Literal as OneOf, TypeVar
 
 from ... import stopping
+from ...records import dataclass
 from ...storage.recent import Recent
 from ..stored.folder import SOURCE, folder
 from ..typed_values import NotFusable

@@ -12,12 +12,12 @@ of 20,000 groups 0.53 to 0.74.  `LEAST_GROUPS` of 2**63 switches it off.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from ... import stopping
+from ...records import dataclass
 from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature, parameters
 from ..groups.ordered import has_all_rows, key_of

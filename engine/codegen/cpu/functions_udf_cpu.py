@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.errors import TypingError
 from numba.core.untyped_passes import InlineClosureLikes
 
+from ...records import dataclass
 from ..udf.python_image import Compile, python_of
 from .functions_udf_math_cpu import REPLACED
 from .functions_udf_noted_cpu import intrinsic, overload

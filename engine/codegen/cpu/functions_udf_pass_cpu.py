@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 from numba.core import ir, ir_utils
@@ -13,6 +12,7 @@ from numba.core.compiler import StateDict
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir import Assign, Block, FunctionIR, Stmt, Var
 
+from ...records import dataclass
 from .functions_udf_checked_cpu import OPERATORS, TOLD, negated
 from .functions_udf_math_cpu import MATH
 

@@ -13,12 +13,13 @@ Six million rows in no order and 1.5 million groups take 0.19 s of CPU time; wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import numpy as np
 
 from ... import stopping
+from ...records import dataclass
 from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature, parameters
 from ..groups.accumulate import FOLDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ... import stopping
+from ...records import dataclass
 from ...settings import usable_cores
 from ...threads.together import shared_threads
 from ..groups.accumulate import FOLDS

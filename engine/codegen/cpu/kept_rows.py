@@ -9,10 +9,10 @@ is not run over the others.  CPU time at SF1 of queries that are not among TPC-D
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ...records import dataclass
 from ...storage.columns.encodings import Array
 from ...storage.columns.row_zones import ZONE_ROWS, Zones
 from ..indexes.layers import Bitmap, Direct, Index

@@ -7,9 +7,9 @@ number that adds up, and loads of neighbouring rows overlap.  For the same reaso
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from .. import loop as ir
 from ..indexes.layers import Bitmap, BloomFilter
 from ..layers_alone import Choosing, layers_alone

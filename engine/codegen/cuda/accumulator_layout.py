@@ -8,10 +8,11 @@ take 32 bits, and an exact sum that needs two accumulators in the end needs one 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
 
+from ...records import dataclass
 from ..emit import nests
 from ..groups.accumulate import Accumulator
 from ..loop import Apply, Convert, Machine, Number, Select, Term

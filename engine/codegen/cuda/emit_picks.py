@@ -8,8 +8,8 @@ there is no `room` are not written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...records import dataclass
 from ..compile.compiler import Signature
 from ..emit import header, indent
 from .emit_cuda import IMPORTS

@@ -9,9 +9,10 @@ TPC-H SF10, hot on an H200, takes 7 % longer without it in the geometric mean (`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, takewhile
 
+from ...records import dataclass
 from .. import loop as ir
 from ..indexes.layers import NEAR, Bitmap, BloomFilter, Buffer, Identity, Layer
 from ..layers_alone import Choosing, layers_alone

@@ -7,12 +7,12 @@ comes near 2**63: the kernel then cannot vouch for its answer, and the pipeline 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...plan.expr import Call, Cast, Expr, Literal
 from ...plan.functions import SCALAR
 from ...plan.shapes.guards import SlotLiteral
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, I64_MAX, IntegerRange

@@ -10,7 +10,6 @@ Comparisons of text with constants, over the values of a dictionary: what tables
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,6 +24,7 @@ from ...plan.node import transform_up, walk
 from ...plan.shapes.guards import computed, decided
 from ...plan.shapes.plan_model import computed_over
 from ...plan.types import BOOLEAN, Kind
+from ...records import dataclass
 from ...storage.columns.encodings import Array, numbers
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder

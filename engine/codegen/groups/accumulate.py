@@ -7,7 +7,7 @@ interval and the row count prove that it suffices, else two (the low 32 bits and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate, chain
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...plan.expr import AggregateCall, Column, Expr
 from ...plan.functions import AGGREGATE
+from ...records import dataclass
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term, names_in, true_and

@@ -8,7 +8,6 @@ Sums that a kernel adds in two parts, compared exactly: integers of up to 96 bit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -17,6 +16,7 @@ from ...plan.functions import COMPARISONS, MIRRORED, SCALAR, STRICT
 from ...plan.node import transform_up
 from ...plan.shapes.guards import computed
 from ...plan.types import BIGINT, Kind
+from ...records import dataclass
 from .. import loop as ir
 from ..expressions.arithmetic import convert
 from ..expressions.constants import whole_constant

@@ -7,7 +7,7 @@ of few numbers addresses accumulators directly; in a larger one, up to 63 bits, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from ...plan.expr import Column, ColumnRef, Expr
 from ...plan.node import walk
 from ...plan.text.concealed_text import concealed_name
+from ...records import dataclass
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..loop import Apply, Convert, Machine, Number, Select, Term

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ...plan.arrow.arrow_arrays import from_numpy
 from ...plan.arrow.take_rows import take_rows
 from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind, to_arrow
+from ...records import dataclass
 from ...storage.columns.encodings import Array
 from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term
 from .accumulate import FOLDS, Accumulator, Folded

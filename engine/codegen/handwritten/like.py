@@ -9,11 +9,10 @@ matches if and only if that holds for one of the places.  Bytes are compared as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...plan.patterns import Literals
+from ...records import dataclass
 
 THREADS = 128
 MOST_ROWS = 512  # of a block

@@ -5,9 +5,9 @@ Importing this imports no compiler; a process that finds the machine code on dis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...records import dataclass
 from ..compile.compiler import Signature, parameters
 from ..compile.kernel_files import kernels_of
 

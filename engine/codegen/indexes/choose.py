@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...records import dataclass
 from .layers import Bitmap, Buckets, Direct, Identity, Index, Layer, Ranks
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ so many rows, or -1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from ...plan.expr import Column
+from ...records import dataclass
 from ..ranges import I32_MAX
 
 NEAR = "_near"  # ends the name of a copy in shared memory

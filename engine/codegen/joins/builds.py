@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ...plan.device_costs import costs_of
@@ -12,6 +12,7 @@ from ...plan.physical import HashJoin, MemoryScan, ParquetScan, Physical, Stored
 from ...plan.pipeline_steps import HashProbe, payload
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
+from ...records import dataclass
 from ..expressions.translate import translate
 from ..groups.accumulate import Accumulator
 from ..indexes.choose import IndexedRows, index_of

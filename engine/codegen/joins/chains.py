@@ -6,7 +6,7 @@ loaded or computed before a filter, a probe or the sink reads it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -25,6 +25,7 @@ from ...plan.pipeline_steps import (
 from ...plan.text.concealed_text import concealed, concealed_name
 from ...plan.types import BOOLEAN
 from ...plan.udf.python_function import in_turn
+from ...records import dataclass
 from ..expressions.translate import translate
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
 from ..names import free_name

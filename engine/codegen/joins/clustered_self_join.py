@@ -11,7 +11,7 @@ time at SF1, and with an index of both 768.  Where keys are dense and only the f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Call, Column, ColumnRef, conjunction
@@ -19,6 +19,7 @@ from ...plan.physical import FilterRows
 from ...plan.pipeline_steps import HashProbe, payload, self_key, unreduced
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
+from ...records import dataclass
 from ..indexes.layers import Clustered, Index
 from ..loop import Function, Let, Machine, Name, Term
 from ..program_builder import ROW, RelationReading, Scope

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Cast, ColumnRef, Expr, columns_of, conjunction, new_column
@@ -11,6 +10,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.pipeline_steps import HashProbe
 from ...plan.text.concealed_text import concealed
+from ...records import dataclass
 from .. import loop as ir
 from ..expressions.translate import translate
 from ..indexes.layers import KeptKey

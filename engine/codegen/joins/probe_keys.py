@@ -7,11 +7,11 @@ the number -1.  A single key that may need all 64 bits (floats, by `order_of_dou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...plan.arrow.arrow_arrays import null_as
 from ...plan.text.concealed_text import concealed_name
+from ...records import dataclass
 from ...storage.columns.encodings import values_of
 from .. import loop as ir
 from ..expressions.arithmetic import convert

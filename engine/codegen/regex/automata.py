@@ -9,13 +9,14 @@ byte, 2017).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ...records import dataclass
 from .read_pattern import NoAutomaton, parse
 from .search_program import AtEdge, Match, Save, SearchProgram, Split, Take, program_of
 

@@ -7,8 +7,9 @@ refuses: its own error is the better one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
+
+from ...records import dataclass
 
 Range: TypeAlias = tuple[int, int]  # first and last code point
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from ...records import dataclass
 from .automata import Automaton, finder, groups_of
 
 TEXT = -1  # in the place of a tag

@@ -14,10 +14,10 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
+from ...records import dataclass
 from ...settings import state_folder
 from ...storage.spill_folders import NotPrivate, check_folder, make_folder, read_file, write_file
 from ...threads.fork_locks import new_lock

@@ -11,10 +11,11 @@ import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
+from ...records import dataclass
 from ..loop import Machine, Name, Number, Term, all_together, negated, true_and
 from ..program_builder import ProgramBuilder
 from ..typed_values import Value

@@ -6,12 +6,12 @@ Such a part of a state is folded as SQL's sum, count, min or max of that is, by 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from ...plan.types import DataType
 from ...plan.udf.code_image import CodeImage
 from ...plan.udf.python_function import PythonFold
+from ...records import dataclass
 from ..expressions.arithmetic import WHOLE_I64
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Select, Term, names_in
 from ..program_builder import ProgramBuilder

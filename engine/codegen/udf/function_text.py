@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ...plan.types import DataType, Kind
 from ...plan.udf.code_image import CodeImage
 from ...plan.udf.python_function import PythonCall
+from ...records import dataclass
 from ..loop import Machine
 from ..ranges import IntegerRange
 

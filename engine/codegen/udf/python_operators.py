@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ...records import dataclass
 from ..expressions.arithmetic import WHOLE_I64, add, convert, doubt, multiply, subtract
 from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, all_together
 from ..program_builder import ProgramBuilder

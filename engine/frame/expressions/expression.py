@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Concatenate, NoReturn, ParamSpec, Self, TypeVar
 
 from ...errors import InvalidQuery, shown
@@ -12,6 +11,7 @@ from ...fence import fenced
 from ...plan import infer
 from ...plan.expr import Expr
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ..api_hints import missing
 from .accessors import ListMethods, MomentMethods, StructMethods, TextMethods
 from .operator_methods import AggregateMethods, OperatorMethods

@@ -6,7 +6,6 @@ Names of columns that dataframe calls make without an alias: those of the same S
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -17,6 +16,7 @@ from ...plan.composed.nested_values import list_value, struct_pack
 from ...plan.expr import Expr, SortKey, Value
 from ...plan.functions.operators import OPERATORS
 from ...plan.text.expr_text import literal_text
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from .expression import Expression

@@ -7,7 +7,6 @@ array are those of its own lists that are not NULL, one list after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from ...errors import ExecutionError
 from ...plan.arrow.arrow_arrays import from_numpy, null_as, truth_values
 from ...plan.arrow.nested_buffers import nested_array
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ...storage.columns.encodings import numbers
 
 Ints = npt.NDArray[np.int64]

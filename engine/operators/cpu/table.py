@@ -9,7 +9,7 @@ contiguous and may start at an offset.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from operator import attrgetter
 
@@ -24,6 +24,7 @@ from ...plan.expr import Column
 from ...plan.node import Once
 from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
+from ...records import dataclass
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, numbers, values_of
 from . import nested_arrays
 from .deferred_columns import DeferredColumns

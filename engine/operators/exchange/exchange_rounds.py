@@ -10,11 +10,12 @@ where it was once there is room, and the others have waited.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
 
+from ...records import dataclass
 from ..context import MovedBytes, Peers
 
 # Times the round, beside the number of the exchange: the number of a header's meeting

@@ -14,7 +14,6 @@ of equal rows is spread too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Generic
@@ -27,6 +26,7 @@ from ...plan.arrow.arrow_arrays import array_from, from_numpy, null_as
 from ...plan.exchange import Exchange
 from ...plan.expr import Column, new_column
 from ...plan.types import BIGINT, to_arrow
+from ...records import dataclass
 from ...storage.columns.encodings import numbers
 from ..context import Context, Peers
 from ..run_unfused import T

@@ -7,11 +7,11 @@ a function of the column is computed once for each value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import pylibcudf as plc
 
+from ...records import dataclass
 from ...storage.columns.device_encode import UNCHECKED, spread
 from .columns import INT32, cast, null_column, where_true, without_nulls
 

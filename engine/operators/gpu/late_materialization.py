@@ -6,13 +6,14 @@ An order, a limit or a condition on groups so comes before the text of the rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import pylibcudf as plc
 
 from ...plan.node import Once
+from ...records import dataclass
 from ...storage.columns.encodings import REGISTER, Encoding
 from .columns import BOOL, INT32, binary, scalar, select, sequence
 from .dictionaries import Coded, Held

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -21,6 +21,7 @@ from ...errors import ExecutionError
 from ...plan.arrow.whole_bytes import whole_bytes
 from ...plan.expr import Column
 from ...plan.types import TICKS, DataType, Kind, to_arrow as arrow_type
+from ...records import dataclass
 from ...storage.columns.device_encode import DURATIONS, TIMESTAMPS
 from .columns import INT32, INT64, cast, empty, null_column, reinterpret
 from .dictionaries import Coded, Held, codes_of_all, plain

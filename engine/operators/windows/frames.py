@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ from ...errors import OutOfRange
 from ...plan.expr import Column, ColumnRef, Expr, Literal, SortKey
 from ...plan.window.window_call import Side, WindowCall
 from ...plan.window.window_operator import WindowRows
+from ...records import dataclass
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

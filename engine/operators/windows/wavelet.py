@@ -7,12 +7,12 @@ looks at how many ones lie before a place: all rows of a window ask at once, so 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ... import stopping
 from ...plan.functions import AGGREGATE
+from ...records import dataclass
 from .frames import Ints, Mask, Ranges, Values, places_before
 
 

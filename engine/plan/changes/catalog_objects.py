@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple, TypeVar
 
 from ...errors import CatalogError
+from ...records import dataclass
 from ..expr import Expr
 from ..text.quoted_name import quoted_name
 from ..types import DataType

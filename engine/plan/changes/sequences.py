@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sized
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ...errors import SequenceError
+from ...records import dataclass
 from ..types import BIGINT, BOOLEAN, DataType
 from ..udf.python_function import PythonFunction
 from .catalog_objects import IfThere, ObjectName

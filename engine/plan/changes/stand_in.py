@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...errors import Span
+from ...records import dataclass
 from ..copies import replace_nodes, with_commons
 from ..logical import CatalogTable, Logical, Scan, TableStatistics
 from ..types import DataType

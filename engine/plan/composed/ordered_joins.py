@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...errors import InvalidQuery, Span, Unsupported
+from ...records import dataclass
 from .. import expr as ex, infer, logical as rel
 from ..copies import fresh
 from ..functions import MIRRORED, SCALAR

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from ...records import dataclass
 from .. import infer
 from ..expr import Call, Column, ColumnRef, Expr, Literal, SortKey, new_column
 from ..functions import SCALAR, scalar_name

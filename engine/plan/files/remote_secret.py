@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...records import dataclass
 from .write_options import Check, NotTaken, OptionTable, one_of, switch, text, texts
 
 HIDDEN = (

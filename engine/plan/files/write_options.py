@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ...errors import InvalidQuery, UnknownName, Unsupported, nearest, shown
+from ...records import dataclass
 from ...settings import parse_bytes
 
 Check = Callable[

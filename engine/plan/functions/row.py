@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal as OneOf
 
+from ...records import dataclass
 from .. import types as ty
 from ..coercion import as_decimal, common, compared_pair, implicit, loses_digits, operand_type
 from .value_bounds import BoundsOf

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ...errors import ExecutionError
+from ...records import dataclass
 from ..calendar import INFINITE_MICROS, MICROS_A_DAY, day_number, first_of_month
 from ..text.number_text import SPACE, NoSuchValue
 

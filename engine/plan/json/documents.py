@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from ...errors import ConversionError, shown
+from ...records import dataclass
 
 _SMALLEST, _MOST = -(1 << 63), (1 << 64) - 1
 _LONGEST = 4000  # digits of a number that Python reads as one

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import TypeAlias
 
 from ...errors import InvalidQuery
+from ...records import dataclass
 
 _STEP = re.compile(
     r"""(?P<deep>\.\.(?!\.)|\.\*\*(?:\.|(?=\[|$)))

@@ -7,11 +7,11 @@ values, so that a check takes microseconds.  What is computed of slots (a date l
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar, cast
 
 from ...errors import Span
+from ...records import dataclass
 from ...threads.fork_locks import new_reentrant_lock
 from ..expr import Literal, Value
 from ..types import DataType

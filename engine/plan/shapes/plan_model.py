@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Generic, TypeVar, cast
 
 from ...errors import Span
+from ...records import dataclass
 from ..expr import Column, Expr, Literal, Value
 from ..types import DataType
 from .guards import (

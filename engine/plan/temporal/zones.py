@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, partial
 from zoneinfo import ZoneInfo, available_timezones
@@ -19,6 +18,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import numpy as np
 
 from ...errors import InvalidQuery, nearest
+from ...records import dataclass
 from ..calendar import EPOCH, INFINITE_MICROS
 from ..text.number_text import parse_moment
 from .ticks import Array

@@ -12,13 +12,14 @@ import dis
 import math
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ...errors import FuselineError, shown
+from ...records import dataclass
 
 MODULES = ("math", "numpy")  # of which a compiled function may read
 MOST_BYTES = 1 << 16  # of an array that it reads

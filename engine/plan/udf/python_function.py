@@ -7,10 +7,11 @@ lists of its arguments' values, which plans gather for each group; a compiled lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal as OneOf
 
 from ...errors import Span, TypeMismatch, Unsupported
+from ...records import dataclass
 from .. import infer
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import implicit

@@ -6,10 +6,11 @@ Of some Python aggregates kernels fold the state: sums, counts and extremes of w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 from ...errors import Unsupported
+from ...records import dataclass
 from .. import infer
 from ..copies import commons_of, nodes_of, replace_nodes, with_commons
 from ..expr import AggregateCall, Cast, Column, ColumnRef, Expr, Literal, new_column

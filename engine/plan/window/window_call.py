@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal as OneOf
 
 from ...errors import Span
+from ...records import dataclass
 from ..expr import AggregateCall, Column, Expr, SortKey
 from ..functions import AGGREGATE, WINDOW
 from ..logical import Logical

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...records import dataclass
 from ..expr import Column
 from ..node import Once
 from ..physical import Order, Physical

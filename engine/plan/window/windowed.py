@@ -6,10 +6,10 @@ SQL's OVER and dataframe calls bind their expressions each in its own way, and b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import get_args
 
 from ...errors import InvalidQuery, Span
+from ...records import dataclass
 from .. import infer
 from ..expr import AggregateCall, Column, ColumnRef, Expr, Literal, SortKey, new_column
 from ..functions import WINDOW

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...plan import physical as p
 from ...plan.expr import Column
+from ...records import dataclass
 from .estimate import projected
 from .relation_estimate import UNKNOWN_ROWS, RelationEstimate, scan_relation
 from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, selectivity, united

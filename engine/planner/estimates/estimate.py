@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial, singledispatch
 
 from ...plan import logical as rel
@@ -17,6 +17,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.shapes.plan_model import decided_over
 from ...plan.types import Kind
 from ...plan.window.window_call import Window
+from ...records import dataclass
 from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
 from .relation_estimate import RelationEstimate, bounds_of, cast_estimate, scan_relation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...plan.all_values import between, is_whole
 from ...plan.expr import Call, Cast, Column, Expr, Literal
@@ -12,6 +12,7 @@ from ...plan.functions.value_bounds import DAY, Between
 from ...plan.logical import ColumnStatistics, Scan
 from ...plan.physical import MemoryScan, ParquetScan
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from .selectivity import ColumnEstimate, Columns, Lazily, number
 
 UNKNOWN_ROWS = 100_000.0  # a table that does not know its size

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Protocol
 
 from ...plan import expr as ex
 from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
+from ...records import dataclass
 
 EQUAL = 0.05
 UNEQUAL = 0.9

@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...plan import expr as ex
 from ...plan.functions import AGGREGATE, constants
 from ...plan.logical import Aggregate, Item, Logical
 from ...plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical, ValuesScan
 from ...plan.types import BIGINT
+from ...records import dataclass
 from ..estimates.estimate import Estimates, expected, group_count
 from ..rewrite import pass_on
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...plan import expr as ex, physical as p
@@ -24,6 +24,7 @@ from ...plan.logical import Item
 from ...plan.partial import FinishAverages, in_parts
 from ...plan.pipeline_steps import leaf_of
 from ...plan.types import BIGINT, BOOLEAN, Kind
+from ...records import dataclass
 from ..rewrite import reads_only, replace_columns
 from .group_keys import MIN_ROWS_A_GROUP
 from .pipeline_shape import exchanged, is_cheap, leaves, table_rows

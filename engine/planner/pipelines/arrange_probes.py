@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...plan import physical as p
 from ...plan.device_costs import costs_of
@@ -12,6 +12,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
 from ...plan.pipeline_steps import columns_read, leaf_of, spine
 from ...plan.types import BOOLEAN
+from ...records import dataclass
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain, semi_fraction
 from ..estimates.selectivity import Columns, Lazily, selectivity, united

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...plan import physical as p
 from ...plan.all_values import never_raises
@@ -11,6 +11,7 @@ from ...plan.expr import Column, Expr, columns_of, conjunction, conjuncts
 from ...plan.node import walk
 from ...plan.pipeline_steps import probed, spine
 from ...plan.types import Kind
+from ...records import dataclass
 from ..estimates.selectivity import selectivity
 from .pipeline_shape import Body, has_joins, table_rows
 from .two_phase_aggregation import carried

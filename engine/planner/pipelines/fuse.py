@@ -8,13 +8,14 @@ and `BODY_RULES`.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...plan import physical as p
 from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk_once
 from ...plan.partial import FinishAverages
 from ...plan.pipeline_steps import leaf_of, spine, steps_of
+from ...records import dataclass
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import Observer, Rule, apply_rules, unobserved

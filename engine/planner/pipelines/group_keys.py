@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...plan.all_values import is_whole, never_raises
 from ...plan.device_costs import costs_of
@@ -14,6 +14,7 @@ from ...plan.partial import in_parts
 from ...plan.physical import ComputeColumns, HashAggregate, HashJoin, ParquetScan, Physical
 from ...plan.pipeline_steps import leaf_of, spine
 from ...plan.types import Kind
+from ...records import dataclass
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import expected
 from ..estimates.relation_estimate import RelationEstimate

@@ -7,7 +7,7 @@ chain := FilterRows(chain) | ComputeColumns(chain) | HashJoin(chain, chain) | Ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from ...plan import expr as ex, physical as p
@@ -18,6 +18,7 @@ from ...plan.node import transform_up, walk, walk_once
 from ...plan.partial import FinishAverages
 from ...plan.types import BOOLEAN, INTEGER, Kind
 from ...plan.udf.python_function import runs_apart
+from ...records import dataclass
 from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import pass_on
 

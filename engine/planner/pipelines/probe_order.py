@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...plan.device_costs import DeviceCosts
 from ...plan.expr import Column, Expr
+from ...records import dataclass
 from ..estimates.estimate import join_rows
 from ..estimates.relation_estimate import RelationEstimate
 from ..estimates.selectivity import ColumnEstimate

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...plan.device_costs import DeviceCosts, NearFar, costs_of
 from ...plan.expr import Column, ColumnRef, new_column
@@ -28,6 +28,7 @@ from ...plan.pipeline_steps import (
     self_key,
 )
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
 from ..estimates.selectivity import ColumnEstimate

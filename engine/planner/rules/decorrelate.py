@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from ...plan import logical as rel
 from ...plan.copies import fresh
@@ -11,6 +10,7 @@ from ...plan.expr import TRUE, Call, ColumnRef, Expr, Literal, conjunction, conj
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.window.window_call import Window
+from ...records import dataclass
 from ..check import made_by
 from ..rewrite import narrow, pass_on, swapped
 from ..subqueries.subquery_joins import Attachment, filter_by, unnested

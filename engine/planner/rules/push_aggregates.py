@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...plan import expr as ex
 from ...plan.functions import AGGREGATE
@@ -10,6 +10,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Item, Join, Logical, Project
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, HUGEINT
+from ...records import dataclass
 from ..estimates.estimate import Estimates, expected, group_count
 from ..expressions.simplification import as_equality
 from ..rewrite import pass_on, reads_only

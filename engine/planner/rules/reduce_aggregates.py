@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ...plan.copies import fresh
 from ...plan.expr import Call, Column, ColumnRef, Expr, conjuncts
@@ -12,6 +11,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Filter, Join, Logical, Project, Scan, Sort
 from ...plan.node import transform_up, walk
 from ...plan.types import BOOLEAN
+from ...records import dataclass
 from ..estimates.estimate import Estimates
 from ..expressions.simplification import as_equality
 from .reorder_joins import reorder_joins

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Set
-from dataclasses import dataclass
 from decimal import Decimal
 
 from ...plan import infer
@@ -13,6 +12,7 @@ from ...plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Lit
 from ...plan.logical import Aggregate, Filter, Limit, Logical, Project, Scan, Sort
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, DataType
+from ...records import dataclass
 
 FEWEST = 3  # sums that are worth a sum and a count of their own
 

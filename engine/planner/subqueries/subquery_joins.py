@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...errors import Span
 from ...plan import expr as ex, logical as rel
@@ -13,6 +13,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, Kind
 from ...plan.window.window_call import Window
+from ...records import dataclass
 from ..plan_properties import at_most_one_row, exactly_one_row, unique_keys
 from ..rewrite import narrow, pass_on
 from .flatten import flatten, marked, not_false

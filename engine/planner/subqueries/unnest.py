@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...plan import expr as ex, logical as rel
 from ...plan.copies import fresh
 from ...plan.functions import EQUALITIES
 from ...plan.join_kinds import JoinKind
 from ...plan.types import BOOLEAN
+from ...records import dataclass
 from ..rewrite import pass_on, reads_only, replace_columns
 
 

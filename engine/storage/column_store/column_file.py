@@ -17,13 +17,14 @@ import struct
 import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ...records import dataclass
 from ..columns import encodings as enc
 from ..spill_folders import open_file
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 from typing import Literal as OneOf
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.arrow.arrow_arrays import bits_of
+from ...records import dataclass
 from . import encodings as enc
 
 MOST_TEXTS = (

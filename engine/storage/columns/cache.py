@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal as OneOf, NamedTuple
 from weakref import ref
 
 from ...plan import physical as p
+from ...records import dataclass
 from ...threads.fork_locks import new_lock
 
 if TYPE_CHECKING:

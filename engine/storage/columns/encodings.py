@@ -11,7 +11,7 @@ theirs is the part of `encode.py`, and of `device_encode.py` on the device.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 from ...plan.arrow.arrow_arrays import truth_values
 from ...plan.arrow.values_type import values_type
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ...threads.together import together
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ...plan.arrow.arrow_arrays import bits_of
+from ...records import dataclass
 from .encodings import Array, EncodedColumn
 
 ZONE_ROWS = 1 << 13

@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...errors import FileError, install
+from ...records import dataclass
 from ...stopping import wait
 from ...threads.together import shared_threads
 from ..file_identity import changed, shortened

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 
 from ...errors import FileError, Unsupported
 from ...plan.files.remote_secret import TYPE_OF, RemoteSecret
+from ...records import dataclass
 from ..file_identity import changed, denied, shortened
 from .credentials import open_store
 from .object_stores import Found, Patience, cut_off, forbidden, missing, together

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from urllib.parse import unquote
 
 from ...errors import FileError, Unsupported, printable, shown
+from ...records import dataclass
 
 SCHEMES = {
     "s3": "s3",

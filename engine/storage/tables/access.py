@@ -12,12 +12,13 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from ...plan.files.remote_secret import RemoteSecret
+from ...records import dataclass
 from ..file_identity import FileIdentity, changed, denied
 from ..remote.object_stores import Patience
 from ..remote.remote_access import RemoteAccess

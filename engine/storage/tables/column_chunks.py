@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -14,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ..columns.encodings import Array
 from .column_statistics import Bounds, constant_bounds, trusted
 

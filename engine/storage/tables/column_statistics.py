@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,6 +15,7 @@ from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, V
 from ...plan.functions import COMPARISONS, MIRRORED
 from ...plan.logical import ColumnStatistics
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 
 
 class LazyColumns(Mapping[str, ColumnStatistics]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from urllib.parse import unquote
 from ...errors import FileError, InvalidQuery, Unsupported
 from ...plan.coercion import parse_type
 from ...plan.types import BIGINT, DATE, INTEGER_BITS, TIMESTAMP, VARCHAR, DataType, Kind
+from ...records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property, partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from ...errors import FileError
 from ...plan.logical import ColumnStatistics, TableStatistics
 from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind
+from ...records import dataclass
 from ..columns.cache import PartOf
 from ..file_identity import FileIdentity, SourceIdentity
 from ..remote.remote_files import RemoteFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from ...plan.changes.stand_in import Recursion, StandIn, filled
 from ...plan.copies import replace_nodes, with_commons
 from ...plan.logical import CatalogTable, Logical, Scan
 from ...plan.types import DataType, to_arrow
+from ...records import dataclass
 from ...settings import Settings
 from .memory_table import MemoryTable
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from ...errors import FileError, InvalidQuery, UnknownName, Unsupported, nearest
 from ...plan.coercion import common
 from ...plan.expr import Value
 from ...plan.types import BIGINT, VARCHAR, DataType, Kind
+from ...records import dataclass
 from ..file_identity import FileIdentity
 from .column_chunks import ColumnChunks
 from .footers import decoding, unreadable

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fuseline.errors import InvalidQuery, NotByRows, Span, suggestion
 from fuseline.plan.composed.nested_literals import constant
 from fuseline.plan.expr import ColumnRef, Expr, new_column
 from fuseline.plan.logical import CatalogTable, Scan
 from fuseline.sql.parsing.text_shape import TextSlots
+
+from ....records import dataclass
 
 
 @dataclass

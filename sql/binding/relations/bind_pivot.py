@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -20,6 +19,7 @@ from fuseline.plan.logical import Logical, Project
 from fuseline.plan.types import VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 
+from ....records import dataclass
 from ...names import result_name
 from ...parsing.unread import use, use_all
 from ..columns_chosen import copied

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -15,6 +14,7 @@ from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.plan.types import NULL, VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
+from ....records import dataclass
 from ..columns_chosen import copied
 from ..scope import Relation, Scope, Source
 from ..select_list import select_list

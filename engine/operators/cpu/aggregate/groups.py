@@ -6,13 +6,14 @@ and exact where a bound proves that no sum leaves int64.  Otherwise values are s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..memory.chunks import CHUNK_ROWS, each_chunk
 from ..sort.keys import Ints

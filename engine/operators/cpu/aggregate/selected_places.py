@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Protocol
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....plan.arrow.arrow_arrays import from_numpy
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..memory.chunks import each_chunk
 from ..sort.keys import Image, leading_image

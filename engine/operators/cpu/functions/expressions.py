@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ....plan.functions.constant_arguments import REGULAR_EXPRESSIONS
 from ....plan.node import walk
 from ....plan.types import Kind
 from ....plan.udf.python_function import PythonCall, keeps_order, reads_one_text
+from ....records import dataclass
 from ....settings import usable_cores
 from ....threads.together import shared_threads
 from .. import table as tables

@@ -7,7 +7,7 @@ which is fast and nearly always works; when that raises, they are computed again
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
 import numpy as np
@@ -22,6 +22,7 @@ from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
 from ....plan.udf.python_function import PythonCall, PythonFold, has_python
+from ....records import dataclass
 from .. import table as tables
 from ..table import Table
 from . import (

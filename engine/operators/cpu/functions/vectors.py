@@ -8,7 +8,7 @@ dimensions, a Python `str`, or an Arrow scalar of bytes or a nested type.  Value
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ....plan.arrow.arrow_arrays import from_numpy, scalar_from
 from ....plan.expr import Call, Interval, Value, physical
 from ....plan.types import BOOLEAN, VARCHAR, DataType, Kind
+from ....records import dataclass
 from .. import table as tables
 from .interval_records import SPAN
 

@@ -8,11 +8,11 @@ are too wide, the codes are renumbered by hashing those of the build side.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ...context import Context
 from ..memory.chunks import each_chunk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ....errors import DataError
 from ....plan import physical as p
 from ....plan.expr import Call, Expr, columns_of, conjunction, conjuncts
 from ....plan.functions import MIRRORED, SCALAR
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ...context import Context
 from ..functions.expressions import evaluate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import Column, ColumnRef, Expr, columns_of
 from ....plan.pipeline_steps import Chain
 from ....plan.types import DataType
+from ....records import dataclass
 from ....storage.columns.encodings import values_of
 from ...context import Context
 from ..deferred_columns import DeferredColumns, Rows

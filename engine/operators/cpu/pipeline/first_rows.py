@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ import numpy as np
 from ....codegen.program import LateColumn, Program
 from ....plan.expr import ColumnRef
 from ....plan.physical import FirstRows
+from ....records import dataclass
 from ....storage.columns.encode import registers_of
 from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Lock
@@ -28,6 +28,7 @@ from ....plan.device_costs import costs_of
 from ....plan.expr import Column
 from ....plan.pipeline_steps import PipelineSteps
 from ....plan.text.concealed_text import concealed_tree
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ....storage.columns.row_zones import zones_of
 from ...context import Context, Feedback, Origin, PipelineReceipt, latest

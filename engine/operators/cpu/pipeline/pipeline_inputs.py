@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import at_present
 from ....plan.types import Kind
+from ....records import dataclass
 from ....storage.columns.cache import CacheKey, TableScan, kernel_key
 from ....storage.columns.encode import encode
 from ....storage.columns.encodings import EncodedColumn, codes_of

@@ -8,7 +8,6 @@ packed into one int64 where their ranges allow, otherwise into several, which ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from ....plan.arrow.arrow_arrays import from_numpy, null_as
 from ....plan.arrow.arrow_types import is_bytes
+from ....records import dataclass
 from ....storage.columns.encode import ascend
 from ....storage.columns.encodings import Array
 from .. import table as tables

@@ -9,7 +9,6 @@ and take 0.7 times; EXCEPT of such pairs 1.7 and 0.5 (a busy machine, in turns);
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 
 from ....codegen.compile.compiler import parameters
 from ....plan.arrow.arrow_arrays import from_numpy, null_as
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
 from ..memory.chunks import CHUNK_ROWS, each, each_chunk

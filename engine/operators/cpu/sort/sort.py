@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from ....plan import physical as p
+from ....records import dataclass
 from ...context import Context
 from .. import table as tables
 from ..memory.ask_memory import BYTES_A_CODE, ask_order, row_bytes

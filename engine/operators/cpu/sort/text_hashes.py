@@ -6,8 +6,6 @@ Arrow copies the first string of each hash beside all rows to compare them (a bu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -15,6 +13,7 @@ import pyarrow.compute as pc
 
 from ....codegen.compile.compiler import Signature
 from ....plan.arrow.arrow_arrays import from_numpy
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName
 from ..memory.chunks import each_chunk

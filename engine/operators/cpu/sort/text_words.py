@@ -5,7 +5,6 @@ Until the kernels are there (`handwritten_kernels`) nothing here has an answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from ....codegen.compile.compiler import Signature, parameters
 from ....plan.arrow.arrow_arrays import from_numpy
+from ....records import dataclass
 from ....settings import usable_cores
 from ....storage.columns.encodings import Array
 from ..handwritten_kernels import HandwrittenKernels, KernelsByName

@@ -7,13 +7,14 @@ blocks of each size instead, as in a segment tree of which one level is there at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .... import stopping
+from ....records import dataclass
 from ...windows.frames import Ranges, Values
 from ...windows.wavelet import State
 from ..sort.keys import Ints

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
+from ....records import dataclass
 from ...windows.frames import InnerOrder, Values, WindowPlaces
 from ..memory.chunks import each_chunk
 from ..sort.keys import Ints, group_codes, ordered_images

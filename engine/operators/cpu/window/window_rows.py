@@ -20,6 +20,7 @@ from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.physical import Order
 from ....plan.window.window_call import WindowCall
 from ....plan.window.window_operator import WindowRows
+from ....records import dataclass
 from ...context import Context
 from ...windows.frames import Ranges, argument, chosen_places, frame_of, rank_to_cut_at
 from ...windows.wavelet import added, count_below, finished, moments_of_rows, nth_smallest
@@ -163,7 +164,7 @@ def _distinct_count(call: WindowCall, args: list[pa.Array], frames: FrameGroups)
     return from_numpy(counts)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _FrameOrder:
     """The rows of frames in the order of their values."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pylibcudf as plc
@@ -11,6 +11,7 @@ import pylibcudf as plc
 from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import AggregateCall, Literal
 from ....plan.types import DataType
+from ....records import dataclass
 from ....storage.columns.device_encode import TIMESTAMPS
 from ....storage.columns.encodings import Array
 from ...cpu.aggregate.aggregate_order import between, neighbours, occurring

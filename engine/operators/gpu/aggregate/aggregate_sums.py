@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pylibcudf as plc
 
 from ....errors import OutOfRange
 from ....plan.expr import AggregateCall
 from ....plan.types import LARGEST_DECIMAL
+from ....records import dataclass
 from .. import columns as col
 from ..functions.kernels_arithmetic import extremes, extremes_of
 from ..late_materialization import Bounds

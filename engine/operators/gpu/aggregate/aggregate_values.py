@@ -6,11 +6,10 @@ smallest number of each group by hashing, and the value is gathered from that ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pylibcudf as plc
 
 from ....plan.expr import AggregateCall, ColumnRef
+from ....records import dataclass
 from .. import columns as col
 from ..join.join_pairs import UNMATCHED
 from ..sort.sort import sorted_rows

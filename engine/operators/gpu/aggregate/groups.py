@@ -8,12 +8,12 @@ share theirs.  libcudf answers a whole call by sorting as soon as one question n
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pylibcudf as plc
 
 from ....plan.expr import Column
+from ....records import dataclass
 from .. import columns as col
 from ..dictionaries import Coded, Held, plain
 from ..distinct_rows import first_of_each, places_of

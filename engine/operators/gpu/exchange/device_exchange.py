@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -21,6 +21,7 @@ from ....plan.exchange import Exchange
 from ....plan.expr import Column, new_column
 from ....plan.physical import Stored
 from ....plan.types import BIGINT, SMALLINT, TINYINT, Kind
+from ....records import dataclass
 from ...context import Context, MovedBytes, Peers
 from ...exchange.agree_columns import NOTHING, TEXTS, common_codes, number_of
 from ...exchange.exchange_rounds import (

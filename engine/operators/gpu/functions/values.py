@@ -8,7 +8,7 @@ to the host, and the results, or the error, come back; the query's profile count
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ import pylibcudf as plc
 from ....plan.expr import Call, Cast, ColumnRef, Expr, Literal, new_column, physical
 from ....plan.types import DataType, Kind
 from ....plan.udf.python_function import PythonCall
+from ....records import dataclass
 from ....storage.columns.device_encode import SAME_BITS
 from .. import columns, host_backend, table as tables
 from ..dictionaries import Coded

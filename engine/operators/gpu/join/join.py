@@ -6,13 +6,13 @@ The keys decide first and only they are read; columns that the parents want are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pylibcudf as plc
 
 from ....errors import ExecutionError
 from ....plan import physical as p
 from ....plan.join_kinds import JoinKind
+from ....records import dataclass
 from ...context import Context
 from .. import table as tables
 from ..columns import BOOL, EQUAL, as_key, constant, empty, scalar, select, without_nulls

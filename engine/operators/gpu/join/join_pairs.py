@@ -7,7 +7,6 @@ pair, semi, anti and mark joins only ask whether a row is in one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pylibcudf as plc
 
@@ -15,6 +14,7 @@ from ....errors import TWO_ROWS, ExecutionError
 from ....plan import physical as p
 from ....plan.expr import Expr, columns_of
 from ....plan.join_kinds import JoinKind
+from ....records import dataclass
 from ...context import Context
 from .. import table as tables
 from ..columns import BOOL, INT32, constant, empty, negate, scalar, sequence

@@ -7,7 +7,6 @@ one is cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -15,6 +14,7 @@ import pylibcudf as plc
 from ....plan.arrow.arrow_arrays import array_from
 from ....plan.arrow.whole_bytes import whole_bytes
 from ....plan.expr import Column
+from ....records import dataclass
 from ...spill_area import SpilledPiece
 from ...spilling import PARTS, PIECE_BYTES
 from .. import columns as col, table as tables

@@ -7,7 +7,6 @@ of a query that takes longer than to find them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,6 +18,7 @@ from ....codegen.groups.results import ALL
 from ....codegen.handwritten import row_kernels as kernels
 from ....codegen.handwritten.row_kernels import WORD, Job
 from ....plan.expr import Column
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..columns import address_of
 from ..dictionaries import Held

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
@@ -12,6 +10,7 @@ from ....codegen.groups.results import Registers
 from ....codegen.handwritten.row_kernels import Job
 from ....plan.node import Once
 from ....plan.types import DataType, Kind, to_arrow as arrow_type
+from ....records import dataclass
 from ....storage.columns.encodings import Array, Encoding
 from ..columns import DECIMAL128, NUMBERS, STRING, address_of, width_of
 from ..dictionaries import Coded, Held

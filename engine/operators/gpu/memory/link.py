@@ -11,7 +11,7 @@ import mmap
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from threading import RLock
 from types import TracebackType
@@ -25,6 +25,7 @@ from rmm.pylibrmm.stream import CudaStreamFlags, Stream
 
 from ....errors import ExecutionError
 from ....plan.arrow.arrow_arrays import bits_of
+from ....records import dataclass
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.device_encode import aligned
 from ....storage.columns.encodings import PADDING, Array, EncodedColumn, each_block

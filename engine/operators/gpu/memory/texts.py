@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
 from ....plan.arrow.arrow_arrays import array_from, from_numpy
 from ....plan.arrow.take_rows import take_rows
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 
 CUT_TEXTS = 32  # that are cut out one by one in half of the time that Arrow takes to pick them

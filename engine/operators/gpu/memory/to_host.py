@@ -6,7 +6,7 @@ What lies as codes goes as codes and becomes values here, which spares the devic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from ....codegen.groups.results import Registers
 from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from .. import table as tables
 from ..columns import NUMBERS, STRING, address_of, width_of

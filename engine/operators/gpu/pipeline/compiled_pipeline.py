@@ -1,13 +1,10 @@
-"""The kernels of a pipeline for the columns of one run: generated, compiled, and laid out in memory.
-
-What was prepared serves the next run as well, while the columns are the same (`pipeline_inputs.KnownInputs`).
-"""
+"""The kernels of a pipeline for the columns of one run: generated, compiled, laid out in memory, and kept while they fit (`KnownInputs`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -32,6 +29,7 @@ from ....plan import physical as p
 from ....plan.device_costs import costs_of
 from ....plan.expr import Column
 from ....plan.text.concealed_text import concealed_tree
+from ....records import dataclass
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context, Feedback, Origin, latest
 from ...pipeline_backend import compiling, of_every_run

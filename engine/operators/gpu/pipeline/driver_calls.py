@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from ....codegen.compile.native import address, loaded_text
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from .regions import BufferSpan, Region
 

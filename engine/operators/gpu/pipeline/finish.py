@@ -6,7 +6,6 @@ What more than 128 bits may be needed for (a correlation of large numbers) is fi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import pylibcudf as plc
@@ -20,6 +19,7 @@ from ....codegen.loop import Name
 from ....codegen.program import Program
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
+from ....records import dataclass
 from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import REGISTER, numbers, rounded
 from ...integer_bounds import INT64_RANGE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -12,6 +11,7 @@ import pylibcudf as plc
 from ....codegen.program import LateColumn, Program, once
 from ....plan import physical as p
 from ....plan.expr import Column, ColumnRef, columns_of
+from ....records import dataclass
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context

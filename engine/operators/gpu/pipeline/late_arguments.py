@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from typing import Protocol
@@ -14,6 +13,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.typed_values import Parameter, TableParameter
+from ....records import dataclass
 from ....storage.columns.encodings import EncodedColumn
 from ..memory.link import ALIGNMENT
 from .driver_calls import Argument, Late

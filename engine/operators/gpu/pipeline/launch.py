@@ -11,7 +11,7 @@ next (4 to 9 us): two events to fork and two to join would cost as much as they 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ from ....codegen.cuda import emit_cuda
 from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
 from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable
+from ....records import dataclass
 from ..memory.buffers import (
     Memory,
     check,

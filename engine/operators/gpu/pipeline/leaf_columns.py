@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Protocol
 
 from ....plan import physical as p
 from ....plan.expr import Column
+from ....records import dataclass
 from ....storage.columns.cache import CacheKey, plain_key
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context

@@ -8,7 +8,6 @@ most `MOST_PICKED`: only where there are more are they picked by a launch of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
@@ -25,6 +24,7 @@ from ....codegen.handwritten import group_kernels as kernels
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.ranges import I64_MAX
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..columns import FLOAT64, INT32, INT64
 from ..dictionaries import INT8, INT16

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import PlanModel, at_present, of_present
 from ....plan.types import BOOLEAN
+from ....records import dataclass
 from ....storage.columns.cache import CacheKey, ColumnCache
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context

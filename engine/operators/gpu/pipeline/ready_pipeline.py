@@ -11,7 +11,7 @@ TPC-H SF10, hot on an H200, takes 2 % longer without it, Q18 1.4 times as long (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,6 +30,7 @@ from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.arrow.arrow_arrays import array_from
+from ....records import dataclass
 from ....storage.columns.encodings import Array, EncodedColumn, numbers
 from ...context import PipelineReceipt
 from ..aggregate.groups import is_sorted, pick

@@ -10,7 +10,7 @@ Any number of buckets gives the right answer, so that kernels are neither made a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from ....codegen.groups.accumulate import ALIKE
 from ....codegen.indexes.choose import CACHED_SLOTS, buckets
 from ....codegen.indexes.layers import Buckets, Buffer, Index
+from ....records import dataclass
 
 ALIGNMENT = 256
 # Words all of whose bytes are alike

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ....codegen.compile_pipeline import Stages
 from ....codegen.cuda.accumulator_layout import Cell, Layout
 from ....codegen.cuda.packed_counters import count_bits, packed_words
 from ....codegen.handwritten import group_kernels as kernels
+from ....records import dataclass
 from . import launch
 from .launch import Launch
 from .regions import BufferSpan, Regions

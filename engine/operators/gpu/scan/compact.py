@@ -6,7 +6,6 @@ the different ones need: six for English words, four for telephone numbers.  Bot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.cuda.accumulator_layout import WARP
+from ....records import dataclass
 from ....storage.columns.device_encode import UNSIGNED
 from ....storage.columns.encodings import Array
 from ..columns import INT32, INT64, TEXT, cast

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +20,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
+from ....records import dataclass
 from ....storage.columns import encodings as enc
 from ....storage.columns.device_encode import (
     I64_MAX,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ....plan import physical as p
 from ....plan.expr import Column
+from ....records import dataclass
 from ....storage.columns.cache import (
     NO_ENCODING,
     CacheKey,
@@ -26,7 +27,7 @@ from .scan import DEVICE, memory_scan, parquet_scan
 from .stored_columns import lift_columns
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScanColumns:
     """The columns of a scan by their sources, as far as they have an encoding; `loaded`: some had to be read, or copied from a tier below.
 

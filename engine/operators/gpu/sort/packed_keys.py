@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -11,6 +11,7 @@ import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.handwritten import sort_kernels as kernels
+from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ..column_extremes import WORDS_OF, measured
 from ..columns import INT32, INT64, binary, cast, scalar, width_of, without_nulls

@@ -6,7 +6,6 @@ libcudf's functions take some 25 passes over columns of 64 bits for a row number
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....codegen.handwritten import window_kernels as kernels
 from ....codegen.handwritten.group_kernels import ranges
 from ....codegen.handwritten.row_kernels import WARP, WORD
+from ....records import dataclass
 from ...windows.frames import Ints
 from ..columns import BOOL, FLOAT64, INT32, INT64, cast, same_type, width_of
 from ..pipeline import launch

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ import pylibcudf as plc
 from ....codegen.handwritten import window_kernels as kernels
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
+from ....records import dataclass
 from ...windows.frames import FIRST, InnerOrder, Ints, Mask, WindowPlaces
 from .. import columns as col
 from ..aggregate.groups import pick, pick_held

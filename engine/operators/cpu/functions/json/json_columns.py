@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +23,7 @@ from .....plan.json.documents import (
     read,
     text_of,
 )
+from .....records import dataclass
 from ... import table as tables
 from ...nested_arrays import Ints, Mask, list_array, struct_array
 from ..vectors import Kernel, Vector, over_arrays

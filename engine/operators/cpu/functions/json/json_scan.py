@@ -7,7 +7,6 @@ A path into 300,000 documents of 90 bytes takes 0.1 s of CPU time, and 4.1 where
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import TypeAlias
@@ -21,6 +20,7 @@ from .....codegen.compile.compiler import Signature, parameters
 from .....codegen.compile.native import NativeKernel
 from .....plan.expr import Call
 from .....plan.json.json_paths import compiled
+from .....records import dataclass
 from ... import table as tables
 from ...handwritten_kernels import HandwrittenKernels, KernelsByName
 from ...memory.chunks import CHUNK_ROWS

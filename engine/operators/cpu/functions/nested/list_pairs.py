@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from .....errors import ExecutionError
 from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, truth_values
 from .....plan.arrow.values_type import values_type
 from .....plan.expr import Call
+from .....records import dataclass
 from ... import table as tables
 from ...nested_arrays import Ints, Lists, list_array
 from ..vectors import ArrayFunction, over_arrays

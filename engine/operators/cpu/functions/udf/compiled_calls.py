@@ -6,7 +6,6 @@ What a Python function gave, in the type that it is declared to give.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from .....plan.arrow.arrow_arrays import array_from, null_as
 from .....plan.arrow.arrow_types import from_arrow
 from .....plan.types import DataType, to_arrow
 from .....plan.udf.python_function import PythonCall, PythonFold, PythonFunction
+from .....records import dataclass
 from ... import table as tables
 from ...handwritten_kernels import kept_in
 from ..kernels_casts import cast

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from .....errors import ExecutionError
+from .....records import dataclass
 from ..vectors import Kernel
 from .each_value import of_values
 
