@@ -13,6 +13,7 @@ import fuseline
 from fuseline.errors import ExecutionError
 from fuseline.plan.functions.strptime import layout, moment
 from fuseline.plan.text.number_text import NoSuchValue
+from tests.compare import assert_same_as_duckdb
 
 LETTERS = [*"YGfgUWVuwaAbhBpzZdmyHIMSjcxXT%", *(f"-{letter}" for letter in "dmyHIMSj")]
 MOMENTS = (
@@ -181,3 +182,21 @@ def test_the_epoch_and_infinity_are_read_in_any_format(pair):
     calls = "strptime(s, '%Y')::varchar, try_strptime(s, ['%d', '%m'])::varchar"
     query = f"select {calls} from (values (' Infinity'), ('-INFINITY '), (' Epoch ')) v(s)"
     assert ours.sql(query).fetchall() == theirs.sql(query).fetchall()
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d %H", "%-d.%B.%y %p", "%H:%M", "%x %X", "%j %f", "week", "%g"]
+)
+def test_moments_of_which_many_are_written_alike(form: str) -> None:
+    """They are written once, from `FEW_FORMATTED` rows on; infinite ones and NULL not at all."""
+    moments = [
+        f"2023-12-{1 + i % 31:02d} {i % 24:02d}:{i % 3:02d}:59.{i % 2}5" for i in range(9000)
+    ]
+    moments[7::100] = ["infinity"] * 90
+    moments[8::100] = [None] * 90
+    moments[9] = "0044-03-15 (BC) 01:02:03"
+    tables = {"t": {"m": moments[10:]}, "u": {"m": moments}}
+    query = f"select strftime(m, '{form}') as x, count(*) as n from (select m::timestamp as m from {{}}) group by all"
+    for table in tables:
+        assert_same_as_duckdb(query.format(table), tables, backend="cpu", fuse=("always", "never"))
+    assert_same_as_duckdb(f"select strftime(m::date, '{form}') as x from t", {"t": {"m": [m and m[:10] for m in moments[9:] if m != "infinity"]}}, backend="cpu")  # fmt: skip

@@ -18,6 +18,12 @@ from .vectors import Array, Mask
 FARTHEST_DAY = 106_751_991  # from 1970, of a TIMESTAMP
 _LAST_TIME = 2**63 - 2 - FARTHEST_DAY * MICROS_A_DAY  # on that day; 2**63 - 1 is infinity
 
+FEW_FORMATTED = 4096  # values that are formatted soon enough
+SPREAD, REPEATS = (
+    4,
+    4,
+)  # how far apart values may lie, and how often each comes at least, on the whole
+
 
 def civil(days: Array) -> tuple[Array, Array, Array]:
     """Return year (astronomical: 0 is 1 BC), month and day."""
@@ -45,6 +51,29 @@ def by_day(function: Callable[[Array], Array], days: Array) -> Array:
         if high - low < days.size // 4:
             return function(np.arange(low, high + 1, dtype=np.int64))[days - low]
     return function(days.astype(np.int64))
+
+
+def few_values(values: Array, valid: Mask | None) -> tuple[Array, Array] | None:
+    """Return the distinct values and the place of each row's among them, -1 for NULL; None where they are many, or far apart.
+
+    2 million moments as text with `strftime` of their hours take two cores 0.06 s of CPU time, and 0.6 where each is formatted
+    (`FEW_FORMATTED` = inf).
+    """
+    if values.size < FEW_FORMATTED:
+        return None
+    known = values if valid is None else values[valid]
+    low, high = int(known.min(initial=0)), int(known.max(initial=0))
+    if high - low >= values.size * SPREAD:
+        return None
+    there = np.zeros(high - low + 1, bool)
+    there[known - low] = True
+    found = np.flatnonzero(there)
+    if len(found) * REPEATS > values.size:
+        return None
+    numbers = np.cumsum(there) - 1
+    offsets = values - low if valid is None else np.where(valid, values - low, 0)
+    places = numbers[offsets]
+    return found + low, places if valid is None else np.where(valid, places, -1)
 
 
 def year(days: Array) -> Array:

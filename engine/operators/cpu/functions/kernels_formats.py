@@ -6,7 +6,7 @@ one, each different string once.  A parser returns the values and where a string
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,21 +99,42 @@ _WORDS: dict[str, tuple[tuple[str, ...], Callable[[Array, Array], Array]]] = {
 }
 
 
+# What a specifier tells apart, in microseconds; the others days
+_UNITS = {
+    **dict.fromkeys("HIp", 3600 * _SECOND),
+    "M": 60 * _SECOND,
+    "S": _SECOND,
+    "g": 1000,
+    **dict.fromkeys("fn", 1),
+}
+
+
 def strftime(call: Call, args: tuple[Vector, ...]) -> Vector:
     moment, layout = args
     if not isinstance(layout.data, str):
         raise ExecutionError("strftime takes a constant format.")
     data = np.atleast_1d(moment.data)
-    days, micros = data // MICROS_A_DAY, data % MICROS_A_DAY
-    pieces = [
-        pa.repeat("", len(data)) if moment.valid is None else chosen([""], days * 0, moment.valid)
-    ]
-    for kind, text in specifiers(layout.data):
-        pieces.append(
-            scalar_from(text) if kind == "text" else _piece(text, days, micros, moment.valid)
-        )
-    result = Vector(call.type, joined(*pieces))
+    pieces = list(specifiers(layout.data))
+    letters = [text.lstrip("-") for kind, text in pieces if kind != "text"]
+    unit = min((_UNITS.get(letter, MICROS_A_DAY) for letter in letters), default=MICROS_A_DAY)
+    shown = calendar.few_values(data // unit, moment.valid)
+    if shown is None:
+        return _result(call, moment, _formatted(pieces, data, moment.valid))
+    values, places = shown
+    return _result(call, moment, tables.take_array(_formatted(pieces, values * unit, None), places))
+
+
+def _result(call: Call, moment: Vector, texts: pa.Array) -> Vector:
+    result = Vector(call.type, texts)
     return result.first() if moment.is_constant else result
+
+
+def _formatted(pieces: Sequence[tuple[str, str]], data: Array, valid: Mask | None) -> pa.Array:
+    days, micros = data // MICROS_A_DAY, data % MICROS_A_DAY
+    texts = [pa.repeat("", len(data)) if valid is None else chosen([""], days * 0, valid)]
+    for kind, text in pieces:
+        texts.append(scalar_from(text) if kind == "text" else _piece(text, days, micros, valid))
+    return joined(*texts)
 
 
 def _piece(letter: str, days: Array, micros: Array, valid: Mask | None) -> pa.Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,25 +55,35 @@ def _short(value: np.float32) -> str:
     return str(value)
 
 
-def chosen(texts: list[str], places: Array, valid: Mask | None) -> pa.Array:
+def chosen(texts: Sequence[str], places: Array, valid: Mask | None) -> pa.Array:
     """Return texts by their places; NULL where not valid."""
+    return _at(array_from(list(texts), pa.string()), places, valid)
+
+
+def _at(texts: pa.Array, places: Array, valid: Mask | None) -> pa.Array:
     if valid is not None:
         places = np.where(valid, places, 0)
-    return array_from(texts, pa.string()).take(from_numpy(places.astype(np.int64), valid))
+    return texts.take(from_numpy(places.astype(np.int64), valid))
 
 
 def joined(*pieces: object) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _EMPTY)
 
 
-_DIGITS = {width: [str(n).zfill(width) for n in range(10**width)] for width in (2, 3, 4)}
+_LONGEST_TABLE = 4  # digits of the numbers that are looked up
+
+
+@cache
+def _digits(width: int) -> pa.Array:
+    return array_from([str(n).zfill(width) for n in range(10**width)], pa.string())
 
 
 def padded(values: Array, width: int, valid: Mask | None) -> pa.Array:
     """Return numbers with leading zeros; more digits where the number has them."""
     values = values.astype(np.int64)
-    if width in _DIGITS and (not values.size or (values.min() >= 0 and values.max() < 10**width)):
-        return chosen(_DIGITS[width], values, valid)
+    fits = not values.size or (values.min() >= 0 and values.max() < 10**width)
+    if fits and 1 < width <= _LONGEST_TABLE:
+        return _at(_digits(width), values, valid)
     texts = from_numpy(np.abs(values), valid).cast(pa.string())
     texts = pc.utf8_lpad(texts, width, "0")
     return pc.if_else(from_numpy(values < 0), joined(scalar_from("-"), texts), texts)
