@@ -80,3 +80,70 @@ def test_a_cast_of_texts_that_come_many_times_is_read_by_all_functions() -> None
     assert_same_as_duckdb(
         f"select {items} from t", {"t": texts}, backend="cpu", fuse=("always", "never")
     )
+
+
+STRUCTURES = [
+    '{"id": "BIGINT", "who": {"name": "VARCHAR", "tags": ["VARCHAR"]}, "price": "DOUBLE"}',
+    '{"id": "INTEGER", "price": "DECIMAL(9,2)", "who": "VARCHAR", "none": "DATE"}',
+    '{"price": "VARCHAR", "id": "BOOLEAN", "who": {"tags": "BIGINT"}}',
+    '{"id": "TIMESTAMP", "price": "HUGEINT", "who": ["JSON"]}',
+    '["DOUBLE"]',
+    '"VARCHAR"',
+]
+ROWS = [
+    *ORDERS,
+    '{"id": "17", "price": "2.5", "who": "\\u00e9 \\"x\\" \\\\"}',
+    '{"id": true, "price": 0.10, "who": {"name": "a", "tags": ["b", 1, null, {"c": 2}]}}',
+    '{"id": 12345678901234567890, "price": 0.1234567890123456789, "none": "2024-02-29"}',
+    '{"id": "2024-01-01 10:00:00", "price": 1e-7, "who": null}',
+    '{"id": -0, "price": -0.0, "none": 3}',
+    '{ "id" : 1 , "price" : 1.50 , "who" : { "name" : "n" , "tags" : [ ] } }  ',
+    '{"\\u0069d": 5, "id": 6}',
+    "[1.5, 2, \"3\", true, null, [4], 1e3, 123456789012345678901]",
+    "null",
+    "true",
+    "  7 ",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("scanned")
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_documents_as_structs(structure: str) -> None:
+    query = f"select json_transform(d, '{structure}') as x, typeof(from_json(d, '{structure}')) as y from t"
+    tables = {"t": {"d": ROWS * 2}}
+    assert_same_as_duckdb(query, tables, backend="cpu", fuse=("always", "never"))
+
+
+@pytest.mark.usefixtures("scanned")
+def test_documents_that_have_the_fields_of_a_struct() -> None:
+    texts = [f'{{"a": {i}, "b": "{i % 3}", "c": [{i}, null]}}' for i in range(50)]
+    tables = {"t": {"d": [*texts, None, "null"]}}
+    query = 'select d::json::struct(a int, b varchar, c double[]) as x, json_transform_strict(d, \'{"a": "INT"}\') as y from t'
+    assert_same_as_duckdb(query, tables, backend="cpu")
+
+
+@pytest.mark.usefixtures("scanned")
+@pytest.mark.parametrize("text", ['{"b": 1}', '{"a": "x"}', '{"a": 1, "a": 2}', '{"a": [1]}', "[1]", '{"a": 1.5, "b": 2}', '{"a": 1'])  # fmt: skip
+def test_documents_that_have_not_the_fields_of_a_struct(text: str) -> None:
+    with connected({"t": {"d": ['{"a": 2}', text]}}) as connection:
+        for query in ("d::json::struct(a int)", 'json_transform_strict(d, \'{"a": "DATE"}\')'):
+            with pytest.raises(ConversionError):
+                connection.sql(f"select {query} from t").fetchall()
+
+
+def test_random_documents_are_made_values_as_python_makes_them(limits: SetLimits) -> None:
+    writer = Writer(SEED)
+    tables = {"t": {"d": [None, *(writer.value() for _ in range(400))]}}
+    kinds = ("BIGINT", "UTINYINT", "DOUBLE", "FLOAT", "DECIMAL(9,3)", "HUGEINT", "BOOLEAN", "VARCHAR", "DATE", "TIME")  # fmt: skip
+    structures = [f'{{"a": "{kind}", "b": ["{kind}"], "": "{kind}"}}' for kind in kinds]
+    calls = ", ".join(
+        f"json_transform(d, '{text}')"
+        for text in [*structures, '{"a": {"a": "DOUBLE", "b": [{"a": "VARCHAR"}]}}']
+        + [f'["{kind}"]' for kind in kinds]
+    )
+    answers = []
+    for few in (1 << 30, -1):
+        limits(FEW_DOCUMENTS=few, WAITED_FOR=0)
+        with connected(tables) as connection:
+            answers.append(fuseline_answer(connection, f"select {calls} from t"))
+    assert_same(*answers, ordered=True)

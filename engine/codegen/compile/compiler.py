@@ -42,6 +42,7 @@ def parameters(text: str) -> Signature:
 # A CUDA source's name for the threads of a block and the least blocks of a multiprocessor, which limit registers
 LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
 
+SOURCES = f"{__package__.rpartition('.')[0]}.handwritten"  # whose files import from one another
 RAISED = "raise"
 ROUNDS = 3  # of the optimizer, at most
 
@@ -82,7 +83,7 @@ def _namespace(source: str, entry: str) -> dict[str, Any]:
     """Run a source; tracebacks and error messages of the compiler show its lines."""
     name = f"<kernel {entry}>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    namespace: dict[str, Any] = {"__name__": name}
+    namespace: dict[str, Any] = {"__name__": name, "__package__": SOURCES}
     exec(compile(source, name, "exec"), namespace)
     return namespace
 

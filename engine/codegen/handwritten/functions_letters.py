@@ -1,4 +1,4 @@
-"""A CUDA kernel, written by hand, that changes the case of ASCII letters, eight bytes at a time; `letter_kernels` lists its parameters."""
+"""A CUDA kernel, written by hand, that changes the case of ASCII letters, eight bytes at a time; `value_kernels` lists its parameters."""
 
 from __future__ import annotations
 

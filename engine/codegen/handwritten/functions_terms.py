@@ -1,4 +1,4 @@
-"""A CUDA kernel, written by hand, that computes sums and products of integers in one pass; `term_kernels` lists its parameters."""
+"""A CUDA kernel, written by hand, that computes sums and products of integers in one pass; `value_kernels` lists its parameters."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ Until then, and where that fails, a library does their work.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,10 +37,12 @@ def kept_in() -> Path | None:
 
 
 class HandwrittenKernels:
-    """The functions of one source that belong together, by name."""
+    """The functions of one source that belong together, by name, and the sources that it imports."""
 
-    def __init__(self, source: str, signatures: Mapping[str, Signature]) -> None:
-        self.source = Path(handwritten.__file__).with_name(source)
+    def __init__(
+        self, source: str, signatures: Mapping[str, Signature], uses: Sequence[str] = ()
+    ) -> None:
+        self.source, *self._uses = map(Path(handwritten.__file__).with_name, (source, *uses))
         self.signatures = signatures
         self._lock = new_lock()
         self._found: Future[KernelsByName] | None = None
@@ -72,6 +75,8 @@ class HandwrittenKernels:
 
     def _code(self, name: str) -> bytes:
         text, signature = self.source.read_text(encoding="utf-8"), self.signatures[name]
+        for other in self._uses:  # of which machine code that is kept depends, too
+            text += f"# {other.name}: {sha256(other.read_bytes()).hexdigest()}\n"
         if _directory is None:
             return compiled(text, name, signature)
         return kernel_file(name, text, signature, _directory, None).machine_code()[0]

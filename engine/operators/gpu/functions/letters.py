@@ -8,7 +8,7 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ....codegen.handwritten import letter_kernels as kernels
+from ....codegen.handwritten import value_kernels as kernels
 from ..columns import TEXT
 from ..memory.buffers import landed, zeros
 from ..pipeline import launch
@@ -34,7 +34,7 @@ def _of_ascii(column: plc.Column, upper: bool) -> plc.Column | None:
     offsets = column.child(0)
     if column.offset() or offsets.offset() or offsets.size() != rows + 1:
         return None
-    code = machine_code(kernels.NAME, partial(kernels.letter_kernel, kernels.NAME))
+    code = machine_code(kernels.LETTERS, partial(kernels.letter_kernel, kernels.LETTERS))
     if code is None:
         return None
     size, start = int(data.size), int(data.ptr)
@@ -44,7 +44,9 @@ def _of_ascii(column: plc.Column, upper: bool) -> plc.Column | None:
         "words": words, "rest": rest, "first": ord(LETTERS[upper][0]), "last": ord(LETTERS[upper][1]),
         "words64": start, "bytes8": start, "out64": int(made.ptr), "out8": int(made.ptr), "state": int(state.ptr),
     }  # fmt: skip
-    launch.run_fixed(code, kernels.NAME, kernels.SIGNATURE, max(words, kernels.WORD), given)
+    launch.run_fixed(
+        code, kernels.LETTERS, kernels.LETTERS_SIGNATURE, max(words, kernels.WORD), given
+    )
     if landed([(0, int(state.ptr), 8)], 8).view(np.int64)[0]:
         return None
     nulls = column.null_count()

@@ -12,7 +12,7 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ....codegen.handwritten import term_kernels as kernels
+from ....codegen.handwritten import value_kernels as kernels
 from ....plan.expr import Call, Cast, Column, ColumnRef, Expr, Literal, columns_of, physical
 from ...integer_bounds import INT64_RANGE, NAMES, Bounds, combined, inside
 from ..column_extremes import measured
@@ -50,7 +50,7 @@ def in_one_pass(
     columns = {column: as_integers(of(column)) for column in read}
     if any(c.null_count() or c.type().id() not in READ_AS for c in columns.values()):
         return None
-    code = machine_code(kernels.NAME, partial(kernels.term_kernel, kernels.NAME))
+    code = machine_code(kernels.TERMS, partial(kernels.term_kernel, kernels.TERMS))
     missing = [c for c in read if c.id not in ends]
     found = zip(missing, measured([columns[c] for c in missing]), strict=True)
     ends.update((c.id, each or (0, 0)) for c, each in found)
@@ -112,5 +112,5 @@ def _computed(
         "rows": rows, "steps": len(steps), "program": int(program.ptr), "memory32": 0, "memory64": 0,
         "out": int(out.ptr),
     }  # fmt: skip
-    launch.run_fixed(code, kernels.NAME, kernels.SIGNATURE, rows, given)
+    launch.run_fixed(code, kernels.TERMS, kernels.TERMS_SIGNATURE, rows, given)
     return plc.Column(INT64, rows, plc.gpumemoryview(out), None, 0, 0, [])

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from .....errors import ConversionError, shown
 from .....plan import types as ty
-from .....plan.arrow.arrow_arrays import array_from, null_as, scalar_from
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from
 from .....plan.expr import Call
 from .....plan.json.documents import (
     RepeatedKeys,
@@ -25,8 +25,11 @@ from .....plan.json.documents import (
 )
 from .....records import dataclass
 from ... import table as tables
+from ...handwritten_kernels import KernelsByName
 from ...nested_arrays import Ints, Mask, list_array, struct_array
+from ...sort.text_hashes import buffers_of
 from ..vectors import Kernel, Vector, over_arrays
+from . import json_fields, json_scan
 from .json_texts import CastVector, json_texts, of_each
 
 _FRACTION = re.compile(r"\.|^[^xX]*[eE]")  # of a text that is no integer
@@ -46,10 +49,26 @@ class ColumnMaker:
 
     def of_texts(self, texts: pa.Array, kind: ty.DataType) -> pa.Array:
         """Return texts of JSON as values of a type; each text is read once."""
+        if not pa.types.is_dictionary(texts.type) and json_fields.is_read(kind):
+            kernels = json_fields.kernels_for(texts)
+            if kernels is not None:
+                return self._by_kernels(texts, kind, kernels)
         codes = pc.dictionary_encode(tables.decode(texts))
         values = [None if t is None else read(t) for t in codes.dictionary.to_pylist()]
         places = tables.to_numpy(null_as(codes.indices, -1)).astype(np.int64)
         return tables.take_array(self.column(values, kind), places)
+
+    def _by_kernels(self, texts: pa.Array, kind: ty.DataType, kernels: KernelsByName) -> pa.Array:
+        unread, text = np.zeros(len(texts), bool), buffers_of(texts)[0]
+        reader = json_fields.DocumentReader(
+            kernels, text, self.cast, unread, self.strict, self.closed
+        )
+        made = reader.column(json_fields.Documents.of(texts), kind)
+        rest = np.flatnonzero(unread)
+        if not len(rest):
+            return made
+        others = self.column([read(t) for t in texts.take(from_numpy(rest)).to_pylist()], kind)
+        return json_scan.instead(made, rest, others)
 
     def column(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         """Return values as a physical array; null is NULL in each type."""

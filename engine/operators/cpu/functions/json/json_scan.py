@@ -38,6 +38,9 @@ NOT_READ = -2
 QUOTE, OBJECT, ARRAY, NULL = b'"{[n'
 
 
+COPYING = parameters("text [uint8], begins [int64], offsets [int32], start stop int64, out [uint8]")
+
+
 def _kernels(wide: bool) -> HandwrittenKernels:
     text: Signature = parameters("text [uint8]")
     path = parameters("valid [uint8], keys [uint8], key_ends [int64], places [int64]")
@@ -52,12 +55,7 @@ def _kernels(wide: bool) -> HandwrittenKernels:
                 *span,
                 *parameters("found [int64], begins [int64], ends [int64]"),
             ],
-            "copy_parts": [
-                *text,
-                *parameters("begins [int64], offsets [int32]"),
-                *span,
-                *parameters("out [uint8]"),
-            ],
+            "copy_parts": COPYING,
         },
     )
 
@@ -103,7 +101,7 @@ class _FoundParts:
         known = np.zeros(0, np.uint8) if valid is None else valid.view(np.uint8)
         found, begins, ends = np.empty(2, np.int64), *np.empty((2, len(texts)), np.int64)
         read = kernels["json_places"]
-        for start, stop in _spans(len(texts)):
+        for start, stop in spans(len(texts)):
             read(
                 text,
                 offsets,
@@ -129,18 +127,38 @@ class _FoundParts:
 
     def texts(self, there: vec.Mask, without: Ints | int = 0) -> pa.Array:
         """Return values as texts, NULL where not `there`, `without` so many bytes at both ends."""
-        begins = self.begins + without
-        offsets = np.zeros(len(begins) + 1, np.int32)
-        np.cumsum(np.where(there, self.ends - without - begins, 0), out=offsets[1:])
-        out = np.empty(int(offsets[-1]), np.uint8)
-        for start, stop in _spans(len(begins)):
-            self.copy_parts(self.text, begins, offsets, start, stop, out)
-        validity = np.packbits(there, bitorder="little")
-        buffers = [pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(out)]
-        return pa.Array.from_buffers(pa.string(), len(begins), buffers)
+        return copied_parts(self.text, self.begins, self.ends, there, without, self.copy_parts)
 
 
-def _spans(rows: int) -> Iterator[tuple[int, int]]:
+def copied_parts(
+    text: vec.Array,
+    begins: Ints,
+    ends: Ints,
+    there: vec.Mask,
+    without: Ints | int,
+    copy_parts: NativeKernel,
+) -> pa.Array:
+    """Return parts of a text, NULL where not `there`, `without` so many bytes at both ends."""
+    begins = begins + without
+    offsets = np.zeros(len(begins) + 1, np.int32)
+    np.cumsum(np.where(there, ends - without - begins, 0), out=offsets[1:])
+    out = np.empty(int(offsets[-1]), np.uint8)
+    for start, stop in spans(len(begins)):
+        copy_parts(text, begins, offsets, start, stop, out)
+    validity = np.packbits(there, bitorder="little")
+    buffers = [pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(out)]
+    return pa.Array.from_buffers(pa.string(), len(begins), buffers)
+
+
+def instead(made: pa.Array, rows: Ints, others: pa.Array) -> pa.Array:
+    """Return an array with other values in some rows."""
+    places = np.arange(len(made))
+    places[rows] = len(made) + np.arange(len(rows))
+    return tables.take_array(tables.concat_arrays([made, others]), places)
+
+
+def spans(rows: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows, between which a statement stops that is to be stopped."""
     for start in range(0, rows, CHUNK_ROWS):
         stopping.check()
         yield start, min(start + CHUNK_ROWS, rows)
@@ -187,22 +205,21 @@ def scanned(name: str, by_python: vec.Kernel) -> vec.Kernel:
             documents = vec.Vector.from_arrow(texts, documents.type)
         path = _path_of(given) if isinstance(given, str | int) else None
         kernels = _ready(texts) if path is not None else None
-        if path is None or kernels is None or _text_bytes(texts) >= MOST_BYTES:
+        if path is None or kernels is None or text_bytes(texts) >= MOST_BYTES:
             return by_python(call, args)
         parts = _FoundParts.at(texts, path, kernels)
         made = made_of(parts)
         rest = np.flatnonzero(parts.begins == NOT_READ)
         if len(rest):
             others = by_python(call, (documents.take(rest), *paths)).to_arrow(len(rest))
-            places = np.arange(len(texts))
-            places[rest] = len(texts) + np.arange(len(rest))
-            made = tables.take_array(tables.concat_arrays([made, others]), places)
+            made = instead(made, rest, others)
         return vec.Vector.from_arrow(made, call.type)
 
     return kernel
 
 
-def _text_bytes(texts: pa.Array) -> int:
+def text_bytes(texts: pa.Array) -> int:
+    """Return how many bytes texts have, from the first to the last one."""
     ends = buffers_of(texts)[1]
     return int(ends[-1]) - int(ends[0])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.handwritten import letter_kernels as kernels
+from fuseline.codegen.handwritten import value_kernels as kernels
 from tests.codegen import simulator
 
 
@@ -16,8 +16,8 @@ def changed(text: bytes, upper: bool) -> tuple[bytes, bool]:
     """What the kernel makes of characters, and whether it says that they are ASCII."""
     cuda = simulator.Cuda(2, 32, 0)
     space: dict[str, Any] = {"cuda": cuda}
-    source = kernels.SOURCE.read_text().replace("from numba import cuda\n", "")
-    exec(compile(source, str(kernels.SOURCE), "exec"), space)
+    source = kernels.LETTERS_SOURCE.read_text().replace("from numba import cuda\n", "")
+    exec(compile(source, str(kernels.LETTERS_SOURCE), "exec"), space)
     words, rest = divmod(len(text), kernels.WORD)
     memory = np.frombuffer(text, np.uint8)
     out, state = np.full(len(text), 0xEE, np.uint8), np.zeros(1, np.int64)
@@ -26,8 +26,10 @@ def changed(text: bytes, upper: bool) -> tuple[bytes, bool]:
         "words": words, "rest": rest, "first": first, "last": last, "words64": memory[: 8 * words].view(np.uint64),
         "bytes8": memory, "out64": out[: 8 * words].view(np.uint64), "out8": out, "state": state,
     }  # fmt: skip
-    arguments = [np.int64(given[n]) if k == "int64" else given[n] for n, k in kernels.SIGNATURE]
-    cuda.launch(space[kernels.NAME], arguments)
+    arguments = [
+        np.int64(given[n]) if k == "int64" else given[n] for n, k in kernels.LETTERS_SIGNATURE
+    ]
+    cuda.launch(space[kernels.LETTERS], arguments)
     return out.tobytes(), not state[0]
 
 
@@ -48,6 +50,6 @@ def test_one_byte_that_is_no_ascii_is_seen(place: int) -> None:
 
 def test_the_kernel_compiles_for_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.letter_kernel(kernels.NAME, tmp_path, (9, 0)).machine_code()
+    code, origin = kernels.letter_kernel(kernels.LETTERS, tmp_path, (9, 0)).machine_code()
     assert code
     assert origin == "compiler"

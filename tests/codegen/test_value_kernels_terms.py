@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.handwritten import term_kernels as kernels
+from fuseline.codegen.handwritten import value_kernels as kernels
 from tests.codegen import simulator
 
 ROWS = 100
@@ -19,12 +19,12 @@ ADD, SUB, MUL = kernels.ADD, kernels.SUB, kernels.MUL
 def run(steps: list[tuple[int, int]], memory: Any) -> list[int]:
     cuda = simulator.Cuda(2, 32, 0)
     space: dict[str, Any] = {"cuda": cuda}
-    text = kernels.SOURCE.read_text().replace("from numba import cuda\n", "")
-    exec(compile(text, str(kernels.SOURCE), "exec"), space)
+    text = kernels.TERMS_SOURCE.read_text().replace("from numba import cuda\n", "")
+    exec(compile(text, str(kernels.TERMS_SOURCE), "exec"), space)
     out = np.zeros(ROWS, np.int64)
     program = np.array(steps, np.int64).ravel()
     given = (ROWS, len(steps), program, memory.view(np.int32), memory.view(np.int64), out)
-    cuda.launch(space[kernels.NAME], [np.int64(g) if isinstance(g, int) else g for g in given])
+    cuda.launch(space[kernels.TERMS], [np.int64(g) if isinstance(g, int) else g for g in given])
     found: list[int] = out.tolist()
     return found
 
@@ -43,6 +43,6 @@ def test_expressions_in_postfix_order() -> None:
 
 def test_it_compiles_for_a_gpu(tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.term_kernel(kernels.NAME, tmp_path, (9, 0)).machine_code()
+    code, origin = kernels.term_kernel(kernels.TERMS, tmp_path, (9, 0)).machine_code()
     assert code
     assert origin == "compiler"
