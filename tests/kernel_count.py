@@ -23,9 +23,11 @@ class KernelCount:
         self._compiled = kernel_files.compiled
         kernel_files.compiled = self._counted
 
-    def _counted(self, source: str, entry: str, signature: Any, architecture: Any = None) -> bytes:
+    def _counted(
+        self, source: str, entry: str, signature: Any, architecture: Any = None, place: Any = None
+    ) -> bytes:
         self.count += architecture is None
-        return self._compiled(source, entry, signature, architecture)
+        return self._compiled(source, entry, signature, architecture, place)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

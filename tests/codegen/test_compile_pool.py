@@ -292,6 +292,30 @@ def test_a_process_ends_while_its_kernels_are_compiled(tmp_path):
     assert is_gone(process)
 
 
+def test_the_next_process_finds_kernels_that_were_being_compiled(tmp_path):
+    folder = tmp_path / "kernels"
+    _, _, process = at_its_end(AT_ITS_END, folder)
+    assert is_gone(process)
+    asked = f"""
+import fuseline
+connection = fuseline.connect("cpu", fuse="auto", cache_dir={str(folder)!r})
+connection.register("t", {{"a": list(range(300_000))}})
+query = connection.sql("select sum(a)::int from t where a < 11")
+assert query.fetchall() == [(55,)]
+print([p.receipt.fused for p in query.profile.pipelines], end="")
+"""
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[True]", "")
+
+
+def test_a_folder_that_is_removed_with_its_process_does_not_come_back(tmp_path):
+    folder = tmp_path / "kernels"
+    removed = "connection.close(); import shutil; shutil.rmtree(sys.argv[1])"
+    _, _, process = at_its_end(AT_ITS_END.replace("connection.close()", removed), folder)
+    assert is_gone(process)
+    assert not folder.exists()
+
+
 def test_a_killed_process_takes_its_compilers_with_it(tmp_path):
     killed = "sys.stdout.flush(); os.kill(os.getpid(), 9)"
     done, _, process = at_its_end(AT_ITS_END.replace("connection.close()", killed), tmp_path)

@@ -2,7 +2,8 @@
 that crashes takes its process with it.
 
 A thread here serves each process: it takes the next job, writes it to the process and waits for the answer.  Processes begin with the
-first job that finds none idle, end after a minute without work or with this process, and nobody waits for that.
+first job that finds none idle, end after a minute without work or with this process, and nobody waits for that.  Kernels for a folder
+are finished after this process has ended, and kept there for the next one.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ IDLE_SECONDS = 60.0
 MOST_SECONDS = 300.0  # for one kernel: the largest seen took 30
 # Of many cores half: with 8 processes on 16 cores all kernels of TPC-H at SF100 are there after 24 s, with 4 after 36
 PROCESSES, MOST_PROCESSES = 4, 8
+LEFT_BYTES = 32 << 10  # of sources, which a pipe takes at once: an ending process does not wait
 UNCLAIMED = 16  # jobs of queries that were stopped, done, which may be asked for again
 
 # `-P`: no module comes from the folder that this process happens to work in
 _BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {} import main; main()"
 
 Job = tuple[str, str, tuple[tuple[str, str], ...], tuple[int, int] | None]
+Place = tuple[
+    str, str, str, int
+]  # a folder of kernels, a name in it, a key's digits, and the folder's limit in bytes
 
 
 class CompilerEnded(NotCompiled):
@@ -49,12 +54,15 @@ def compiled(
     entry: str,
     signature: Sequence[tuple[str, str]],
     architecture: tuple[int, int] | None = None,
+    place: Place | None = None,
 ) -> bytes:
     """Return what another process makes of a source, as `compiler.compile_host` does, or for an architecture `compile_device`.
 
+    Where this process ends before, it is kept in a `place`.
+
     Raises `NotCompiled`, `CompilerEnded`, and what the query's stop raises; then the process goes on, for the query may be asked again.
     """
-    return pool().compiled((source, entry, tuple(signature), architecture))
+    return pool().compiled((source, entry, tuple(signature), architecture), place)
 
 
 @cache
@@ -62,7 +70,7 @@ def pool() -> CompilePool:
     """The pool of this process; a forked one has its own."""
     cores = usable_cores()
     made = CompilePool(max(1, min(cores - 1, PROCESSES), min(cores // 2, MOST_PROCESSES)))
-    atexit.register(made.kill)
+    atexit.register(made.leave)
     os.register_at_fork(after_in_child=made.forget)
     return made
 
@@ -72,10 +80,16 @@ class _Task:
     """A job that is waiting, running or done; `wanted` counts who waits for it, and a query among them makes it `urgent`."""
 
     job: Job
+    place: Place | None = None
     future: Future[bytes] = field(default_factory=Future)
     wanted: int = 0
     urgent: bool = False
     process: _Process | None = None
+
+    @property
+    def request(self) -> bytes:
+        given = dict(zip(("source", "entry", "signature", "architecture"), self.job, strict=True))
+        return message(json.dumps({**given, "place": self.place}).encode())
 
 
 class CompilePool:
@@ -97,12 +111,12 @@ class CompilePool:
         self._threads = self._idle = 0
         self._processes: set[_Process] = set()
 
-    def compiled(self, job: Job) -> bytes:
+    def compiled(self, job: Job, place: Place | None = None) -> bytes:
         """Return the machine code of a job, which several may ask for at the same time."""
         with self._changed:
             if self._ended:
                 raise CompilerEnded("this process is ending")
-            task = self._tasks.get(job) or self._added(job)
+            task = self._tasks.get(job) or self._added(job, place)
             task.wanted += 1
             task.urgent |= stopping.current() is not None
         try:
@@ -117,8 +131,8 @@ class CompilePool:
                     self._tasks.pop(job, None)
         return code
 
-    def _added(self, job: Job) -> _Task:
-        task = self._tasks[job] = _Task(job)
+    def _added(self, job: Job, place: Place | None) -> _Task:
+        task = self._tasks[job] = _Task(job, place)
         done = [t.job for t in self._tasks.values() if t.future.done()]
         for old in done[:-UNCLAIMED]:
             del self._tasks[old]
@@ -156,6 +170,16 @@ class CompilePool:
         for process in list(self._processes):
             process.kill()
 
+    def leave(self) -> None:
+        """End with this process, but for kernels of a folder: a process that compiles one finishes it and those that wait, and keeps them there."""
+        self._ended = True
+        waiting = [task.request for task in list(self._waiting) if task.place is not None]
+        for process in list(self._processes):
+            running = [t for t in list(self._tasks.values()) if t.process is process and t.place]
+            if not running or not process.leave(waiting):
+                process.kill()
+            waiting = []
+
     def _serve(self) -> None:
         """Give jobs to a process, one after the other, until there has been none for a while."""
         process: _Process | None = None
@@ -166,7 +190,7 @@ class CompilePool:
                     self._processes.add(process)
                 with self._changed:
                     task.process = process
-                code = process.answer(task.job)
+                code = process.answer(task.request)
             except Exception as error:  # also of the system, which may refuse another process
                 with self._changed:
                     task.process = None
@@ -208,7 +232,7 @@ class _Process:
     def __init__(self) -> None:
         paths = [path for path in sys.path if path]
         begin = _BEGIN.format(f"{__package__}.compile_worker")
-        self.lives = True
+        self.lives, self._left = True, False
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", begin, json.dumps(paths)],
             stdin=subprocess.PIPE,
@@ -218,11 +242,10 @@ class _Process:
             bufsize=0,
         )
 
-    def answer(self, job: Job) -> bytes:
+    def answer(self, request: bytes) -> bytes:
         """Return the machine code of a job; raises `NotCompiled` or `CompilerEnded`."""
-        given = dict(zip(("source", "entry", "signature", "architecture"), job, strict=True))
         try:
-            self._write(message(json.dumps(given).encode()))
+            self._write(request)
             body = self._read(time.monotonic() + MOST_SECONDS)
         except OSError:
             body = None
@@ -259,6 +282,16 @@ class _Process:
                 wanted = LENGTH.size + LENGTH.unpack_from(found)[0]
         return found[LENGTH.size :]
 
+    def leave(self, requests: Sequence[bytes]) -> bool:
+        """Let it finish its job and, where they are not long, others, when this process has ended; whether it was told."""
+        given = b"".join(requests)
+        try:
+            self._write((given if len(given) < LEFT_BYTES else b"") + message(b""))
+        except OSError:
+            return False
+        self._left, self._process.returncode = True, 0
+        return True
+
     def end(self) -> int:
         """End the process and return how it ended."""
         self.kill()
@@ -269,8 +302,9 @@ class _Process:
     def kill(self) -> None:
         """End the process, without waiting for that; a thread that waits for its answer gets none."""
         self.lives = False
-        with suppress(OSError):
-            self._process.kill()
+        if not self._left:
+            with suppress(OSError):
+                self._process.kill()
 
     def let_go(self) -> None:
         """Forget a process that is the parent's: without this end of its pipes it ends with the parent."""

@@ -92,7 +92,8 @@ class KernelFile:
         place = folder(self.directory)
         place.show(self._stem, self.source)
         try:
-            code = compiled(self.source, self.name, self.signature, self.architecture)
+            kept = (str(self.directory), self._stem, self.key.hex(), place.limit)
+            code = compiled(self.source, self.name, self.signature, self.architecture, kept)
         except NotCompiled as error:
             if not isinstance(error, CompilerEnded):
                 _refused[self.key] = str(error)
