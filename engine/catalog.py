@@ -14,6 +14,7 @@ from .plan.changes.catalog_objects import Macro, SchemaObject, SessionObjects, U
 from .plan.changes.sequences import Sequence as SequenceObject
 from .plan.changes.stand_in import Recursion
 from .plan.composed.sampling import DEFAULTS, SortDefaults
+from .plan.dialect import SqlReading
 from .plan.logical import CatalogTable, Logical
 from .records import dataclass
 from .storage.tables.access import Access, AccessRules
@@ -55,7 +56,7 @@ class Catalog(Namespace):
         """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan, `open_files` tables of other files than Parquet."""
         super().__init__()
         self.timezone = "UTC"
-        self.sort_defaults, self.zero_fails = DEFAULTS, True
+        self.sort_defaults, self.dialect = DEFAULTS, SqlReading()
         self.access = Access()
         self._functions = functions or {}
         self._system_views = views or {}
@@ -125,12 +126,18 @@ class Catalog(Namespace):
                 self.version += 1
 
     def plan_by(self, settings: Settings) -> None:
-        """Plan statements in another zone, and sort and divide by 0 in another way, from now on."""
+        """Plan statements in another zone, and sort and read them in another way, from now on."""
         with self._lock:
-            before = self.timezone, self.sort_defaults, self.zero_fails
-            self.timezone, self.zero_fails = settings.timezone, settings.error_on_division_by_zero
+            before = self.timezone, self.sort_defaults, self.dialect
+            self.timezone = settings.timezone
+            self.dialect = SqlReading(
+                settings.error_on_division_by_zero,
+                settings.integer_division,
+                settings.lambda_syntax == "enable_single_arrow",
+                settings.scalar_subquery_error_on_multiple_rows,
+            )
             self.sort_defaults = SortDefaults(settings.default_order, settings.default_null_order)
-            self.version += before != (self.timezone, self.sort_defaults, self.zero_fails)
+            self.version += before != (self.timezone, self.sort_defaults, self.dialect)
 
     def system_view(self, name: str, schema: str | None) -> View | None:
         """Return a view of information_schema or pg_catalog; without a schema one of main or pg_catalog."""

@@ -33,6 +33,7 @@ PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
 FuseChoice = OneOf["auto", "always", "never"]
 PlacementChoice = OneOf["auto", "sharded", "replicated"]
+LambdaChoice = OneOf["default", "disable_single_arrow", "enable_single_arrow"]
 ExchangeChoice = OneOf["auto", "nccl", "host"]
 
 MOST_BYTES = 2**63 - 1
@@ -103,6 +104,9 @@ class Settings:
     default_order      how ORDER BY sorts without a direction: asc, desc
     default_null_order where ORDER BY puts NULLs that it does not say: nulls_last, nulls_first, or by the direction
     error_on_division_by_zero  false: `//`, `%` and INTERVAL / 0 give NULL
+    integer_division   true: `/` is `//`
+    lambda_syntax      enable_single_arrow: `x -> x + 1` is a lambda, as `lambda x: x + 1`
+    scalar_subquery_error_on_multiple_rows  false: a subquery as a value gives its first row
     lock_settings      true: no setting changes any more, this one included
     """
 
@@ -141,6 +145,9 @@ class Settings:
     default_order: str = "ASC"
     default_null_order: str = "NULLS_LAST"
     error_on_division_by_zero: bool = True
+    integer_division: bool = False
+    lambda_syntax: LambdaChoice = "default"
+    scalar_subquery_error_on_multiple_rows: bool = True
     lock_settings: bool = False
 
     def __post_init__(self) -> None:
@@ -382,6 +389,7 @@ _PARSERS: dict[str, Parse] = {
     "http_retries": _count(0, 100, "a number of tries, 0 to 100"),
     "timezone": _parse_zone,
     "default_order": parse_direction,
+    "lambda_syntax": _one_of(get_args(LambdaChoice)),
     "default_null_order": parse_place_of_nulls,
     "recursion_limit": _count(1, 10**9, "a number of rounds, 1 to 999999999"),
     "progress_bar_time": _parse_milliseconds,

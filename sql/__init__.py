@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fuseline.catalog import Catalog
 from fuseline.errors import FuselineError
-from fuseline.plan.functions.temporal_arithmetic import division_by_zero
+from fuseline.plan.dialect import read_in
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import Query, Statement
 from fuseline.plan.temporal import zones
@@ -80,8 +80,8 @@ def plan_sql(
         for piece in pieces:
             number += 1
             began = catalog.session.began
-            zone, zero = zones.of_session(catalog.timezone), division_by_zero(catalog.zero_fails)
-            with zone, zero, zones.of_statement(began) as moment:
+            zone, dialect = zones.of_session(catalog.timezone), read_in(catalog.dialect)
+            with zone, dialect, zones.of_statement(began) as moment:
                 statement = _bound(piece, session)
             if (moment.was_asked or session.passing) and isinstance(statement, Query):
                 statement = dataclasses.replace(statement, is_kept=False)

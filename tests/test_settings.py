@@ -51,7 +51,8 @@ GIVEN = {
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
     "lock_settings": ("yes", True), "default_order": ("descending", "DESC"), "default_null_order": ("nulls first", "NULLS_FIRST"),
     "error_on_division_by_zero": ("no", False), "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
-    "recursion_limit": ("500", 500),
+    "recursion_limit": ("500", 500), "integer_division": ("on", True), "lambda_syntax": ("ENABLE_SINGLE_ARROW", "enable_single_arrow"),
+    "scalar_subquery_error_on_multiple_rows": ("false", False),
     "enable_progress_bar": ("on", True), "progress_bar_time": ("250", 250),
 }  # fmt: skip
 

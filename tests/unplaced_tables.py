@@ -7,6 +7,7 @@ from typing import Any
 
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.composed.sampling import DEFAULTS
+from fuseline.plan.dialect import SqlReading
 
 HERE = SchemaPlace(MEMORY)
 
@@ -15,7 +16,7 @@ class UnplacedTables:
     """The methods of a catalog whose tables are all in memory.main."""
 
     user_types: Mapping[str, Any] = {}
-    sort_defaults, zero_fails = DEFAULTS, True
+    sort_defaults, dialect = DEFAULTS, SqlReading()
 
     def table(self, name: str) -> Any:
         raise NotImplementedError

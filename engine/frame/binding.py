@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidQuery
+from ..plan.dialect import read_in
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
-from ..plan.functions.temporal_arithmetic import division_by_zero
 from ..plan.logical import Item, Logical
 from ..plan.node import walk
 from ..plan.temporal import zones
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def of_connection(connection: Connection) -> Iterator[None]:
     """Have casts, date parts and divisions use a connection's settings, and `fn` know its Python functions."""
     functions, settings = connection.catalog.session.functions, connection.settings
-    zero = division_by_zero(settings.error_on_division_by_zero)
-    with zones.of_session(settings.timezone), zero, with_functions(functions):
+    dialect = read_in(connection.catalog.dialect)
+    with zones.of_session(settings.timezone), dialect, with_functions(functions):
         yield
 
 

@@ -11,8 +11,9 @@ from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, expr as ex, infer
 from fuseline.plan.coercion import compared_pair
 from fuseline.plan.composed.nested_values import list_value, row_value, values_of_row
+from fuseline.plan.dialect import dialect
 from fuseline.plan.functions import EQUALITIES, NEGATED, SCALAR, STRICT
-from fuseline.plan.logical import Aggregate, Logical, Project
+from fuseline.plan.logical import Aggregate, Limit, Logical, Project
 from fuseline.plan.types import BOOLEAN, DataType, Kind
 from fuseline.sql.parsing.pieces import span_of
 
@@ -33,6 +34,8 @@ def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> ex.Expr:
     """(SELECT ...) as a value."""
     plan = scope.bind_query(node)
     _check_width(plan, 1, node)
+    if not dialect().rows_fail:
+        plan = Limit(plan, 1)
     return ex.ScalarSubquery(plan, plan.columns[0].type, span_of(node))
 
 

@@ -17,11 +17,7 @@ from .scope import Scope
 
 
 def has_lambda(name: str, nodes: Sequence[exp.Expr]) -> bool:
-    """Whether a call has a lambda; raises `InvalidQuery` for one with an arrow, which DuckDB has no longer."""
-    if name.lower() in LAMBDAS and any(isinstance(node, exp.JSONExtract) for node in nodes[1:2]):
-        raise InvalidQuery(
-            "A lambda is written `lambda x: x + 1`: the arrow -> reads JSON.", span_of(nodes[1])
-        )
+    """Whether a call has a lambda."""
     return any(isinstance(node, exp.Lambda) for node in nodes)
 
 

@@ -90,7 +90,7 @@ side        <- ('left' / 'right' / 'full') 'outer'? / 'inner' / 'semi' / 'anti'
 
 exprs       <- expr (',' expr)* ','?
 expr        <- logical (('and' / 'or' / ':=' / '=>') logical)*
-logical     <- 'not'* compared ('->' compared)*
+logical     <- 'not'* compared ('->' 'not'* compared)*
 compared    <- matched (compare / distinct)* (tested behind*)?
 compare     <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'+ compared / matched)
 distinct    <- 'is' 'not'? 'distinct' 'from' matched

@@ -46,6 +46,13 @@ def lambda_argument(reader: Reader) -> str:
     return f"(lambda {', '.join(names)}: {reader.shown()})"
 
 
+def arrow_argument(reader: Reader) -> str:
+    """Read x -> y, of which y takes in AND and OR, unlike behind an arrow of JSON."""
+    name = quoted(reader.name())
+    reader.expect("->")
+    return f"({name} -> {reader.shown()})"
+
+
 def _comprehension(reader: Reader, body: str) -> str:
     names = ", ".join(reader.listed(lambda: quoted(reader.name())))
     reader.expect("in")

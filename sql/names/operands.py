@@ -15,12 +15,13 @@ from fuseline.sql.names.reader import (
     timestamp_type,
 )
 
-from .nested_constants import lambda_argument, nested_constant
+from .nested_constants import arrow_argument, lambda_argument, nested_constant
 from .queries import RENAMED, array, exists, is_query, order_item, query, window
 from .reader import Reader, Shown, Unreadable
 
 _CONSTANTS = {"null": "NULL", "true": "true", "false": "false"}
 _STRINGS = ("text", "escaped", "dollar")
+_PATHS = (*_STRINGS, "number", "parameter")  # of JSON
 # Functions that are nodes of their own in DuckDB's tree.
 _IN_CAPITALS = {
     "coalesce": "COALESCE",
@@ -313,6 +314,8 @@ def _star(reader: Reader) -> bool:
 def _argument(reader: Reader) -> str:
     if reader.accept("lambda"):
         return lambda_argument(reader)
+    if reader.kind() == "word" and reader.peek(1) == "->" and reader.kind(2) not in _PATHS:
+        return arrow_argument(reader)
     if reader.kind() == "word" and reader.peek(1) in (":=", "=>"):
         name = reader.name()
         reader.take()

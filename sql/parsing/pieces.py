@@ -65,7 +65,11 @@ def written_as(sql: str, tokens: Sequence[Token]) -> Written:
         for sign, number in itertools.pairwise(tokens)
         if sign.token_type is TokenType.PARAMETER and sql[sign.start] == "?"
     )
-    return Written(sql[start:end], start, next(numbers, 1))
+    text = sql[start:end]
+    for token in reversed(tokens):
+        if token.text == "//" and token.start == token.end:  # of a / that divides whole
+            text = f"{text[: token.start - start]}/{text[token.start - start :]}"
+    return Written(text, start, next(numbers, 1))
 
 
 def written(item: exp.Expr) -> Written | None:

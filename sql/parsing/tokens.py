@@ -12,8 +12,10 @@ from sqlglot import Token, TokenType
 from sqlglot.dialects.duckdb import DuckDB
 
 from fuseline.errors import ConversionError, OutOfRange, ParseError, Span
+from fuseline.plan.dialect import dialect
 from fuseline.plan.functions.dates import PARTS
 
+from .dialect_words import OPENING, with_arrow_lambdas, with_whole_divisions
 from .generated_words import with_generated_columns
 from .merge_words import with_merge_words
 from .pieces import STRINGS_AND_COMMENTS, Piece, unterminated
@@ -43,7 +45,6 @@ _OF_TABLES = (TokenType.CREATE, TokenType.ALTER)
 _OF_PARTS = (TokenType.RANGE, TokenType.LIST, TokenType.OBJECT, TokenType.NULLABLE)
 _NAMES = {*_BEGIN, *_OF_PARTS, TokenType.MAP, TokenType.APPLY}
 _PIVOTS = {"pivot_wider": TokenType.PIVOT, "pivot_longer": TokenType.UNPIVOT}  # reserved words
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 # Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
 _NO_COLUMN = ("column", "to", "constraint", "primary", "unique", "check", "foreign")
@@ -121,6 +122,10 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_with_comparisons(tokens))
     if any(token.text.lower() == "tuple" for token in tokens):
         tokens = list(_with_tuple_types(tokens))
+    if TokenType.ARROW in kinds:
+        tokens = list(with_arrow_lambdas(tokens, piece))
+    if TokenType.SLASH in kinds and dialect().divides_whole:
+        tokens = list(with_whole_divisions(tokens))
     if TokenType.INSERT in kinds and TokenType.MERGE not in kinds:
         tokens = list(_without_by_position(tokens))
     if TokenType.MERGE in kinds:
@@ -169,7 +174,7 @@ def _with_names(tokens: list[Token]) -> Iterator[Token]:
             yield _of_kind(TokenType.VAR, token)
         elif (
             (kind in _BEGIN and not begins)
-            or (kind is TokenType.MAP and following not in _OPENING)
+            or (kind is TokenType.MAP and following not in OPENING)
             or (kind in _OF_PARTS and following is TokenType.LT)
         ):
             yield _of_kind(TokenType.IDENTIFIER, token)

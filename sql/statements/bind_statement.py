@@ -88,7 +88,8 @@ _OF_DUCKDB = (
     "merge_join_threshold", "nested_loop_join_threshold", "ordered_aggregate_threshold",
     "partitioned_write_flush_threshold", "partitioned_write_max_open_files", "perfect_ht_threshold",
     "pivot_filter_threshold", "prefer_range_joins", "scheduler_process_partial", "streaming_buffer_size",
-    "wal_autocheckpoint",
+    "wal_autocheckpoint", "allow_persistent_secrets", "enable_profiling", "profiling_mode", "profiling_output",
+    "profile_output", "custom_profiling_settings",
 )  # fmt: skip
 
 

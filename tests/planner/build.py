@@ -16,6 +16,7 @@ import pyarrow as pa
 from fuseline import planner
 from fuseline.plan.changes.catalog_objects import SessionObjects
 from fuseline.plan.composed.sampling import DEFAULTS, SortDefaults
+from fuseline.plan.dialect import SqlReading
 from fuseline.plan.logical import ColumnStatistics, Logical, TableStatistics
 from fuseline.plan.node import Node
 from fuseline.plan.physical import Physical
@@ -119,7 +120,7 @@ class Tables(UnplacedTables):
     by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})
     timezone: str = "UTC"
     sort_defaults: SortDefaults = DEFAULTS
-    zero_fails: bool = True
+    dialect: SqlReading = SqlReading()  # noqa: RUF009
     session: SessionObjects = field(default_factory=SessionObjects)
 
     def table(self, name: str) -> StatisticsTable | None:

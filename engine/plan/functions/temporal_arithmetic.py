@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import loses_digits
+from ..dialect import dialect
 from ..expr import Call, Case, Expr, Literal
 from ..temporal.ticks import PLAIN
 from ..types import BOOLEAN, DATE, DOUBLE, INTEGER, Kind
 from .row import FunctionRow
-
-_zero_fails: ContextVar[bool] = ContextVar("zero_fails", default=True)
 
 _OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
 # (kinds of the two sides, N for a number) -> function and whether to swap the arguments.
@@ -87,19 +84,9 @@ def _side(kind: Kind) -> str:
     return _T if kind in PLAIN else kind.name
 
 
-@contextmanager
-def division_by_zero(fails: bool) -> Iterator[None]:
-    """Have divisions that are bound inside fail for a divisor of 0, or give NULL."""
-    token = _zero_fails.set(fails)
-    try:
-        yield
-    finally:
-        _zero_fails.reset(token)
-
-
 def divided(row: FunctionRow, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Return the arguments of a function, those of a division by b with CASE WHEN b = 0 THEN NULL ELSE b END where 0 gives NULL."""
-    if _zero_fails.get() or not row.by_zero:
+    if dialect().zero_fails or not row.by_zero:
         return args
     left, right = args
     if row.by_zero == "error if exact" and right.type.is_float:
