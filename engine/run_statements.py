@@ -233,5 +233,5 @@ def _create_type(connection: Connection, statement: st.CreateType) -> None:
     made = statement.made
     if not isinstance(made, UserType):
         texts = connection.run(made.plan).to_arrow().column(0).drop_null().to_pylist()
-        made = UserType(name, enum_of(texts))
+        made = UserType(name, enum_of(dict.fromkeys(texts)))
     catalog.put_named(UserType(catalog.new_name([made.name]), made.type))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -10,7 +10,7 @@ from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.composed.json_calls import at_path
 from fuseline.plan.composed.nested_values import cut, element, field, list_value, struct_pack
-from fuseline.plan.expr import Expr, Literal
+from fuseline.plan.expr import Case, Expr, Literal
 from fuseline.plan.types import BIGINT, JSON
 from fuseline.sql.parsing.pieces import span_of
 
@@ -73,12 +73,21 @@ def _bracket(node: exp.Expr, scope: Scope) -> Expr:
         return element(with_known("struct_extract", [value, scope.bind(inside)], scope), place)
     use(inside)
     begin, end, step = (inside.args.get(key) for key in ("this", "expression", "step"))
+    steps = [] if step is None else [scope.bind(step)]
     bounds = [
-        Literal(default, BIGINT) if bound is None else scope.bind(bound)
+        _open_bound(default, steps) if bound is None else scope.bind(bound)
         for bound, default in ((begin, 1), (end, -1))
     ]
-    steps = [] if step is None else [scope.bind(step)]
     return cut([value, *bounds, *steps], place)
+
+
+def _open_bound(place: int, steps: Sequence[Expr]) -> Expr:
+    """Return the place of a bound that is not written, from which a step below 0 goes backwards."""
+    forwards = Literal(place, BIGINT)
+    if not steps:
+        return forwards
+    goes_back = infer.compare("lt", steps[0], Literal(0, BIGINT))
+    return Case((goes_back,), (Literal(-place, BIGINT),), forwards, BIGINT)
 
 
 def _dot(node: exp.Expr, scope: Scope) -> Expr:

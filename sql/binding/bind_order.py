@@ -49,7 +49,9 @@ def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
             raise Unsupported("WITH TIES is not supported: use rank() in QUALIFY.", span_of(value))
         if options is not None:
             use(options)
-        if value is not None and options is not None and options.args.get("percent"):
+        if isinstance(value, exp.Var) and value.name.upper() == "ALL":
+            use(value)
+        elif value is not None and options is not None and options.args.get("percent"):
             share = _share(value, place.inside("LIMIT"))
         else:
             count = _rows(value, place.inside("LIMIT")) if value is not None else 1

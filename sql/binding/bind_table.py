@@ -12,7 +12,7 @@ from fuseline import errors as err
 from fuseline.catalog import TableFunction, View
 from fuseline.plan.changes.catalog_objects import MEMORY, ObjectName, SchemaPlace
 from fuseline.plan.composed.json_calls import ENTRY_TABLES
-from fuseline.plan.composed.sampling import ROW_ID, with_row_ids
+from fuseline.plan.composed.sampling import ROW_ID, with_ordinality, with_row_ids
 from fuseline.plan.copies import fresh
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.files.read_options import TABLE_FUNCTIONS
@@ -79,14 +79,14 @@ def _bind_rows(node: exp.Expr, around: Scope) -> Source:
 def _bind_pivots(node: exp.Expr, around: Scope) -> Source:
     """Bind `table PIVOT (...)` or `table UNPIVOT (...)`, which an alias of its own may follow."""
     match node.args["pivots"]:
-        case [exp.Pivot() as pivot]:
+        case [*before, exp.Pivot() as pivot]:
             table = copied(node)
-        case [_, exp.Expr() as second, *_]:
-            message = "A second PIVOT needs a subquery around the first."
-            raise err.Unsupported(message, span_of(second))
         case _:
             raise err.Unsupported("PIVOT is not supported here.", span_of(node))
-    table.set("pivots", None)
+    table.set("pivots", table.args["pivots"][:-1] or None)
+    if before:
+        use_all(*before)
+        table = exp.Subquery(this=exp.Select(expressions=[exp.Star()], from_=exp.From(this=table)))
     use(node)
     for part in node.iter_expressions():
         if part is not pivot:
@@ -104,7 +104,10 @@ def named(
     *,
     place: SchemaPlace | None = None,
 ) -> Source:
-    """Return `plan` as one relation under the alias of `node`, its columns renamed by the alias's list."""
+    """Return `plan` as one relation under the alias of `node`, its columns renamed by the alias's list; WITH ORDINALITY numbers its rows."""
+    if node.args.get("ordinality"):
+        plan, number = with_ordinality(plan)
+        columns = [*columns, (number.name, number)]
     alias = node.args.get("alias")
     name = alias.name if alias is not None and alias.this is not None else default
     renamed: list[exp.Identifier] = (alias.args.get("columns") if alias is not None else None) or []

@@ -67,7 +67,6 @@ SCALARS: Classes = {
     exp.ConcatWs: ("concat_ws", ("expressions",)),
     exp.Chr: ("chr", ("expressions",)),
     exp.Substring: ("substring", ("this", "start", "length")),
-    exp.Repeat: ("repeat", ("this", "times")),
     exp.CurrentSchemas: ("current_schemas", ("this",)),
     exp.Overlay: ("overlay", ("this", "expression", "from_", "for_")),
     exp.Replace: ("replace", ("this", "expression", "replacement")),

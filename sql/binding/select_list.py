@@ -8,8 +8,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupported, nearest
-from fuseline.plan.expr import Column, ColumnRef, Expr
-from fuseline.plan.types import Kind
+from fuseline.plan.expr import Column, ColumnRef, Expr, new_column
+from fuseline.plan.types import NULL, Kind
 from fuseline.sql.names.reader import quoted
 from fuseline.sql.parsing.pieces import span_of
 
@@ -150,11 +150,15 @@ def star_columns(item: exp.Expr, scope: Scope) -> Sequence[ChosenColumn]:
     assert isinstance(item, exp.Column)
     if (struct := _struct_named(item, scope)) is not None:
         use(item, item.this)
+        names = scope.bind(struct).type.names
+        fields = tuple((name, new_column(name, NULL)) for name in names)
+        excluded = _named(item.this, "except_", fields, scope)
         return [
             ChosenColumn(
                 name, name, None, exp.Dot(this=struct, expression=exp.to_identifier(name, True))
             )
-            for name in scope.bind(struct).type.names
+            for place, name in enumerate(names)
+            if place not in excluded
         ]
     table = _table_named(item, scope)
     _check_types(item.this, (table,), item)
@@ -241,7 +245,7 @@ def _struct_named(node: exp.Column, scope: Scope) -> exp.Expr | None:
     """Return the column s of `s.*`, where s is a STRUCT and no table."""
     parts = node.parts[:-1]
     if scope.relations_named([part.name for part in parts]) or any(
-        value for key, value in node.this.args.items() if key != "this"
+        value for key, value in node.this.args.items() if key not in ("this", "except_")
     ):
         return None
     found = scope.find([part.name for part in parts])

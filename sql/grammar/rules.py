@@ -72,7 +72,7 @@ offset      <- 'offset' expr ('row' / 'rows')?
 
 from        <- 'from' source (',' source)* ','?
 source      <- prefix? table join*
-table       <- table_from named pivoting?
+table       <- table_from named pivoting*
 table_from  <- '(' inside ')' / unwrapped
 unwrapped   <- 'lateral' '(' inside ')' / values / STRING / 'glob' arguments / 'lateral'? dotted (arguments ('with' 'ordinality')?)?
 named       <- table_name? ('tablesample' sampled)?
@@ -82,7 +82,7 @@ pivot_value <- expr ('as' STRING / 'as'? NAME)?
 table_name  <- ('as' (NAME / STRING) / NAME) aliases?
 aliases     <- '(' (NAME / STRING) (',' (NAME / STRING))* ','? ')'
 inside      <- plain_query / about / '(' inside ')' (joined / set term tail / order limits? / limits)? / prefix table_from joined / unwrapped joined
-joined      <- named (pivoting join* / join+)
+joined      <- named (pivoting+ join* / join+)
 plain_query <- with term tail / (select / from_first / values / 'table' dotted / pivot / unpivot) tail
 join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
              / 'asof'? side? 'join' table join* ('on' expr / 'using' columns)
@@ -107,12 +107,12 @@ comparing   <- '=' / '==' / '<>' / '!=' / '<' / '>' / '<=' / '>='
 sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<' / '>>' / '||' / '^@' / '->>' / '&&' / '@>' / '<@'
 unary       <- ('-' / '+' / '@' / '~')* atom suffix*
 signed      <- ('-' / '+')* atom suffix*
-suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
+suffix      <- '::' type / '[' (expr slice? / slice / '::' '-' expr) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
              / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' (paren / '[' (listed (',' listed)* ','?)? ']')
 listed      <- unpacked / expr
 map         <- 'map' '{' (entry (',' entry)* ','?)? '}' / '{' (field (',' field)* ','?)? '}'
-slice       <- ':' ('-' ':' / expr)? (':' expr?)?
+slice       <- ':' ('-' ':' expr? / expr)? (':' expr?)?
 parameter   <- '?' / '$' (NUMBER / LABEL) / '#' NUMBER
 field       <- (LABEL / expr) ':' expr
 entry       <- expr ':' expr

@@ -46,6 +46,12 @@ def lambda_argument(reader: Reader) -> str:
     return f"(lambda {', '.join(names)}: {reader.shown()})"
 
 
+def is_arrow(reader: Reader) -> bool:
+    """Whether an argument x -> y comes next, and no path of JSON behind the arrow."""
+    path = reader.kind(2) in ("text", "escaped", "dollar", "number", "parameter")
+    return reader.kind() == "word" and reader.peek(1) == "->" and not path
+
+
 def arrow_argument(reader: Reader) -> str:
     """Read x -> y, of which y takes in AND and OR, unlike behind an arrow of JSON."""
     name = quoted(reader.name())

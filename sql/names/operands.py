@@ -15,13 +15,12 @@ from fuseline.sql.names.reader import (
     timestamp_type,
 )
 
-from .nested_constants import arrow_argument, lambda_argument, nested_constant
+from .nested_constants import arrow_argument, is_arrow, lambda_argument, nested_constant
 from .queries import RENAMED, array, exists, is_query, order_item, query, window
 from .reader import Reader, Shown, Unreadable
 
 _CONSTANTS = {"null": "NULL", "true": "true", "false": "false"}
 _STRINGS = ("text", "escaped", "dollar")
-_PATHS = (*_STRINGS, "number", "parameter")  # of JSON
 # Functions that are nodes of their own in DuckDB's tree.
 _IN_CAPITALS = {
     "coalesce": "COALESCE",
@@ -157,7 +156,8 @@ def _subquery(reader: Reader) -> Shown:
 
 def _subscript(reader: Reader) -> str:
     reader.expect("[")
-    places = ["" if reader.peek() == ":" else reader.shown()]
+    places = ["", "-"] if reader.accept("::") else []
+    places.append("" if reader.peek() == ":" else reader.shown())
     while len(places) <= len("::") and reader.accept(":"):
         if reader.peek() == "-" and reader.peek(1) == ":":
             reader.expect("-")
@@ -314,7 +314,7 @@ def _star(reader: Reader) -> bool:
 def _argument(reader: Reader) -> str:
     if reader.accept("lambda"):
         return lambda_argument(reader)
-    if reader.kind() == "word" and reader.peek(1) == "->" and reader.kind(2) not in _PATHS:
+    if is_arrow(reader):
         return arrow_argument(reader)
     if reader.kind() == "word" and reader.peek(1) in (":=", "=>"):
         name = reader.name()

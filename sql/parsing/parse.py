@@ -16,25 +16,25 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, ClassVar
 
 import sqlglot.errors
-from sqlglot import Token, TokenType, exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import ParseError, Span, Unsupported
 from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
-from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.dropped import dropped, mend_empty_formats, refuse_empty_group
 from fuseline.sql.parsing.known_calls import FUNCTION_PARSERS, FUNCTIONS
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
-from fuseline.sql.parsing.unread import Misread, Tree, tree_of
+from fuseline.sql.parsing.unread import Tree, tree_of
 
 from .known_calls import is_of_sqlglot, parse_error, with_methods
+from .misread import misread_in
 from .pieces import give_places, written_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
     Kinds = Collection[TokenType] | None
 
@@ -245,8 +245,15 @@ class Parser(DuckDBParser):
     def _parse_ordered(
         self, parse_method: Callable[[], exp.Expr | None] | None = None
     ) -> exp.Ordered | None:
-        """Note whether NULLS FIRST or LAST is written."""
-        item = super()._parse_ordered(parse_method)
+        """Note whether NULLS FIRST or LAST is written; a name "all" in quotes is one."""
+        is_quoted = self._curr.token_type is TokenType.IDENTIFIER
+        parse = parse_method or self._parse_disjunction
+        # In parentheses sqlglot does not look at the name
+        item = super()._parse_ordered(
+            (lambda: self.expression(exp.Paren(this=parse()))) if is_quoted else parse
+        )
+        if item is not None and is_quoted:
+            item.set("this", item.this.this)
         if item is not None and self._tokens[self._index - 2].text.upper() == "NULLS":
             item.meta["places_nulls"] = True
         return item
@@ -346,7 +353,7 @@ logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
 def parse(piece: Piece) -> Tree:
     """Return the tree of one statement, with the place of every node; raises `ParseError`."""
     written = tokenize(piece)
-    misread = _misread(written, piece)
+    misread = misread_in(written, piece)
     tokens = for_parser(written, piece)
     parser = Parser(dialect=DUCKDB)
     quiet = _PARSING.set(True)
@@ -377,23 +384,3 @@ def parse(piece: Piece) -> Tree:
     mend_empty_formats(tree.nodes, piece.text)
     fault = dropped(tokens, tree.nodes, piece)
     return dataclasses.replace(tree, fault=fault, misread=misread)
-
-
-def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:
-    """Return the error for the first token that sqlglot takes and DuckDB's grammar does not, if there is one."""
-    if unrecognized(tokens) is None:
-        sign = unknown_sign(tokens)
-        if sign is None:
-            return None
-        place = Span(piece.start + sign[1], piece.start + sign[1] + len(sign[0]))
-        message = f'There is no operator "{sign[0]}": signs without a blank between them are one operator.'
-        return Misread(ParseError(message, place), certain=True)
-    found = complaint(tokens)
-    at_end = found.place == len(tokens)
-    token = tokens[min(found.place, len(tokens) - 1)]
-    place = Span(piece.start + token.start, piece.start + token.end + 1)
-    where = f'at or near "{piece.text[place.start : place.end]}"'
-    expected = f": expected {found.expected}" if found.expected else ""
-    message = f"Syntax error {'at the end of the statement' if at_end else where}{expected}."
-    error = ParseError(" ".join(filter(None, [message, found.mistake])), place)
-    return Misread(error, found.certain)

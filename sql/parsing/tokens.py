@@ -122,6 +122,8 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_with_comparisons(tokens))
     if any(token.text.lower() == "tuple" for token in tokens):
         tokens = list(_with_tuple_types(tokens))
+    if TokenType.DCOLON in kinds:
+        tokens = list(_with_open_slices(tokens))
     if TokenType.ARROW in kinds:
         tokens = list(with_arrow_lambdas(tokens, piece))
     if TokenType.SLASH in kinds and dialect().divides_whole:
@@ -137,6 +139,20 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
     if not kinds.isdisjoint(_NAMES):
         tokens = list(_with_names(tokens))
     return tokens
+
+
+def _with_open_slices(tokens: list[Token]) -> Iterator[Token]:
+    """Write x[:-:-1] for x[::-1], whose colons are one token."""
+    before: Token | None = None
+    for token in tokens:
+        opens = before is not None and before.token_type is TokenType.L_BRACKET
+        if opens and token.token_type is TokenType.DCOLON:
+            yield _sign(TokenType.COLON, ":", token)
+            yield _sign(TokenType.DASH, "-", token)
+            yield _sign(TokenType.COLON, ":", token)
+        else:
+            yield token
+        before = token
 
 
 def _with_pivots(tokens: list[Token]) -> Iterator[Token]:

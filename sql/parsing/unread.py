@@ -64,6 +64,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Pivot: "unpivot include_nulls",
     exp.Placeholder: "this",
     exp.RawString: "this",
+    exp.Table: "ordinality",
     exp.Trim: "position",
     exp.Union: "distinct by_name",
     exp.Unnest: "offset",

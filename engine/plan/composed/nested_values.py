@@ -12,7 +12,7 @@ from ..functions import aggregate_name
 from ..functions.lists import element_type
 from ..json.json_paths import quoted_key
 from .json_calls import at_path
-from .lambdas import LAMBDAS, parameter
+from .lambdas import LAMBDAS, mapped, parameter
 
 
 def list_value(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -117,6 +117,16 @@ def cut(args: Sequence[Expr], span: Span | None) -> Expr:
     if len(args) > 3:
         raise TypeMismatch("A slice of a text has no step.", span)
     return infer.call("text_slice", args, span)
+
+
+def repeated(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Return repeat(x, n): of a list its elements n times, flatten([x for each of range(n)])."""
+    value, count = args
+    if value.type.kind is not ty.Kind.LIST:
+        return infer.call("repeat", args, span)
+    places = infer.call("list_of_range", [infer.coerce(count, ty.BIGINT)], span)
+    copies = mapped(places, ["repeat"], lambda _: value, None, 0, span)
+    return _unless_null(args, infer.call("flatten", [copies], span), span)
 
 
 def _refuse_numbers(value: Expr, what: str) -> None:
@@ -313,6 +323,7 @@ NESTED_VALUES = {
         ("array_slice", "list_slice"),
         (cut, 3, 4, "list_slice(any[] or VARCHAR, BIGINT, BIGINT[, BIGINT])"),
     ),
+    "repeat": (repeated, 2, 2, "repeat(any[], BIGINT)"),
     **dict.fromkeys(
         OF_NAMED_VALUES, (_without_names, 1, 10_000, "struct_insert(STRUCT, name := any, ...)")
     ),

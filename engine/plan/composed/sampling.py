@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal as OneOf
 
 from ...records import dataclass
 from .. import infer
 from ..expr import Call, Column, ColumnRef, Expr, Literal, SortKey, new_column
 from ..functions import SCALAR, scalar_name
-from ..logical import Filter, Limit, Logical, Project, Sort
+from ..logical import Filter, Limit, Logical, Project, Sort, Unnest
 from ..types import BIGINT, DOUBLE, VARCHAR
 from ..window.window_call import WHOLE, Window, WindowCall
 
@@ -48,6 +49,14 @@ def with_row_ids(plan: Logical) -> tuple[Logical, Column]:
     row_id = infer.call("sub", [ColumnRef(number), Literal(1, BIGINT)])
     kept = tuple((column, ColumnRef(column)) for column in plan.columns)
     return Project(rows, (*kept, (made, infer.cast(row_id, BIGINT)))), made
+
+
+def with_ordinality(plan: Logical) -> tuple[Logical, Column]:
+    """Return a plan with the numbers of its rows from 1 on; those of a list begin anew with each."""
+    number = new_column("ordinality", BIGINT)
+    if isinstance(plan, Unnest) and plan.ordinality is None:
+        return replace(plan, ordinality=number), number
+    return Window(plan, (), (), ((number, ROW_NUMBER),)), number
 
 
 def _numbered(plan: Logical) -> tuple[Logical, Column]:

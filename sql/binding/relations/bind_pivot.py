@@ -16,6 +16,7 @@ from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.functions import aggregate_name
 from fuseline.plan.logical import Logical, Project
+from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.plan.types import VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 
@@ -88,7 +89,13 @@ def bind_pivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
     select = exp.Select(expressions=[*keys, *made], from_=_from(asked.table))
     if groups:
         select.set("group", exp.Group(expressions=[copied(group) for group in groups]))
-    return scope.bind_query(select)
+    plan = scope.bind_query(select)
+    own = [column.name for column in plan.columns]
+    unique = distinct_names(own)
+    if unique == own:
+        return plan
+    renamed = zip(unique, plan.columns, strict=True)
+    return Project(plan, tuple((new_column(n, c.type), ColumnRef(c)) for n, c in renamed))
 
 
 _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
