@@ -16,6 +16,11 @@ from .objects import SYSTEM, Here, Row, oid, place
 
 KIND = "duckdb"  # the type that tools which know DuckDB ask for
 _SYSTEM_SCHEMAS = ("main", "information_schema", "pg_catalog")
+_OF_PARTS = (  # types with parameters: their names, logical types and sizes
+    *((name, "DECIMAL", None) for name in ("dec", "decimal", "numeric")),
+    *(("array", "ARRAY", 0), ("enum", "ENUM", None), ("list", "LIST", 16), ("map", "MAP", 16)),
+    *(("row", "STRUCT", 0), ("struct", "STRUCT", 0)),
+)
 _OTHER_SIZES = {
     Kind.BOOLEAN: 1,
     Kind.FLOAT: 4,
@@ -117,6 +122,11 @@ def types(here: Here) -> Iterator[Row]:
             own = (name, _size(data_type), str(data_type), category, None, True, None)
             kind = data_type.kind.name
             yield (*place("type", "", "main", SYSTEM)[:4], oid("type", kind), *own)
+
+    for name, logical, size in _OF_PARTS:
+        category = {"DECIMAL": "NUMERIC", "ENUM": None}.get(logical, "COMPOSITE")
+        where = (*place("type", "", "main", SYSTEM)[:4], oid("type", logical))
+        yield (*where, name, size, logical, category, None, True, None)
 
 
 def _size(data_type: DataType) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..catalog import View
+from ..plan.text.postgres_types import name_of_type, number_of_type
 
 _TABLES = """
     select database_name as table_catalog, schema_name as table_schema, table_name,
@@ -93,8 +94,8 @@ _PG_CLASS = " union all ".join(
         ),
     ]
 )
-_PG_ATTRIBUTE = """
-    select table_oid as attrelid, column_name as attname, data_type_id as atttypid, 0 as attstattarget, null as attlen,
+_PG_ATTRIBUTE = f"""
+    select table_oid as attrelid, column_name as attname, {number_of_type("data_type", "data_type_id")} as atttypid, 0 as attstattarget, null as attlen,
         column_index as attnum, 0 as attndims, -1 as attcacheoff,
         case when data_type like 'DECIMAL%' then numeric_precision * 1000 + numeric_scale else -1 end as atttypmod,
         false as attbyval, null as attstorage, null as attalign, not is_nullable as attnotnull,
@@ -102,15 +103,18 @@ _PG_ATTRIBUTE = """
         false as attisdropped, true as attislocal, 0 as attinhcount, 0 as attcollation, null as attcompression, null as attacl,
         null as attoptions, null as attfdwoptions, null as attmissingval
     from duckdb_columns()"""
-_PG_TYPE = """
-    select type_oid as oid, type_name as typname, schema_oid as typnamespace, 0 as typowner, type_size as typlen,
+_PG_TYPE = f"""
+    select {number_of_type("if(internal, logical_type, '')", "type_oid")} as oid,
+        coalesce({name_of_type(number_of_type("logical_type", "0"))}, lower(type_name)) as typname, schema_oid as typnamespace,
+        0 as typowner, type_size as typlen,
         false as typbyval, 'b' as typtype,
         case type_category when 'NUMERIC' then 'N' when 'STRING' then 'S' when 'DATETIME' then 'D' when 'BOOLEAN' then 'B'
             else 'X' end as typcategory,
         false as typispreferred, true as typisdefined, null as typdelim, null as typrelid, null as typsubscript,
         null as typelem, null as typarray, 'd' as typalign, 'p' as typstorage, null as typnotnull, null as typbasetype,
         null as typtypmod, null as typndims, null as typcollation, null as typdefault, null as typacl
-    from duckdb_types()"""
+    from duckdb_types()
+    qualify row_number() over (partition by internal, if(internal, logical_type, type_name) order by type_name) = 1"""
 _PG_CONSTRAINT = """
     select table_oid * 1000000 + constraint_index as oid, constraint_text as conname, schema_oid as connamespace,
         case constraint_type when 'CHECK' then 'c' when 'UNIQUE' then 'u' when 'PRIMARY KEY' then 'p' else 'x' end as contype,

@@ -16,6 +16,7 @@ from fuseline.sql.parsing.pieces import Piece, mark, span_of
 
 from ..parsing.unread import tree_of, use_all
 from .scope import Scope
+from .system_macros import SYSTEM_MACROS
 
 _MOST_NESTED = 100  # macros that call others
 # How far values widen, beside the bits of integers
@@ -27,7 +28,7 @@ def macro_of(node: exp.Expr, scope: Scope, is_table: bool) -> Macro | None:
     """Return the macro that a call of no known function names."""
     if not isinstance(node, exp.Anonymous):
         return None
-    found = scope.session.catalog.macro(node.name)
+    found = scope.session.catalog.macro(node.name) or SYSTEM_MACROS.get(node.name.lower())
     return found if found is not None and found.is_table == is_table else None
 
 
@@ -39,7 +40,7 @@ def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:
     for argument in node.expressions:
         use_all(argument)  # copies of it are bound
     tree = parse(Piece(macro.text, 0, len(macro.text)))
-    view = ViewText(macro.name, macro.text)
+    view = ViewText(macro.name, macro.text, "macro")
     mark(tree.root, view)
     body = tree.root if macro.is_table else tree.root.expressions[0].pop()
     holder = exp.Paren(this=body)

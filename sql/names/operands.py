@@ -296,7 +296,7 @@ def _call(reader: Reader, parts: list[str]) -> str:
 
 
 def _arguments(reader: Reader) -> tuple[list[str], str]:
-    if reader.peek() == ")" or _star(reader):
+    if reader.peek() in (")", "order") or _star(reader):
         return [], ""
     distinct = "DISTINCT " if reader.accept("distinct") else ""
     reader.accept("all")
