@@ -33,10 +33,11 @@ _OPENING = re.compile(r"\(\s*$")
 
 @dataclass(frozen=True, slots=True)
 class ViewText:
-    """The query of a view, as it was written."""
+    """The query of a view, or a text of another kind, as it was written."""
 
     name: str
     text: str
+    kind: str = "view"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class FuselineError(Exception):
             view = None if self.span is None else self.span.view
             if view is not None:
                 text = view.text
-                self.message += f' (in the view "{view.name}")'
+                self.message += f' (in the {view.kind} "{view.name}")'
             self.text = None if text is None else redacted(text)
             if text is not None and self.span is not None:
                 self.span = self._place(text, self.span)

@@ -15,6 +15,7 @@ from fuseline.plan import derived, infer
 from fuseline.plan.composed.defined_functions import USERS
 from fuseline.plan.composed.nested_values import joined, row_value
 from fuseline.plan.expr import Call, Cast, ColumnRef, Expr, Literal
+from fuseline.plan.functions.dates import PARTS
 from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
@@ -67,9 +68,13 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
         return ColumnRef(column, span_of(node))
     try:
         return (node.meta.get("scope") or scope).resolve(node.parts)
-    except UnknownName:
+    except UnknownName as error:
         told = _told(node, scope)
         if told is None:
+            if len(node.parts) == 1 and node.name.lower() in PARTS:
+                error.message += f" A unit of dates is a text: '{node.name}'."
+            elif len(node.parts) == 1 and node.this.args.get("quoted"):
+                error.message += f" A text is put in single quotes: '{node.name}'."
             raise
         use(node.this)
         return told

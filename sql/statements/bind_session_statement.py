@@ -86,7 +86,7 @@ def execute(bind_statement: Binder) -> Binder:
             parameters=parameters,
             text=stored.text,
             views=(*session.views, f"execute {stored.name}"),
-            stored=err.ViewText(stored.name, stored.text),
+            stored=err.ViewText(stored.name, stored.text, "prepared statement"),
         )
         statement = bind_statement(Piece(stored.text, 0, len(stored.text)), Scope(inner))
         parameters.check_all_used()

@@ -25,6 +25,7 @@ from ..parsing.pieces import Piece, mark, span_of, written
 from ..parsing.unread import use
 
 Fields = Sequence[tuple[str, DataType]]
+_NO_FOREIGN_KEYS = "Foreign keys are not supported: leave REFERENCES out, or look for rows without one by an ANTI JOIN."
 
 
 @dataclass
@@ -85,6 +86,8 @@ class RulesReader:
                 self.defaults.append((node.name, self.default(kind.this, target)))
             case exp.CheckColumnConstraint():
                 self.checks.append((stored(kind.this), kind.this))
+            case exp.Reference():
+                raise err.Unsupported(_NO_FOREIGN_KEYS, span_of(kind))
             case exp.CollateColumnConstraint():
                 raise err.Unsupported(
                     "A column has no collation here: write COLLATE where it is compared or sorted, as in ORDER BY name COLLATE NOCASE.",
@@ -125,9 +128,7 @@ class RulesReader:
             case exp.CheckColumnConstraint():
                 self.checks.append((stored(node.this), node.this))
             case exp.ForeignKey():
-                raise err.Unsupported(
-                    "Foreign keys are not supported: leave them out.", span_of(node)
-                )
+                raise err.Unsupported(_NO_FOREIGN_KEYS, span_of(node))
             case _:
                 raise err.Unsupported("This table constraint is not supported.", span_of(node))
 

@@ -16,6 +16,9 @@ TABLES = {"t": T, "u": U, "orders": pa.table({"o_orderkey": [1], "o_custkey": [2
 # (class, query with ^...^ around the place that the caret marks, part of the message)
 CASES = [
     (errors.UnknownName, "select ^o_orderky^ from orders", 'no column "o_orderky" here. Did you mean "o_orderkey"?'),
+    (errors.UnknownName, 'select x from t where s = ^"blue"^', "A text is put in single quotes: 'blue'."),
+    (errors.UnknownName, "select datediff(^month^, d, d) from t", "A unit of dates is a text: 'month'."),
+    (errors.Unsupported, "create table c (x integer ^references t (x)^)", "Foreign keys are not supported"),
     (errors.UnknownName, "select * from ^orderz^", 'no table "orderz". Did you mean "orders"?'),
     (errors.UnknownName, "select ^t.q^ from t", 'The table "t" has no column "q". There are "x", "y", "s", "d".'),
     (errors.UnknownName, "select ^r^.x from t", 'no table "r" in this query. There is "t".'),
@@ -137,6 +140,10 @@ def test_an_error_inside_a_view_shows_the_view(connection: fuseline.Connection) 
     with pytest.raises(errors.UnknownName) as caught:
         connection.sql("select * from v")
     assert 'in the view "v"' in str(caught.value)
+    with pytest.raises(errors.UnknownName, match='in the prepared statement "p"'):
+        connection.execute("prepare p as select nope from t; execute p")
+    with pytest.raises(errors.UnknownName, match='in the macro "m"'):
+        connection.execute("create macro m() as (select nope from t); select m()")
     assert "LINE 1: select a from gone" in str(caught.value)
 
 
