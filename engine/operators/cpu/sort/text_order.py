@@ -16,14 +16,15 @@ from ..memory.chunks import each, each_chunk
 from ..table import Indices, concat_arrays, to_numpy
 from . import text_hashes
 from .number_rows import number_rows
-from .ordering import MOST_BITS, by_hash, distributed, splitters_of
-from .text_hashes import WordsOfText, hashes_of
+from .ordering import MOST_BITS, by_hash, lexicographic
+from .text_hashes import WORD_BYTES, WordsOfText, hashes_of
 
 Ints = npt.NDArray[np.int64]
 
 MOST_DIFFERING = 8  # one string in so many may have the hash of another
 TEXTS_AT_ONCE = 1 << 18  # of which a call takes up to 0.2 s
 FEW_DISTINCT = 4  # rows a value in the first piece, from which pieces are numbered as they lie
+MOST_WORDS = 8  # of strings that begin alike, before these are sorted as they are
 SAMPLED = 1 << 12  # strings that say whether most are distinct
 
 
@@ -122,41 +123,51 @@ def places(strings: pa.Array, values: pa.Array) -> Ints:
 
 
 def sorted_rows(strings: pa.Array) -> Indices:
-    """Return the row numbers of strings without NULLs in the order of their UTF-8 bytes."""
+    """Return the row numbers of strings without NULLs in the order of their UTF-8 bytes.
+
+    They are sorted by integers of 8 bytes, and of those that are equal so far by the next 8: 2 million of 10 bytes take 0.54 s of CPU time, and
+    1.07 where Arrow sorts them by buckets (`TEXTS_AT_ONCE` = inf for all at once).
+    """
     count = len(strings)
     if count <= TEXTS_AT_ONCE:
         return _sorted(strings)
-    words = leading_words(strings)
-    splitters = splitters_of(words)
-    rows, bounds = distributed(
-        lambda part: np.searchsorted(splitters, words[part], "right"), count, len(splitters) + 1
-    )
-    large: list[slice] = []
-
-    def sort(bucket: slice) -> None:
-        here = rows[bucket]
-        if TEXTS_AT_ONCE * 2 < len(here) < count:
-            large.append(bucket)
-        elif len(here):
-            rows[bucket] = here[_sorted(strings.take(from_numpy(here)))]
-
-    each(sort, bounds, count)
-    for bucket in large:  # they have more in common
-        here = rows[bucket]
-        rows[bucket] = here[sorted_rows(strings.take(from_numpy(here)))]
-    return rows
+    bytes_of, at = WordsOfText.of(strings), _shared_bytes(strings)
+    order, places = np.arange(count), np.arange(count)
+    runs: list[Ints] = []  # of rows that were equal so far
+    for _ in range(MOST_WORDS):
+        rows = order[places]
+        begin, end = bytes_of.ends[rows] + at, bytes_of.ends[rows + 1]
+        # Zeros behind an end are less than others, and more than the end
+        parts = [*runs, _words_from(bytes_of, begin, end), np.minimum(end - begin, WORD_BYTES + 1)]
+        found = lexicographic(parts)
+        order[places] = rows[found]
+        new = np.ones(len(found) + 1, bool)
+        new[1:-1] = np.any([part[found[1:]] != part[found[:-1]] for part in parts], axis=0)
+        tied = np.flatnonzero(~(new[1:] & new[:-1]) & (parts[-1][found] > WORD_BYTES))
+        if not len(tied):
+            return order
+        runs, places, at = [np.cumsum(new[:-1])[tied]], places[tied], at + WORD_BYTES
+    rest = order[places]
+    ranks = np.empty(len(rest), np.int64)
+    ranks[_sorted(strings.take(from_numpy(rest)))] = np.arange(len(rest))
+    order[places] = rest[lexicographic([*runs, ranks])]
+    return order
 
 
 def leading_words(strings: pa.Array) -> Ints:
     """Return integers that no string has greater than one that follows it: of 8 bytes behind what all begin with; any for NULL."""
     bytes_of, shared = WordsOfText.of(strings), _shared_bytes(strings)
-    words = np.empty(len(strings), np.uint64)
+    return _words_from(bytes_of, bytes_of.ends[:-1] + shared, bytes_of.ends[1:])
+
+
+def _words_from(bytes_of: WordsOfText, begin: Ints, end: Ints) -> Ints:
+    """Return 8 bytes of each string from a place on, as integers in their order."""
+    words = np.empty(len(begin), np.uint64)
 
     def chunk(start: int, stop: int) -> None:
-        at = bytes_of.ends[start:stop] + shared
-        words[start:stop] = bytes_of.words(at, bytes_of.ends[start + 1 : stop + 1]).byteswap()
+        words[start:stop] = bytes_of.words(begin[start:stop], end[start:stop]).byteswap()
 
-    each_chunk(chunk, len(strings))
+    each_chunk(chunk, len(begin))
     return (words ^ np.uint64(1 << 63)).view(np.int64)
 
 
