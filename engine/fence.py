@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
-from inspect import isgeneratorfunction
+from inspect import CO_VARARGS, isgeneratorfunction
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -97,6 +97,8 @@ KEYWORDS: dict[str, tuple[tuple[str | None, str], ...]] = {
     "fill_value": (("fill", "fill="),),
     "periods": (("n", "the number of rows as the first argument"),),
     "dtype": (("data_type", "the type as the first argument"),),
+    "analyze": (("stage", 'explain("analyze")'),),
+    "type": (("stage", 'explain("analyze"), explain("all") or another stage'),),
 }
 
 
@@ -200,7 +202,10 @@ def _keyword_hint(message: str, function: FunctionType) -> str:
     for there, remedy in KEYWORDS.get(name, ()):
         if there is None or there in own:
             return f" Use {remedy}."
-    return err.nearest(name, own)
+    named = code.co_argcount + code.co_kwonlyargcount
+    any_number = [f"*{code.co_varnames[named]}"] if code.co_flags & CO_VARARGS else []
+    takes = ", ".join([*any_number, *own]) or "no arguments"
+    return err.nearest(name, own) or f" It takes {takes}."
 
 
 def internal_error(error: BaseException) -> err.InternalError:

@@ -139,6 +139,22 @@ def test_a_wrong_call_is_a_type_error_too(call: Callable[[Any], Any]) -> None:
         call(connection)
 
 
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda f: f.explain(analyze=True), 'Use explain("analyze").'),
+        (lambda f: f.limit(rows=3), "It takes count, offset."),
+        (lambda f: f.limit(counts=3), 'Did you mean "count"?'),
+        (lambda f: f.filter(predicate="a"), "It takes *"),
+        (lambda f: f.to_arrow(copies=1), "It takes no arguments."),
+    ],
+)
+def test_a_wrong_keyword_is_told_what_there_is(call: Callable[[Any], Any], says: str) -> None:
+    with fuseline.connect("cpu") as connection, pytest.raises(WrongArguments) as caught:
+        call(connection.sql("select 1 as a"))
+    assert says in str(caught.value)
+
+
 def test_a_benchmark_counts_an_internal_error_as_a_failure() -> None:
     made = Measurement(hot=1.0)
     with outcome(made):
