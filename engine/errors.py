@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from .records import dataclass
+from .redacted import redacted as redacted
 
 TWO_ROWS = (
     "More than one row returned by a subquery used as an expression: "
@@ -134,19 +135,31 @@ class ParseError(ProgrammingError):
         return span
 
 
-class UnknownName(ProgrammingError):
+class BinderError(ProgrammingError):
+    """A query whose columns, types and clauses do not fit together."""
+
+
+class CatalogError(ProgrammingError):
+    """A table or view that exists already, or a statement that does not fit the object it names."""
+
+
+class UnknownName(CatalogError):
     """A table, column, function, type or setting that does not exist; the nearest names are in the message."""
+
+
+class UnknownColumn(UnknownName, BinderError):
+    """A column, or a field of a struct, that does not exist."""
 
 
 class UnknownAttribute(UnknownName, AttributeError):
     """An attribute that an object of this package does not have; Python's `hasattr` hears it."""
 
 
-class AmbiguousName(ProgrammingError):
+class AmbiguousName(BinderError):
     """A column name that more than one table in scope has."""
 
 
-class TypeMismatch(ProgrammingError):
+class TypeMismatch(BinderError):
     """An operator or function that does not take these types."""
 
 
@@ -154,7 +167,7 @@ class WrongArguments(TypeMismatch, TypeError):
     """A call with arguments of another number, name or Python type than the method takes."""
 
 
-class InvalidQuery(ProgrammingError):
+class InvalidQuery(BinderError):
     """SQL that parses and has no meaning: an aggregate in WHERE, an ungrouped column, a wrong number of columns."""
 
 
@@ -180,10 +193,6 @@ class SequenceError(ExecutionError):
 
 class ConstraintError(IntegrityError):
     """Rows that break a rule of their table: NOT NULL, CHECK, PRIMARY KEY or UNIQUE; the table stays as it was."""
-
-
-class CatalogError(ProgrammingError):
-    """A table or view that exists already, or a statement that does not fit the object it names."""
 
 
 class TransactionError(OperationalError):
@@ -378,23 +387,3 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     shown = ", ".join(f'"{n}"' for n in names[:NAMES_SHOWN])
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f" There {'is' if len(names) == 1 else 'are'} {shown}{more}."
-
-
-_CREATE_SECRET = re.compile(
-    r"\bcreate\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|persistent)\s+)?secret\b", re.IGNORECASE
-)
-
-
-# Misspelled statements too
-_SECRETS = re.compile(
-    r"\b(?:key_id|secret|session_token|bearer_token|connection_string|client_secret)\b\s*[=:]?\s*'[^']*'?",
-    re.IGNORECASE,
-)
-
-
-def redacted(text: str) -> str:
-    """Return a text of SQL in which stars stand for what follows CREATE SECRET, at the same places."""
-    found = _CREATE_SECRET.search(text)
-    if found is None:
-        return _SECRETS.sub(lambda said: "*" * len(said[0]), text)
-    return text[: found.end()] + re.sub(r"\S", "*", text[found.end() :])

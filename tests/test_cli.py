@@ -80,7 +80,7 @@ def test_shell_takes_statements_over_several_lines(file: Path) -> None:
         "shell", "--device", "cpu", stdin=f"select max(a)\nfrom '{file}';\nselect x;\n.quit\n"
     )
     assert "2" in done.stdout.decode()
-    assert "UnknownName" in done.stderr.decode()
+    assert "UnknownColumn" in done.stderr.decode()
 
 
 def test_the_shell_reads_a_pipe_without_prompts() -> None:
@@ -181,7 +181,7 @@ def test_the_shell_runs_texts_and_files(tmp_path: Path) -> None:
         "shell", "--device", "cpu", "--mode", "csv", "-f", str(script), "-c", "select 6 as six"
     )
     assert done.stdout.decode().split() == ["six", "6"]
-    assert b"UnknownName" in done.stderr
+    assert b"UnknownColumn" in done.stderr
     assert done.returncode == 1
     assert run("shell", "--device", "cpu", "-f", str(tmp_path / "none")).returncode == 1
 

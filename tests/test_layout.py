@@ -30,7 +30,8 @@ STORE = GROUND | {"storage", "catalog"}
 OPERATE = STORE | {"codegen", "operators", "progress"}
 FLOORS: dict[str, set[str]] = {
     "records": set(),  # which every room may import
-    "errors": set(),
+    "redacted": set(),
+    "errors": {"redacted"},
     "requirements": set(),
     "fence": {"errors", "requirements"},
     "setting_values": {"errors"},

@@ -162,7 +162,7 @@ def test_schema_of_a_registered_table(capsys: pytest.CaptureFixture[str]) -> Non
 def test_several_statements_each_answer_up_to_one_that_fails(shell: Shell) -> None:
     printed = shell(".mode csv\nselect 1 as a; select 2 as b;\nselect nothing; select 3;\nselect 4")
     assert printed.split() == ["a", "1", "b", "2"]
-    assert "UnknownName" in shell.errors
+    assert "UnknownColumn" in shell.errors
     assert not shell.healthy
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..errors import NAMES_SHOWN, AmbiguousName, InvalidQuery, UnknownName, nearest, shown
+from ..errors import NAMES_SHOWN, AmbiguousName, InvalidQuery, UnknownColumn, nearest, shown
 from ..plan import infer
 from ..plan.expr import Column, ColumnRef, new_column
 from ..plan.logical import Item, Logical, Project
 from ..plan.types import DataType
 from .expressions.selected import Selected, SeveralColumns
 
-_OPERATORS = re.compile(r"[<>=+*/()]")
+_OPERATORS = re.compile(r"[<>=+*/(),]|\s(as|asc|desc)\b", re.IGNORECASE)
 EXPRESSIONS = (
     'A string names a column: an expression is made of columns, as col("x") > 2, and text of SQL is taken '
-    'by frame.sql("SELECT ... FROM self").'
+    'by project("x + 1, y"), order("x DESC") and frame.sql("SELECT ... FROM self").'
 )
 
 
@@ -31,7 +31,7 @@ def cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
 
 
 def find_column(columns: Sequence[Column], name: str) -> Column:
-    """Return the one column of that name; raises `AmbiguousName` or `UnknownName` with the nearest names."""
+    """Return the one column of that name; raises `AmbiguousName` or `UnknownColumn` with the nearest names."""
     if isinstance(name, Selected):
         raise SeveralColumns(name)
     if not isinstance(name, str):
@@ -47,4 +47,4 @@ def find_column(columns: Sequence[Column], name: str) -> Column:
         hint = " There are " + ", ".join(f'"{n}"' for n in names) + "."
     if not name.isidentifier() and _OPERATORS.search(name):
         hint = f" {EXPRESSIONS}"
-    raise UnknownName(f'There is no column "{name}".{hint}')
+    raise UnknownColumn(f'There is no column "{name}".{hint}')

@@ -16,7 +16,7 @@ from ..answers import Answer, done
 from ..catalog import View
 from ..change_tables import TRIES, changed
 from ..database.stored_table import StoredTable
-from ..errors import CatalogError, TransactionError, UnknownName, nearest
+from ..errors import CatalogError, TransactionError, UnknownColumn, UnknownName, nearest
 from ..observe.explain import analyzed
 from ..plan import statements as st
 from ..plan.changes import catalog_objects as co
@@ -148,7 +148,7 @@ def _spelled(column: str | None, names: Sequence[str], table: str) -> str | None
     for name in names:
         if name.lower() == column.lower():
             return name
-    raise UnknownName(f'The table "{table}" has no column "{column}".{nearest(column, names)}')
+    raise UnknownColumn(f'The table "{table}" has no column "{column}".{nearest(column, names)}')
 
 
 def _on_named(catalog: Catalog, statement: st.CommentOn) -> None:

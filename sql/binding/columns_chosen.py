@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, TypeMismatch, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, TypeMismatch, UnknownColumn, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.functions.lists import element_type
@@ -164,7 +164,7 @@ def _by_names(
             raise TypeMismatch("COLUMNS() takes a list of names.", span_of(node))
         if name.lower() not in known:
             hint = nearest(name, [each.name for each in visible])
-            raise UnknownName(f'There is no column "{name}" here.{hint}', span_of(node))
+            raise UnknownColumn(f'There is no column "{name}" here.{hint}', span_of(node))
         wanted.add(name.lower())
     return [each for each in visible if each.name.lower() in wanted]
 

@@ -354,22 +354,22 @@ class Scope:
             if not tables:
                 known = [r.name for s in scopes for r in s.relations if r.name]
                 shown = ".".join(names[:-1])
-                return err.UnknownName(
+                return err.UnknownColumn(
                     f'There is no table "{shown}" in this query.{err.suggestion(names[-2], known)}',
                     span_of(parts[-2]) or span,
                 )
             known = [name for r in tables for name, _ in r.columns]
             hint = err.suggestion(names[-1], known)
-            return err.UnknownName(
+            return err.UnknownColumn(
                 f'The table "{names[-2]}" has no column "{names[-1]}".{hint}', span
             )
         known = [name for s in scopes for r in s.relations for name, _ in r.columns]
         known += [name for s in scopes for name in s.aliases]
         if any(s.relations_named(names) for s in scopes):
-            return err.UnknownName(
+            return err.UnknownColumn(
                 f'"{names[-1]}" is a table here: name its columns, as in {names[-1]}.*.', span
             )
-        return err.UnknownName(
+        return err.UnknownColumn(
             f'There is no column "{names[-1]}" here.{err.suggestion(names[-1], known)}', span
         )
 

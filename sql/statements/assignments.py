@@ -168,7 +168,7 @@ def _field(
 ) -> tuple[str, DataType]:
     if node.name.lower() not in fields:
         hint = err.nearest(node.name, [name for name, _ in table.fields])
-        raise err.UnknownName(
+        raise err.UnknownColumn(
             f'The table "{table.name}" has no column "{node.name}".{hint}', span_of(node)
         )
     if rules_of(table).is_generated(fields[node.name.lower()][0]):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from fuseline.errors import CatalogError, UnknownName, Unsupported, nearest
+from fuseline.errors import CatalogError, UnknownColumn, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import StoredExpression, TableRules, beside, rules_of
 from fuseline.plan.changes.stand_in import StandIn
@@ -54,7 +54,7 @@ class _Altered:
             if column.name.lower() == node.name.lower():
                 return column
         hint = nearest(node.name, [c.name for c in self.columns])
-        raise UnknownName(
+        raise UnknownColumn(
             f'The table "{self.name}" has no column "{node.name}".{hint}', span_of(node)
         )
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, UnknownColumn, Unsupported, nearest
 from fuseline.plan import expr as ex, infer
 from fuseline.plan.changes.catalog_objects import UniqueKey, rules_of
 from fuseline.plan.changes.stand_in import StandIn
@@ -211,7 +211,7 @@ def target_columns(
     for name in names:
         if name.lower() not in fields:
             hint = nearest(name, [n for n, _ in table.fields])
-            raise UnknownName(
+            raise UnknownColumn(
                 f'The table "{table.name}" has no column "{name}".{hint}', span_of(where)
             )
         if rules.is_generated(fields[name.lower()][0]):

@@ -177,7 +177,7 @@ def _key_columns(names: Sequence[exp.Expr], spelled: dict[str, str]) -> tuple[st
         use(name, *(name.parts if isinstance(name, exp.Column) else ()))
         if name.name.lower() not in spelled:
             hint = err.nearest(name.name, spelled.values())
-            raise err.UnknownName(f'There is no column "{name.name}" here.{hint}', span_of(node))
+            raise err.UnknownColumn(f'There is no column "{name.name}" here.{hint}', span_of(node))
         found.append(spelled[name.name.lower()])
     if len(set(found)) < len(found):
         raise err.InvalidQuery("A key names a column twice.", span_of(names[0]))

@@ -233,7 +233,7 @@ def _columns(
         for column in inner.find_all(exp.Column):
             if column.name.lower() not in spelled:
                 hint = err.nearest(column.name, list(spelled.values()))
-                raise err.UnknownName(
+                raise err.UnknownColumn(
                     f'The table "{table.name}" has no column "{column.name}".{hint}',
                     span_of(column),
                 )
@@ -324,5 +324,5 @@ def _of_view(parts: tuple[str, ...], column: str, scope: Scope) -> str:
     found = next((name for name in names if name.lower() == column.lower()), None)
     if found is None:
         hint = err.nearest(column, names)
-        raise err.UnknownName(f'The view "{parts[-1]}" has no column "{column}".{hint}')
+        raise err.UnknownColumn(f'The view "{parts[-1]}" has no column "{column}".{hint}')
     return found

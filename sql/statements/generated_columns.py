@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, UnknownColumn, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import StoredExpression, TableRules
 from fuseline.plan.changes.stand_in import StandIn
@@ -54,7 +54,7 @@ def _check_names(node: exp.Expr, spelled: Mapping[str, str]) -> None:
             raise InvalidQuery(message, span_of(column))
         if column.name.lower() not in spelled:
             hint = nearest(column.name, spelled.values())
-            raise UnknownName(f'There is no column "{column.name}" here.{hint}', span_of(column))
+            raise UnknownColumn(f'There is no column "{column.name}" here.{hint}', span_of(column))
 
 
 def _in_order(nodes: Mapping[str, exp.Expr]) -> list[str]:

@@ -25,7 +25,7 @@ from tests.storage.mutated_files import digest, flipped, peak_megabytes, table
 
 # A text of which a part is gone may have other columns, or values of other types
 EXPECTED = (
-    "FileError", "UnknownName", "TypeMismatch", "OutOfRange", "Unsupported", "ConversionError",
+    "FileError", "UnknownName", "UnknownColumn", "TypeMismatch", "OutOfRange", "Unsupported", "ConversionError",
     "InvalidQuery", "MemoryLimitError", "ExecutionError",
 )  # fmt: skip
 QUERIES = (

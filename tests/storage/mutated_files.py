@@ -250,7 +250,14 @@ def outcomes(path: Path, fuse: str) -> Iterator[str]:
 
 
 # A column's name or type may be another one in a damaged footer
-EXPECTED = ("FileError", "UnknownName", "TypeMismatch", "OutOfRange", "Unsupported")
+EXPECTED = (
+    "FileError",
+    "UnknownName",
+    "UnknownColumn",
+    "TypeMismatch",
+    "OutOfRange",
+    "Unsupported",
+)
 
 
 def references(path: Path) -> Iterator[str]:

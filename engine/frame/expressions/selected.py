@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ...errors import InvalidQuery, UnknownName, nearest, shown
+from ...errors import InvalidQuery, UnknownColumn, nearest, shown
 from ...plan.expr import Column
 from ...plan.types import DataType
 
@@ -36,7 +36,7 @@ class SeveralColumns(InvalidQuery):
 
 
 def by_names(names: Sequence[str]) -> Selected:
-    """Return the columns of these names, in this order; raises `UnknownName` where one is missing."""
+    """Return the columns of these names, in this order; raises `UnknownColumn` where one is missing."""
     if not all(isinstance(n, str) for n in names):
         wrong = next(n for n in names if not isinstance(n, str))
         raise InvalidQuery(
@@ -48,7 +48,7 @@ def by_names(names: Sequence[str]) -> Selected:
         for name in names:
             if name.lower() not in known:
                 hint = nearest(name, [c.name for c in columns])
-                raise UnknownName(f'There is no column "{name}".{hint}')
+                raise UnknownColumn(f'There is no column "{name}".{hint}')
         return [known[name.lower()] for name in names]
 
     return Selected(f"COLUMNS({', '.join(names)})", choose)
@@ -64,7 +64,7 @@ def by_pattern(pattern: str) -> Selected:
     def choose(columns: Sequence[Column]) -> list[Column]:
         chosen = [c for c in columns if found.search(c.name)]
         if not chosen:
-            raise UnknownName(f"There is no column whose name {pattern!r} finds.")
+            raise UnknownColumn(f"There is no column whose name {pattern!r} finds.")
         return chosen
 
     return Selected(f"COLUMNS({pattern!r})", choose)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported, nearest
+from ...errors import InvalidQuery, Span, TypeMismatch, UnknownColumn, Unsupported, nearest
 from .. import infer, types as ty
 from ..coercion import compared_pair
 from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal
@@ -63,13 +63,13 @@ def field(struct: Expr, name: str, span: Span | None) -> Expr:
     if struct.type.kind is not ty.Kind.STRUCT:
         raise TypeMismatch(f'{struct.type} has no field "{name}": a STRUCT has fields.', span)
     if struct.type.is_tuple:
-        raise UnknownName(
+        raise UnknownColumn(
             f'{struct.type} has no field "{name}": its values have places, as in x[1].', span
         )
     folded = [known.lower() for known in struct.type.names]
     if name.lower() not in folded:
         hint = nearest(name, struct.type.names)
-        raise UnknownName(f'{struct.type} has no field "{name}".{hint}', span)
+        raise UnknownColumn(f'{struct.type} has no field "{name}".{hint}', span)
     return _field_at(struct, folded.index(name.lower()), span)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, UnknownColumn, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.changes.stand_in import Recursion, StandIn
 from fuseline.plan.expr import ColumnRef, new_column
@@ -94,7 +94,7 @@ def _places(keys: Sequence[exp.Expr], names: Sequence[str]) -> tuple[int, ...]:
     for key in keys:
         if key.name.lower() not in folded:
             hint = nearest(key.name, names)
-            raise UnknownName(f'There is no column "{key.name}" here.{hint}', span_of(key))
+            raise UnknownColumn(f'There is no column "{key.name}" here.{hint}', span_of(key))
         use(key)
         found.append(folded.index(key.name.lower()))
     return tuple(found)
