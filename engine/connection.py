@@ -18,6 +18,7 @@ from .errors import (
 )
 from .fence import fenced
 from .import_ahead import frame_class, import_ahead
+from .interop.duckdb_connection import DuckDBSteps
 from .interop.function_registry import FunctionRegistry
 from .metadata.objects import Here
 from .metadata.snapshots import snapshot_functions
@@ -32,6 +33,7 @@ from .progress.run_progress import TellsProgress
 from .run_text import run_text
 from .running import Observer, QueryRunner
 from .runtime.run import Result
+from .setting_values.of_duckdb import SWITCHES
 from .settings import Settings
 from .settings_lock import check_change
 from .storage.columns.cache import ColumnCache
@@ -89,8 +91,10 @@ def connect(
     if config is not None and not isinstance(config, Mapping):
         raise WrongArguments(f"config= takes a dictionary of settings, not {shown(config)}.")
     chosen = Settings.from_environment()
-    for name, value in {**(config or {}), "device": device, **settings}.items():
-        if value is not None:
+    given = {**(config or {}), "device": device, **settings}
+    read_only = read_only or str(given.pop("access_mode", "")).upper() == "READ_ONLY"
+    for name, value in given.items():
+        if value is not None and name not in SWITCHES:
             chosen = chosen.with_option(name, value)
     if is_address(database):
         from .client.remote_runner import open_remote
@@ -110,7 +114,9 @@ def connect(
 
 
 @fenced
-class Connection(FileReaders, FunctionRegistry, TellsProgress, RunsStatements, HasErrors):
+class Connection(
+    FileReaders, FunctionRegistry, TellsProgress, RunsStatements, DuckDBSteps, HasErrors
+):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from threading import local
 
     from .catalog import Catalog
+    from .connection import Connection
     from .frame.cursor import Cursor
     from .plan_cache import Parameters
 
@@ -120,17 +121,19 @@ class RunsStatements:
         """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
         return self.cursor().executemany(text, params)
 
-    def begin(self) -> None:
+    def begin(self) -> Connection:
         """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""
         self.execute("BEGIN")
+        return self  # type: ignore[return-value]
 
-    def commit(self) -> None:
+    def commit(self) -> Connection:
         """Keep what was changed since `begin`; without a transaction everything is kept already."""
         self._check_open()
         if self.catalog.in_transaction:
             self.execute("COMMIT")
+        return self  # type: ignore[return-value]
 
-    def rollback(self) -> None:
+    def rollback(self) -> Connection:
         """Undo what was changed since `begin`; raises `Unsupported` without a transaction, when nothing can be undone."""
         self._check_open()
         if not self.catalog.in_transaction:
@@ -138,3 +141,4 @@ class RunsStatements:
                 "There is nothing to roll back: each statement is committed as it ends. Call begin() first, or write BEGIN."
             )
         self.execute("ROLLBACK")
+        return self  # type: ignore[return-value]

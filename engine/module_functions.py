@@ -29,7 +29,7 @@ def default_connection() -> Connection:
         return _opened[0]
 
 
-def _of_default(method: Callable[Concatenate[Owner, Taken], T]) -> Callable[Taken, T]:
+def of_default(method: Callable[Concatenate[Owner, Taken], T]) -> Callable[Taken, T]:
     """Return a method of a connection, or of the cursor of its last `execute`, as a function on the default connection."""
 
     @wraps(method)
@@ -44,28 +44,28 @@ def _of_default(method: Callable[Concatenate[Owner, Taken], T]) -> Callable[Take
     return fenced(call)
 
 
-begin = _of_default(Connection.begin)
-close = _of_default(Connection.close)
-commit = _of_default(Connection.commit)
-cursor = _of_default(Connection.cursor)
-execute = _of_default(Connection.execute)
-executemany = _of_default(Connection.executemany)
-fetchall = _of_default(Cursor.fetchall)
-fetchdf = _of_default(Cursor.fetchdf)
-fetchmany = _of_default(Cursor.fetchmany)
-fetchnumpy = _of_default(Cursor.fetchnumpy)
-fetchone = _of_default(Cursor.fetchone)
-from_arrow = _of_default(Connection.from_arrow)
-from_df = _of_default(Connection.from_df)
-interrupt = _of_default(Connection.interrupt)
-query = _of_default(Connection.sql)
+begin = of_default(Connection.begin)
+close = of_default(Connection.close)
+commit = of_default(Connection.commit)
+cursor = of_default(Connection.cursor)
+execute = of_default(Connection.execute)
+executemany = of_default(Connection.executemany)
+fetchall = of_default(Cursor.fetchall)
+fetchdf = of_default(Cursor.fetchdf)
+fetchmany = of_default(Cursor.fetchmany)
+fetchnumpy = of_default(Cursor.fetchnumpy)
+fetchone = of_default(Cursor.fetchone)
+from_arrow = of_default(Connection.from_arrow)
+from_df = of_default(Connection.from_df)
+interrupt = of_default(Connection.interrupt)
+query = of_default(Connection.sql)
 # An option could be called self, says mypy
-read_csv = _of_default(Connection.read_csv)  # type: ignore[arg-type]
-read_ipc = _of_default(Connection.read_ipc)  # type: ignore[arg-type]
-read_json = _of_default(Connection.read_json)  # type: ignore[arg-type]
-read_parquet = _of_default(Connection.read_parquet)  # type: ignore[arg-type]
-register = _of_default(Connection.register)
-rollback = _of_default(Connection.rollback)
-table = _of_default(Connection.table)
-unregister = _of_default(Connection.unregister)
-view = _of_default(Connection.view)
+read_csv = of_default(Connection.read_csv)  # type: ignore[arg-type]
+read_ipc = of_default(Connection.read_ipc)  # type: ignore[arg-type]
+read_json = of_default(Connection.read_json)  # type: ignore[arg-type]
+read_parquet = of_default(Connection.read_parquet)  # type: ignore[arg-type]
+register = of_default(Connection.register)
+rollback = of_default(Connection.rollback)
+table = of_default(Connection.table)
+unregister = of_default(Connection.unregister)
+view = of_default(Connection.view)

@@ -6,11 +6,18 @@ from collections.abc import Sequence
 
 from ..errors import UnknownAttribute, nearest
 
+# What relations of DuckDB call functions otherwise than SQL does
+DUCKDB_FUNCTIONS = {"std": "stddev", "var": "variance", "n_tile": "ntile"}
 # Names that several classes lack, and those of one class
 INSTEAD = {
     "apply": "an expression of col(...) and fn.<name>(...)",
+    **dict.fromkeys(
+        ("insert", "update"),
+        'connection.execute("INSERT INTO table VALUES (?, ?)", values) and UPDATE',
+    ),
+    "map": "create_function(...), or from_df(function(frame.df()))",
+    "preview": "repr(frame) or show()",
     "assign": "with_columns(...)",
-    **dict.fromkeys(("std", "var"), 'stddev("column"), variance("column")'),
     "collect": "to_arrow(), to_polars() or to_pandas()",
     "collect_batches": "to_batches()",
     "collect_schema": "schema",
@@ -43,14 +50,13 @@ INSTEAD = {
     "relocate": "select(...) in the order that you want",
     "reset_index": "the frame as it is: it has no index",
     "set_index": "the frame as it is: it has no index",
-    "set_alias": 'sql("SELECT ... FROM name", name="name")',
     "size": "count()",
-    **dict.fromkeys(("offset", "slice"), "limit(count, offset=first)"),
+    "slice": "limit(count, offset=first)",
     "sort_values": "sort(...)",
     "to_pyarrow": "to_arrow()",
     "to_reader": "to_arrow_reader()",
     "union_all": "union(other)",
-    "unique": "distinct(...)",
+    "unique": "distinct(...), which keeps the other columns; select(...).distinct() does not",
     "where": "filter(...)",
     "with_column": "with_columns(...)",
     "with_row_count": "with_row_index()",
@@ -84,9 +90,7 @@ OF_EXPRESSIONS = {
     "fillna": "fill_null(value)",
     "hour": ".dt.hour()",
     "ifelse": "when(condition).then(x).otherwise(y)",
-    "isin": "is_in(values)",
     "isna": "is_null()",
-    "isnull": "is_null()",
     "is_not_nan": "~x.is_nan()",
     "len": "fuseline.count()",
     "length": ".str.len() or .list.len()",

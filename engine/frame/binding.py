@@ -58,6 +58,12 @@ def bind(
     return bound
 
 
+def is_aggregate(expression: Unbound, columns: Sequence[Column], resolve: Resolve) -> bool:
+    """Whether an aggregate stands in an expression."""
+    found = bind_columns(expression, columns, resolve, aggregates=True)
+    return any(isinstance(e, AggregateCall) for _, bound in found for e in walk(bound))
+
+
 def bind_columns(
     expression: Unbound,
     columns: Sequence[Column],

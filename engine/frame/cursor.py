@@ -13,6 +13,7 @@ from ..errors import ExecutionError, MemoryLimitError, NoRows, WrongArguments, s
 from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
+from .api_hints import missing
 from .batches import MOST_ROWS, NOTHING, Batches, Rowset, batch_rows, run_many
 from .library_columns import numpy_columns, to_pandas, to_polars
 from .python_values import Row, fetched_values
@@ -143,9 +144,9 @@ class Cursor:
         """Export the rows that are left through the Arrow C stream interface."""
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
-    def df(self) -> pd.DataFrame:
-        """Return the whole result as a pandas DataFrame."""
-        return to_pandas(self._whole(), self._rowset.types)
+    def df(self, *, date_as_object: bool = False) -> pd.DataFrame:
+        """Return the whole result as a pandas DataFrame of DuckDB's dtypes: DECIMAL is float64; dates are objects if asked for."""
+        return to_pandas(self._whole(), self._rowset.types, True, date_as_object)
 
     fetch_df = fetchdf = df
 
@@ -167,6 +168,14 @@ class Cursor:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Return what its connection has, as DuckDB's cursors are connections; raise for other names."""
+            if name.startswith("_") or not hasattr(type(self.connection), name):
+                raise missing(Cursor, name)
+            return getattr(self.connection, name)
 
     def _taken(self, count: int | None) -> list[Row]:
         self._open()
@@ -192,7 +201,9 @@ class Cursor:
         if self._closed:
             raise NoRows("This cursor is closed: execute the query again.")
         if self._rowset.source is None:
-            raise NoRows("There are no rows to fetch: execute a query first.")
+            raise NoRows(
+                "There are no rows to fetch: execute a query first; rowcount says how many rows a statement changed."
+            )
         return self._rowset.source
 
 

@@ -17,7 +17,7 @@ from ..plan.functions import aggregate_name, window_name
 from ..plan.logical import Logical, Scan
 from ..plan.node import walk
 from ..plan.types import DataType
-from .api_hints import missing
+from .api_hints import DUCKDB_FUNCTIONS, missing
 from .expressions.expression import Expression
 from .methods.relation_names import RelationNames
 from .methods.reshape_methods import ReshapeMethods
@@ -96,12 +96,13 @@ class Frame(ReshapeMethods, RelationNames, FileMethods, NotebookMethods):
 
     def __contains__(self, name: object) -> bool:
         """Whether a column is called so; without this, Python would run the query and look through its rows."""
-        return name in self.columns
+        return isinstance(name, str) and name in self.columns
 
     def __getattr__(self, name: str) -> Callable[..., Frame]:
         """Return an aggregate or window function of columns, by its name in SQL, or say what a method of other libraries is called here."""
-        if aggregate_name(name) is not None or window_name(name) is not None:
-            return self._function_method(name)
+        function = DUCKDB_FUNCTIONS.get(name, name)
+        if aggregate_name(function) is not None or window_name(function) is not None:
+            return self._function_method(function)
         raise missing(Frame, name, () if name.startswith("_") else self.columns)
 
     def __bool__(self) -> bool:

@@ -27,8 +27,13 @@ NULLABLE = ["boolean", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UI
 LONGEST = timedelta(microseconds=2**63 - 1)  # of NumPy, which wraps around beyond
 
 
-def to_pandas(table: pa.Table, types: Sequence[DataType] = ()) -> pd.DataFrame:
-    """Return a pandas frame of DuckDB's dtypes, but for DECIMAL, which stays exact, and HUGEINT, which is int64 where all values fit.
+def to_pandas(
+    table: pa.Table,
+    types: Sequence[DataType] = (),
+    decimals_as_floats: bool = False,
+    dates_as_objects: bool = False,
+) -> pd.DataFrame:
+    """Return a pandas frame of DuckDB's dtypes, but for DECIMAL, which stays exact unless asked otherwise, and HUGEINT, which is int64 where all values fit.
 
     Names that repeat an earlier one get a number.  DATE is datetime64[us], or [ms] for days that leave its range; integers and truth values among which is a NULL have pandas'
     nullable dtypes, since they are no floats.
@@ -36,7 +41,10 @@ def to_pandas(table: pa.Table, types: Sequence[DataType] = ()) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
-    table = _with_plain_columns(table, types)
+    if decimals_as_floats:
+        table = _with_floats(with_plain_integers(table, types))
+    if not dates_as_objects:
+        table = _with_plain_columns(table, types)
     table = table.rename_columns(distinct_names(table.column_names))
     known = types or [NULL] * table.num_columns
     objects = {
@@ -44,7 +52,7 @@ def to_pandas(table: pa.Table, types: Sequence[DataType] = ()) -> pd.DataFrame:
         for name, column, data_type in zip(table.column_names, table.columns, known, strict=True)
         if _is_object(column, data_type)
     }
-    frame = table.drop_columns(list(objects)).to_pandas(date_as_object=False)
+    frame = table.drop_columns(list(objects)).to_pandas(date_as_object=dates_as_objects)
     if objects:  # at once: pandas warns of frames to which many columns are added
         frame = pd.DataFrame(
             {name: objects.get(name, frame.get(name)) for name in table.column_names}
@@ -89,12 +97,34 @@ def _cast(table: pa.Table, wanted: Sequence[Sequence[pa.DataType]]) -> pa.Table:
     return table
 
 
-def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.ndarray]:
-    """Return an array for each column, a masked one where there are NULLs; texts and decimals are objects."""
+def _with_floats(table: pa.Table) -> pa.Table:
+    """Return a table with DECIMAL columns as doubles: the unscaled number, divided, as DuckDB does it."""
     import numpy as np
     import pyarrow as pa
 
-    table = _with_plain_columns(table, types)
+    for i, field in enumerate(table.schema):
+        if pa.types.is_decimal128(field.type):
+            chunks = []
+            for chunk in table.column(i).chunks:
+                words = np.frombuffer(chunk.buffers()[1] or b"", np.int64).reshape(-1, 2)
+                words = words[chunk.offset : chunk.offset + len(chunk)]
+                low, high = words[:, 0], words[:, 1]
+                valid = chunk.is_valid().to_numpy(zero_copy_only=False)
+                if (valid & (high != low >> 63)).any():  # more than an int64
+                    made = chunk.to_pandas().to_numpy(np.float64, na_value=np.nan)
+                else:
+                    made = low / 10.0**field.type.scale
+                chunks.append(pa.array(made, mask=~valid))
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, pa.float64()))
+    return table
+
+
+def numpy_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, np.ndarray]:
+    """Return an array for each column, a masked one where there are NULLs; texts are objects, and DECIMAL is float64."""
+    import numpy as np
+    import pyarrow as pa
+
+    table = _with_floats(_with_plain_columns(table, types))
     made: dict[str, np.ndarray] = {}
     names = distinct_names(table.column_names)
     known = types or [NULL] * table.num_columns
@@ -125,7 +155,7 @@ def torch_columns(table: pa.Table, types: Sequence[DataType]) -> dict[str, torch
         ) from error
     made: dict[str, torch.Tensor] = {}
     for (name, values), data_type in zip(numpy_columns(table, types).items(), types, strict=True):
-        if values.dtype.kind not in "biuf":
+        if values.dtype.kind not in "biuf" or (data_type.is_decimal and data_type != HUGEINT):
             raise TypeMismatch(
                 f'The column "{name}" is {data_type}, and a tensor holds numbers and truth values: cast it, or leave it out.'
             )

@@ -13,6 +13,7 @@ from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
 from fuseline.plan import statements as st
 from fuseline.plan.changes.catalog_objects import rules_of
 from fuseline.plan.changes.database_changes import Checkpoint
+from fuseline.setting_values.of_duckdb import SWITCHES
 from fuseline.sql.binding.constants.known_values import known_value
 
 from ..binding.relations.about_tables import SHOWN, bind_text, setting_shown, summarized
@@ -79,18 +80,6 @@ _HARMLESS_PRAGMAS = (
     "disable_verify_parallelism",
     "verify_external",
 )
-# Switches of how DuckDB works that change no answer; rows keep their order here in any case
-_OF_DUCKDB = (
-    "enable_fsst_vectors", "enable_http_metadata_cache", "enable_object_cache", "parquet_metadata_cache",
-    "preserve_insertion_order", "allocator_flush_threshold", "asof_loop_join_threshold", "autoinstall_known_extensions",
-    "autoload_known_extensions", "checkpoint_threshold", "disabled_optimizers", "dynamic_or_filter_threshold",
-    "enable_external_file_cache", "index_scan_max_count", "index_scan_percentage", "late_materialization_max_rows",
-    "merge_join_threshold", "nested_loop_join_threshold", "ordered_aggregate_threshold",
-    "partitioned_write_flush_threshold", "partitioned_write_max_open_files", "perfect_ht_threshold",
-    "pivot_filter_threshold", "prefer_range_joins", "scheduler_process_partial", "streaming_buffer_size",
-    "wal_autocheckpoint", "allow_persistent_secrets", "enable_profiling", "profiling_mode", "profiling_output",
-    "profile_output", "custom_profiling_settings",
-)  # fmt: skip
 
 
 def starts_query(piece: Piece) -> bool:
@@ -285,7 +274,7 @@ def _set(piece: Piece, scope: Scope) -> st.Statement:
     name = found.group(1).lower()
     written = Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2))
     value = _setting_value(written, scope)
-    if name in _OF_DUCKDB and value is not None:
+    if name in SWITCHES and value is not None:
         return st.NoOperation()
     if name in ("schema", "search_path") and isinstance(value, str):
         return schema_named(value, Span(written.start, written.end), scope)

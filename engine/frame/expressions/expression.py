@@ -14,10 +14,10 @@ from ...plan.types import DataType, Kind
 from ...records import dataclass
 from ..api_hints import missing
 from .accessors import ListMethods, MomentMethods, StructMethods, TextMethods
+from .duckdb_methods import DuckDBMethods
 from .operator_methods import AggregateMethods, OperatorMethods
 from .selected import all_but, by_names, by_pattern, by_types, is_pattern
 from .unbound import Call, Operand, Resolve, Unbound, call_name, operand
-from .value_methods import ValueMethods
 from .window_methods import WindowMethods
 
 Arguments = ParamSpec("Arguments")
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 @fenced
 @dataclass(frozen=True, eq=False, repr=False)
-class Expression(OperatorMethods, ValueMethods, AggregateMethods, WindowMethods):
+class Expression(OperatorMethods, DuckDBMethods, AggregateMethods, WindowMethods):
     """An expression without a table: `bind` types it once the columns are known; `name` is its output name.
 
     `==`, `<` and so on build comparisons, `&`, `|`, `~` are AND, OR, NOT; plain Python values become literals.

@@ -6,20 +6,23 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Self
 
-from ...errors import FuselineError, InvalidQuery
+from ...errors import FuselineError, InvalidQuery, check_name
 from ...fence import fenced
 from ...plan import infer
 from ...plan.expr import Column, ColumnRef, Expr
-from ...plan.logical import Item, Logical, Project
+from ...plan.logical import Item, Logical, Project, Scan
+from ...plan.text.quoted_name import quoted_name
 from ...plan.types import BOOLEAN, DataType
 from ..binding import bind_columns, flat, lift_windows, of_connection, output_column
 from ..expressions.expression import Expression, as_column
+from ..expressions.sql_text import SqlText, inlined
 from ..expressions.unbound import Operand, Unbound
 from ..plan_columns import find_column
 
 if TYPE_CHECKING:
     from ...connection import Connection, Result
     from ...observe.profile import Profile
+    from ...plan_cache import Parameters
     from ...reading import Reading
 
 Columns = str | Expression | Sequence[str | Expression]  # what a method takes any number of
@@ -37,6 +40,7 @@ class Planned:
         self._key = key
         self._text = text  # the SQL that all places of the plan's expressions are in
         self._profile: Callable[[], Profile] | None = None
+        self._alias: str | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -51,12 +55,17 @@ class Planned:
         return self._plan
 
     def resolve(self, name: str) -> Expr:
-        """Return the column of that name."""
+        """Return the column of that name, or what a text of SQL says."""
+        if isinstance(name, SqlText):
+            made = self._connection.sql_over({"self": self._plan}, f"SELECT {name} FROM self", None)
+            return inlined(made.plan, self._plan)
         return ColumnRef(self._column(name))
 
     def with_plan(self, plan: Logical) -> Self:
         """Return a frame of another plan over the same text."""
-        return type(self)(self._connection, plan, text=self._text_of_places)
+        made = type(self)(self._connection, plan, text=self._text_of_places)
+        made._alias = self._alias
+        return made
 
     @property
     def _text_of_places(self) -> str | None:
@@ -65,6 +74,26 @@ class Planned:
 
     def runs_on(self, runner: object) -> bool:
         return self._connection.runs_on(runner)
+
+    @property
+    def alias(self) -> str:
+        """What the frame is called in SQL that is given to its methods: as `set_alias` says, else by its table's name, or self."""
+        table = self._plan.table.name if isinstance(self._plan, Scan) else "self"
+        return self._alias or table
+
+    def set_alias(self, name: str) -> Self:
+        """Return the frame under a name for SQL: `trips.set_alias("t").filter("t.fare > 5")`, and in conditions of joins."""
+        check_name(name, "frame")
+        made = self.with_plan(self._plan)
+        made._alias = name
+        return made
+
+    def _asked(self, start: str, end: str = "", params: Parameters = None) -> Self:
+        """Return a query over the frame, of what stands before and behind its FROM."""
+        text = f"{start} FROM self AS {quoted_name(self.alias)} {end}"
+        made = self._connection.sql_over({"self": self._plan}, text.strip(), params)
+        made._alias = self._alias
+        return made  # type: ignore[return-value]
 
     def in_zone(self) -> AbstractContextManager[None]:
         """Have what is bound inside use the connection's `timezone` and Python functions."""

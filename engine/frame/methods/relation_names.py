@@ -5,16 +5,19 @@ Frames and the connection's tables: SQL over a frame, rows into tables, frames a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 from ...errors import WrongArguments, check_name, shown
 from ...fence import fenced
 from ...plan.changes.catalog_objects import TEMP, ObjectName, SchemaPlace, View
 from ...plan.functions import AGGREGATE, WINDOW, aggregate_name, constants, window_name
 from ...plan.text.quoted_name import quoted_name
-from ..batches import MOST_ROWS
+from ...plan.types import DataType
+from ..batches import MOST_ROWS, batch_rows
+from ..binding import flat, is_aggregate
 from ..cursor import Description, described
+from ..expressions.expression import Expression, as_column, of_type
 from .planned import Planned
 from .result_methods import ResultMethods
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from ...plan_cache import Parameters
     from ..frame import Frame
+    from ..python_values import Row
 
 
 @fenced
@@ -78,14 +82,38 @@ class TableMethods(Planned):
 class RelationNames(TableMethods, ResultMethods):
     """`project`, `aggregate`, `order`, `df` and their kin."""
 
-    def project(self, columns: str) -> Frame:
-        """Return the columns of a SELECT list: `project("city, sold * 2 AS twice")`."""
-        return self.sql(f"SELECT {_text(columns, 'project')} FROM self")
+    def project(self, *columns: str | Expression) -> Self:
+        """Return the columns of a SELECT list: `project("city, sold * 2 AS twice")`; expressions are those of `select`."""
+        if any(isinstance(c, Expression) for c in columns):
+            return self.select(*columns)
+        return self._asked(f"SELECT {', '.join(_text(c, 'project') for c in columns)}")
 
-    def aggregate(self, aggregates: str, groups: str = "") -> Frame:
-        """Return aggregates by GROUP BY, without groups by ALL: `aggregate("city, sum(sold)", "city")`."""
-        by = _text(groups, "aggregate") or "ALL"
-        return self.sql(f"SELECT {_text(aggregates, 'aggregate')} FROM self GROUP BY {by}")
+    def aggregate(
+        self,
+        aggregates: str | Expression | Sequence[str | Expression],
+        groups: str | Sequence[str | Expression] = "",
+    ) -> Frame:
+        """Return aggregates by GROUP BY, without groups by ALL: `aggregate("city, sum(sold)", "city")`.
+
+        In a list of expressions those that are no aggregates are the groups, unless these are given.
+        """
+        if isinstance(aggregates, str):
+            by = _text(groups, "aggregate") or "ALL"
+            return self._asked(f"SELECT {_text(aggregates, 'aggregate')}", f"GROUP BY {by}")  # type: ignore[return-value]
+        asked = flat([aggregates])
+        keys = flat([groups])
+        if isinstance(groups, str):
+            keys = [k.strip() for k in groups.split(",") if k]
+        with self.in_zone():
+            folded = [
+                isinstance(e, Expression) and is_aggregate(e, self._plan.columns, self.resolve)
+                for e in asked
+            ]
+        mine = [as_column(e) for e, is_folded in zip(asked, folded, strict=True) if not is_folded]
+        made = self.group_by(*(keys or mine)).agg(
+            *(e for e, is_folded in zip(asked, folded, strict=True) if is_folded)
+        )
+        return made.select(*(as_column(e).name for e in asked))
 
     def _function_method(self, function: str) -> Callable[..., Frame]:
         """Return a function of columns as DuckDB's relations have it: its own arguments, and how it is called.
@@ -122,8 +150,8 @@ class RelationNames(TableMethods, ResultMethods):
             arguments = (f"${p}" if p in values else str(found[p]) for p in own if p in found)
             call = f"{function}({', '.join(arguments)}) {window}"
             items = f"{beside}, {call}" if beside else call
-            by = "" if window else f" GROUP BY {groups or 'ALL'}"
-            return self.sql(f"SELECT {items} FROM self{by}", values or None)
+            by = "" if window else f"GROUP BY {groups or 'ALL'}"
+            return self._asked(f"SELECT {items}", by, values or None)  # type: ignore[return-value]
 
         method.__name__ = method.__qualname__ = function
         return fenced(method)
@@ -136,9 +164,29 @@ class RelationNames(TableMethods, ResultMethods):
         """Run and return how many rows there are; with a column, or "*", as other functions of columns: `count("sold", "city")`."""
         return self._function_method("count")(*called, **named) if called else super().count()
 
-    def order(self, keys: str) -> Frame:
-        """Return the rows in the order of ORDER BY: `order("sold DESC, city")`."""
-        return self.sql(f"FROM self ORDER BY {_text(keys, 'order')}")
+    def order(self, keys: str | Expression) -> Self:
+        """Return the rows in the order of ORDER BY: `order("sold DESC, city")`; an expression is one of `sort`."""
+        if isinstance(keys, Expression):
+            return self.sort(keys)
+        return self._asked("", f"ORDER BY {_text(keys, 'order')}")
+
+    def offset(self, count: int) -> Self:
+        """Return the rows after the first ones."""
+        return self.limit(2**63 - 1, count)
+
+    def select_types(self, types: Sequence[str | DataType]) -> Self:
+        """Return the columns of some types: `select_types(["INTEGER", "DATE"])`."""
+        return self.select(of_type(*flat([types])))
+
+    select_dtypes = select_types
+
+    def materialize(self) -> Frame:
+        """Do what `persist` does."""
+        return self.persist()
+
+    def iter_rows(self) -> Iterator[Row]:
+        """Run and give the rows as tuples, a part of them in memory at a time."""
+        return iter(self)
 
     @property
     def types(self) -> list[str]:
@@ -161,9 +209,12 @@ class RelationNames(TableMethods, ResultMethods):
         """Return a query of this frame under a name: `query("sales", "SELECT * FROM sales")`."""
         return self.sql(text, name=name)
 
-    def df(self) -> pd.DataFrame:
-        """Do what `to_pandas` does."""
-        return self.to_pandas()
+    def df(self, *, date_as_object: bool = False) -> pd.DataFrame:
+        """Run and return a pandas frame of DuckDB's dtypes: `to_pandas` with DECIMAL as float64; dates are objects if asked for."""
+        from ..library_columns import to_pandas
+
+        with self._connection.stoppable():
+            return to_pandas(self._run().to_arrow(), self._types, True, date_as_object)
 
     fetchdf = fetch_df = to_df = df
 
@@ -175,9 +226,15 @@ class RelationNames(TableMethods, ResultMethods):
         """Do what `to_polars` does; `lazy` gives a lazy frame of the rows."""
         return self.to_polars().lazy() if lazy else self.to_polars()
 
-    def arrow(self) -> pa.Table:
-        """Do what `to_arrow` does."""
-        return self.to_arrow()
+    def arrow(self, rows: int | None = None) -> pa.Table:
+        """Do what `to_arrow` does, for a number of rows in chunks of so many."""
+        table = self.to_arrow()
+        if rows is None:
+            return table
+        import pyarrow as pa
+
+        most = min(batch_rows(rows), max(table.num_rows, 1))
+        return pa.Table.from_batches(table.to_batches(most), table.schema)
 
     to_arrow_table = fetch_arrow_table = arrow
 

@@ -10,13 +10,23 @@ from ...fence import fenced
 from ...plan.expr import Column, ColumnRef, conjunction, new_column
 from ...plan.functions import AGGREGATE
 from ...plan.logical import Distinct, Filter, Limit, Project, Sort
+from ...plan.text.quoted_name import quoted_name
 from ...plan.types import BIGINT, DataType
 from ...plan.window.window_call import Over, WindowCall
 from ..binding import flat, lift_windows
 from ..expressions.expression import Arguments, Expression, R, as_column
 from ..expressions.unbound import Operand, made_by, sort_key
 from ..group_by import GroupBy
-from ..joins import AsofStrategy, How, On, asof_plans, join_plans, set_operation, union_by_name
+from ..joins import (
+    JOIN_KINDS,
+    AsofStrategy,
+    How,
+    On,
+    asof_plans,
+    join_plans,
+    set_operation,
+    union_by_name,
+)
 from .planned import Columns, Planned, plan_of
 
 if TYPE_CHECKING:
@@ -93,8 +103,7 @@ class RelationalMethods(Planned):
         """
         text = conditions[0] if len(conditions) == 1 else None
         if isinstance(text, str) and text.lower() not in map(str.lower, self.columns):
-            tables = {"self": self._plan}
-            return self._connection.sql_over(tables, f"FROM self WHERE ({text})", None)  # type: ignore[return-value]
+            return self._asked("", f"WHERE ({text})")
         plan, bound = self._condition(conditions)
         return self._back(Filter(plan, conjunction(bound))) if bound else self
 
@@ -130,13 +139,24 @@ class RelationalMethods(Planned):
 
         `on` is a column name or a list of names that both have, which come out once, a list of pairs `[("a", "b")]` as are `left_on` and
         `right_on`, or a condition such as `a["k"] == b["k"]`.  Other columns of `other` whose names are taken get `suffix`.  `how` is inner, left,
-        right, full (or outer), semi, anti or cross, which takes no `on`.
+        right, full (or outer), semi, anti or cross, which takes no `on`.  A text that is no name, as "a.k = b.k", is a condition in SQL of
+        the frames' aliases (`set_alias`); then columns of both sides keep their names.
         """
+        if isinstance(on, str) and "=" in on and on.lower() not in map(str.lower, self.columns):
+            return self._joined_by_text(other, on, how)
         with self.in_zone():
             joined = join_plans(
                 self._plan, plan_of(other), _pairs(on, left_on, right_on), how, suffix
             )
         return self._with(other, joined)
+
+    def _joined_by_text(self, other: Frame, condition: str, how: How) -> Self:
+        right = plan_of(other)
+        if how not in JOIN_KINDS or how == "cross":
+            raise InvalidQuery(f"A join by a condition in SQL is no {shown(how)} join.")
+        mine, theirs = quoted_name(self.alias), quoted_name(other._alias or "other")
+        text = f"FROM self AS {mine} {how} JOIN other AS {theirs} ON ({condition})"
+        return self._connection.sql_over({"self": self._plan, "other": right}, text, None)  # type: ignore[return-value]
 
     def cross_join(self, other: Frame, suffix: str = "_right") -> Self:
         """Pair each row with each row of another frame."""

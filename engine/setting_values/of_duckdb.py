@@ -1,0 +1,37 @@
+"""Settings of DuckDB that are taken and do nothing: how it works, and no answer; rows keep their order here in any case."""
+
+SWITCHES = frozenset(
+    [
+        "allocator_flush_threshold",
+        "allow_community_extensions",
+        "allow_unsigned_extensions",
+        "asof_loop_join_threshold",
+        "autoinstall_known_extensions",
+        "autoload_known_extensions",
+        "checkpoint_threshold",
+        "custom_user_agent",
+        "disabled_optimizers",
+        "dynamic_or_filter_threshold",
+        "enable_external_file_cache",
+        "enable_fsst_vectors",
+        "enable_http_metadata_cache",
+        "enable_object_cache",
+        "extension_directory",
+        "index_scan_max_count",
+        "index_scan_percentage",
+        "late_materialization_max_rows",
+        "merge_join_threshold",
+        "nested_loop_join_threshold",
+        "ordered_aggregate_threshold",
+        "parquet_metadata_cache",
+        "partitioned_write_flush_threshold",
+        "partitioned_write_max_open_files",
+        "perfect_ht_threshold",
+        "pivot_filter_threshold",
+        "prefer_range_joins",
+        "preserve_insertion_order",
+        "scheduler_process_partial",
+        "streaming_buffer_size",
+        "wal_autocheckpoint",
+    ]
+)
