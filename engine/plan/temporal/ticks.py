@@ -82,7 +82,10 @@ def _scaled(values: Array, have: int, wanted: int, infinite: Array) -> tuple[Arr
     unit = have // wanted
     size, rest = np.abs(values) // unit, np.abs(values) % unit
     rounded = np.sign(values) * (size + (2 * rest >= unit))
-    return np.where(infinite, values, rounded), None
+    wrong = None
+    if wanted < TICKS[Kind.TIMESTAMP]:  # as DuckDB, which has them in microseconds before
+        wrong = (np.abs(rounded) > INFINITE // (TICKS[Kind.TIMESTAMP] // wanted)) & ~infinite
+    return np.where(infinite, values, rounded), wrong
 
 
 def _widened(values: Array, factor: int, infinite: Array) -> tuple[Array, Array | None]:

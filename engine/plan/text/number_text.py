@@ -92,7 +92,8 @@ def nearest_float(value: float) -> float:
 
 _WORDS = {"epoch": 0, "infinity": 1, "inf": 1, "-infinity": -1, "-inf": -1}
 _DATE = re.compile(r"(-?\d{1,7})([-/\\ ])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
-_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(?:(\d{1,2})(?:\.(\d*))?)?)?", re.ASCII)
+# 12: is noon, and so is 12:0:
+_CLOCK = re.compile(r"(\d{1,2}):(?:(\d{1,2})(?::(?:(\d{1,2})(?:\.(\d*))?)?)?)?", re.ASCII)
 
 
 def _leading_date(text: str) -> tuple[int, str] | None:
@@ -128,10 +129,10 @@ def _of_day(found: re.Match[str], digits: int) -> int | None:
 _OFFSET = r"Z|[+-]\d{2}(?::?\d{2}){0,2}"
 _NAME = r"[A-Za-z][\w/+-]*"
 _ZONE = re.compile(rf"\s*(?:{_OFFSET}|(?<=\s){_NAME})?\s*", re.ASCII)
-# TIMESTAMPTZ has no space before an offset; TIME without a date no names, and offsets behind seconds alone
+# TIMESTAMPTZ has no space before an offset; TIME without a date no names, and offsets and spaces behind seconds alone
 _ZONE_OF_MOMENT = re.compile(rf"(?:{_OFFSET}|\s+(?!Z\s*$){_NAME})?\s*", re.ASCII)
 _TIME = re.compile(
-    rf"{_CLOCK.pattern}(?(3)\s*(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d){{0,2}})?)\s*", re.ASCII
+    rf"{_CLOCK.pattern}(?(3)\s*(?:Z|[+-](?:0\d|1[0-5])(?::?[0-5]\d){{0,2}})?\s*)", re.ASCII
 )
 
 
@@ -159,9 +160,12 @@ def parse_date(text: str) -> int | None:
 
 def parse_time(text: str) -> int | None:
     """Return microseconds since midnight; a date may stand before them."""
-    text = text.strip(SPACE)
-    if _leading_date(text) is None:
-        return 0 if text.lower() == "epoch" else _clock(text) if _TIME.fullmatch(text) else None
+    text = text.lstrip(SPACE)
+    found = _leading_date(text)
+    if found is None:
+        return 0 if _word(text) == 0 else _clock(text) if _TIME.fullmatch(text) else None
+    if found[1] and not found[1].strip(SPACE):
+        return None
     moment = parse_timestamp(text)
     return None if moment is None else moment % MICROS_A_DAY
 
@@ -181,7 +185,8 @@ def parse_moment(text: str) -> tuple[int, str] | None:
     zone, time = rest[1:].lstrip()[clock.end() :], _of_day(clock, 6)
     if time is None or not _ZONE_OF_MOMENT.fullmatch(zone):
         return None
-    return days * MICROS_A_DAY + time, zone.strip(SPACE)
+    moment = days * MICROS_A_DAY + time
+    return (moment, zone.strip(SPACE)) if abs(moment) < INFINITE_MICROS else None
 
 
 def parse_timestamp(text: str, digits: int = 6) -> int | None:
