@@ -1,6 +1,6 @@
-"""What no text reaches, set by hand: an argument that no text of ours has changes the plan, or the query is refused.
+"""What no answered text has, set by hand: such an argument changes the plan, or the query is refused.
 
-Each pair that `tree_pairs.txt` has as `o` is put into the trees of texts that are answered: an argument into nodes of
+Each pair that `tree_pairs.txt` has as `o` or `r` is put into the trees of texts that are answered: an argument into nodes of
 its class, and a class that none of these texts has in the place of others.  Binding then refuses it, or the plan differs.  So
 it does no harm whether sqlglot's parser has a way to make it.
 """
@@ -24,10 +24,9 @@ from fuseline.sql.binding.bind_query import bind_query
 from fuseline.sql.binding.scope import Parameters, Scope, Session
 from fuseline.sql.parsing.parse import parse
 from fuseline.sql.parsing.pieces import Piece, split
-from fuseline.sql.parsing.text_shape import SlotNode
 from fuseline.sql.parsing.unread import Tree, refusal, refuse_unused, tree_of
 from fuseline.sql.statements.bind_statement import bind_statement
-from tests.sql.test_tree_coverage import PAIRS, SETUP, TEXTS, Pair
+from tests.sql.test_tree_coverage import PAIRS, SETUP, TEXTS, Pair, all_classes
 
 Change = Callable[[Tree], exp.Expr]
 A_CLASS = 2  # texts that a pair is tried in
@@ -110,12 +109,12 @@ def _bound(connection: fuseline.Connection, text: str, change: Change) -> str | 
     )
 
 
-def _in_no_text() -> list[Pair]:
+def _in_no_answer() -> list[Pair]:
     return [
-        (name, key.removesuffix(":o"))
+        (name, key[:-2])
         for name, *keys in map(str.split, PAIRS.read_text().splitlines())
         for key in keys
-        if key.endswith(":o")
+        if key.endswith((":o", ":r"))
     ]
 
 
@@ -156,20 +155,9 @@ def _names(error: FuselineError, *words: str) -> bool:
     return any(word in error.message.upper() for word in shown)
 
 
-def _classes() -> dict[str, type[exp.Expr]]:
-    found: dict[str, type[exp.Expr]] = {}
-    waiting: list[type[exp.Expr]] = [exp.Expr]
-    while waiting:
-        for kind in waiting.pop().__subclasses__():
-            if kind is not SlotNode:  # which is a Literal
-                found[kind.__name__] = kind
-                waiting.append(kind)
-    return found
-
-
 def test_arguments_set_by_hand_are_refused_by_name_or_change_the_plan(connection, answered) -> None:
     tried, ignored, unnamed = set(), [], []
-    for name, key in _in_no_text():
+    for name, key in _in_no_answer():
         for place in answered.get(name, [])[:A_CLASS]:
             for form in range(len(_forms())):
 
@@ -206,10 +194,10 @@ def _with(place: Place, key: str, kind: type[exp.Expr]) -> Change:
 
 
 def test_classes_set_by_hand_are_refused_by_name(connection, answered) -> None:
-    kinds = _classes()
+    kinds = all_classes()
     classes = sorted(
         name
-        for name in {name for name, _ in _in_no_text()} - set(answered)
+        for name in {name for name, _ in _in_no_answer()} - set(answered)
         if issubclass(kinds[name], exp.Expression)  # others have no nodes
     )
     places = []

@@ -199,3 +199,5 @@ merge into t using t as v on t.i = v.i when matched then update when not matched
 create table z (a int, b int generated always as (a + 1) virtual, c as (b * 2))
 select try(i // 0), try(s::int) from t
 select s::nothing from t
+select current_date = current_date, localtimestamp = localtimestamp, localtime = localtime, current_timestamp = current_timestamp, current_schema(), current_user = current_user from t
+select s::m, [i]::integer[], {'a': i}::struct(a bigint), map {i: s}::map(bigint, varchar) from t where i = 1
