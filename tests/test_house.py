@@ -279,7 +279,7 @@ TOPICS = {
     "codegen": ("auto", "cubins", "index_functions", "kernels", "many_kernels", "ordered_keys", "pipelines", "random"),
     "gpu": ("fused_joins", "hot_runs", "many_groups", "seeing", "short_of_memory", "values_of_joins"),
     "interop": ("every_arrow_type", "ibis_databases", "one_line_changed"),
-    "operators": ("date_range", "function_sweep", "sorts_keep_to_limits"),
+    "operators": ("date_range", "function_sweep", "repeated_values", "sorts_keep_to_limits"),
     "plan": ("function_traits",),
     "planner": ("goldens", "random_queries"),
     "sql": ("arguments", "compiled_parser", "ctes", "errors", "expression_values", "group_by", "joins", "mutations", "order_limit",

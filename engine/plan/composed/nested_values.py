@@ -108,6 +108,14 @@ def element(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("substring", [value, place, infer.literal(1)], span)
 
 
+def _extracted(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Return list_extract(x, i), which is x[i], but that of JSON it is a character of the text."""
+    value, place = args
+    if value.type == ty.JSON:
+        return element([infer.cast(value, ty.VARCHAR, span=span), _whole(place)], span)
+    return element(args, span)
+
+
 def cut(args: Sequence[Expr], span: Span | None) -> Expr:
     """Return x[from:to] or x[from:to:step], of a list or a text."""
     value = args[0]
@@ -317,7 +325,7 @@ NESTED_VALUES = {
     **dict.fromkeys(("list_value", "list_pack"), (list_value, 0, 10_000, "list_value(any, ...)")),
     **dict.fromkeys(
         ("array_extract", "list_extract", "list_element"),
-        (element, 2, 2, "list_extract(any[] or VARCHAR, BIGINT)"),
+        (_extracted, 2, 2, "list_extract(any[] or VARCHAR, BIGINT)"),
     ),
     **dict.fromkeys(
         ("array_slice", "list_slice"),
