@@ -133,16 +133,39 @@ class _Text:
         return FileError(f'The file "{self.path}" is no JSON at line {line}: {what}.')
 
 
+def line_value(text: str) -> object:
+    """Return the one value of a line; raises `ValueError` or `RecursionError` where it has none."""
+    value = _DECODER.decode(text)
+    _check_halves(value, text, 0, len(text))
+    return value
+
+
+@dataclass
+class TextRead:
+    """How much of a file was read otherwise: whole values, and the lines that they end with."""
+
+    bytes: int = 0
+    line: int = 1
+
+
 def records(
-    path: str, identity: FileIdentity, options: Options, as_text: bool = False
+    path: str,
+    identity: FileIdentity,
+    options: Options,
+    as_text: bool = False,
+    done: TextRead | None = None,
 ) -> Iterator[Record]:
     """Yield lines and values of a file, or the texts of values; raises `FileError` where it is no JSON."""
     form = "array" if options.get("array") else options.get("format", "auto")
-    with _chunks(path, identity, options) as chunks:
+    done = done or TextRead()
+    with _chunks(path, identity, options, done.bytes) as chunks:
         most = options.get("maximum_object_size", MAXIMUM_OBJECT_SIZE)
         assert isinstance(most, int)
-        text = _Text(path, chunks, most, as_text)
+        text = _Text(path, chunks, most, as_text, line=done.line)
         first = text.next_character()
+        if done.bytes and form == "auto":
+            yield from _values(text)
+            return
         if form == "array" and first not in ("[", ""):
             raise FileError(f"The file \"{path}\" is no array of JSON: leave out format = 'array'.")
         if first == "[" and form in ("auto", "array"):
@@ -211,10 +234,17 @@ def _lines(text: _Text, lenient: bool) -> Iterator[Record]:
 
 
 @contextmanager
-def _chunks(path: str, identity: FileIdentity, options: Options) -> Iterator[Iterator[str]]:
+def _chunks(
+    path: str, identity: FileIdentity, options: Options, skipped: int
+) -> Iterator[Iterator[str]]:
+    """Yield the text of a file behind so many bytes."""
+
     def read() -> Iterator[str]:
-        decoder = getincrementaldecoder("utf-8-sig")()
+        decoder = getincrementaldecoder("utf-8" if skipped else "utf-8-sig")()
+        left = skipped
         try:
+            while left and (data := stream.read(min(left, CHUNK_BYTES))):
+                left -= len(data)
             while data := stream.read(CHUNK_BYTES):
                 yield decoder.decode(data)
             yield decoder.decode(b"", final=True)

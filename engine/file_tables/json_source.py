@@ -16,11 +16,13 @@ from ..plan.composed.json_calls import type_of_text
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
 from ..records import dataclass
+from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import AccessRules
 from ..storage.tables.files import FoundFile, find_files
 from .csv_fields import Options
 from .file_source import FormatSource, PathColumn, path_columns
-from .json_records import MALFORMED, Record, records
+from .json_lines import LinesReader, line_columns
+from .json_records import MALFORMED, Record, TextRead, records
 from .json_types import (
     LEAST_APPEARANCE,
     MOST_FIELDS,
@@ -93,16 +95,29 @@ class JsonSource(FormatSource):
     def tables(self) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
         for number, (path, identity) in enumerate(self.parts):
-            reader = self._reader(number)
-            rows = records(path, identity, self.options)
-            while batch := list(islice(rows, ROWS_AT_A_TIME)):
-                try:
-                    arrays = self._arrays(reader, batch)
-                except BadValue as error:
-                    raise self._refused(reader, batch, path) from error
+            for arrays, count in self._read(self._reader(number), path, identity):
                 found = dict(zip((c.name for c in self._kept), arrays, strict=True))
-                found |= {c.name: c.array(number, len(batch)) for c in self.of_paths}
+                found |= {c.name: c.array(number, count) for c in self.of_paths}
                 yield pa.table([found[name] for name in schema.names], schema=schema)
+
+    def _read(
+        self, reader: ValueReader, path: str, identity: FileIdentity
+    ) -> Iterator[tuple[list[pa.Array], int]]:
+        """Yield columns of some rows of a file, and how many these are."""
+
+        def made(batch: Sequence[Record]) -> list[pa.Array]:
+            try:
+                return self._arrays(reader, batch)
+            except BadValue as error:
+                raise self._refused(reader, batch, path) from error
+
+        columns, done = [(c.key, c.type) for c in self._kept], TextRead()
+        lines = LinesReader.of(columns, reader, made, self.options)
+        if lines is not None:
+            yield from line_columns(lines, identity, self.options, done)
+        rows = records(path, identity, self.options, done=done)
+        while batch := list(islice(rows, ROWS_AT_A_TIME)):
+            yield made(batch), len(batch)
 
     def _reader(self, number: int) -> ValueReader:
         """Return what reads the values of a file; keys that no sampled file has are an error in these alone."""

@@ -21,8 +21,11 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def connection(tmp_path, monkeypatch):
+@pytest.fixture(params=["by Python", "by kernels"])
+def connection(tmp_path, monkeypatch, request, limits):
+    """Lines of few objects are read as those of many are, some at a time."""
+    if request.param == "by kernels":
+        limits(FEW_DOCUMENTS=-1, WAITED_FOR=0, json_lines__TEXT_BYTES=1 << 9)
     monkeypatch.chdir(tmp_path)
     with connected({}, device="cpu") as opened:
         yield opened
@@ -47,6 +50,22 @@ def test_files_of_several_blocks(form, text, connection):
     write(gzip.compress(text.encode()), "g.json.gz")
     assert same(connection, "from 'f.json'")
     assert same(connection, f"from read_json('g.json.gz', format = '{form}', filename = true)")
+
+
+def test_lines_that_the_kernels_leave_to_python(connection):
+    lines = [
+        '{"a": 1, "b": "x", "c": [1.5, 2], "d": {"e": true, "f": "2024-01-01"}, "g": "2024-01-01 10:00:00"}'
+    ] * 30
+    lines += ["", " ", '{"a": null, "c": null}', "null", "{}", '{"a": 5}']
+    lines += ['{"b": "\\u00e9\\n\\"", "c": [0.1234567890123456789, 1e300]}', '{"\\u0061": 3}']
+    lines += ['{"d": {"f": null}, "a": 7}', ' { "a" : 8 , "b" : "é" , "c" : [ ] } ', '{"a": 5}']
+    write("\n".join(lines), "f.json")
+    assert same(connection, "from 'f.json'")
+    write("\r\n".join(lines) + "\r\n\r\n", "f.json")
+    assert same(connection, "from 'f.json'")
+    write("\n".join([*lines, '{"a": 1}{"a": 2}', '{"a":', "3}", *lines]), "f.json")
+    found = connection.sql("select a from 'f.json'").fetchall()
+    assert found[len(lines) - 2 :][:3] == [(1,), (2,), (3,)]  # of lines that are not blank
 
 
 @pytest.mark.parametrize(

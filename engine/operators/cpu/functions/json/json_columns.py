@@ -61,7 +61,7 @@ class ColumnMaker:
     def _by_kernels(self, texts: pa.Array, kind: ty.DataType, kernels: KernelsByName) -> pa.Array:
         unread, text = np.zeros(len(texts), bool), buffers_of(texts)[0]
         reader = json_fields.DocumentReader(
-            kernels, text, self.cast, unread, self.strict, self.closed
+            kernels, text, self.cast, unread, self.strict, self.closed, self.strict
         )
         made = reader.column(json_fields.Documents.of(texts), kind)
         rest = np.flatnonzero(unread)

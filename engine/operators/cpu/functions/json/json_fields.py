@@ -99,10 +99,20 @@ class Documents:
 
 
 @dataclass(frozen=True)
+class Scalars:
+    """Numbers among documents, true as 1, and what each document is."""
+
+    whole: Ints
+    real: npt.NDArray[np.float64]
+    kinds: Array
+
+
+@dataclass(frozen=True)
 class DocumentReader:
     """Reads documents as a type; `unread` has the rows of those that are left to others.
 
-    With `strict` these are also all that is none of its type; with `closed` objects that have other fields than their STRUCT.
+    With `strict` these are also all that is none of its type; with `closed` objects that have other fields than their STRUCT, and with
+    `complete` those that lack one.
     """
 
     kernels: KernelsByName
@@ -111,6 +121,7 @@ class DocumentReader:
     unread: Mask
     strict: bool
     closed: bool
+    complete: bool
 
     def column(self, given: Documents, kind: ty.DataType) -> pa.Array:
         """Return documents as a physical array."""
@@ -136,6 +147,7 @@ class DocumentReader:
         )
         if self.strict:
             wrong |= (kinds == LIST) | (kinds == OTHER)
+        if self.complete:
             for missing, _ in fields:
                 wrong |= (kinds != NOTHING) & (missing < 0)
         if self.closed:
@@ -165,17 +177,22 @@ class DocumentReader:
         elements = self.column(inside, kind.children[0])
         return list_array(lengths, elements, kinds == LIST, tables.physical_type(kind))
 
-    def _scalars(self, given: Documents, kind: ty.DataType) -> pa.Array:
+    def scalars(self, given: Documents) -> Scalars:
+        """Return what documents are, which have no blanks around them then."""
         rows = len(given.rows)
-        whole, real = np.empty(rows, np.int64), np.empty(rows, np.float64)
-        kinds = np.empty(rows, np.uint8)
+        found = Scalars(np.empty(rows, np.int64), np.empty(rows), np.empty(rows, np.uint8))
         read = self.kernels["json_scalars"]
         for start, stop in json_scan.spans(rows):
-            read(self.text, given.begins, given.ends, start, stop, whole, real, kinds)
+            read(self.text, given.begins, given.ends, start, stop, found.whole, found.real, found.kinds)  # fmt: skip
+        return found
+
+    def _scalars(self, given: Documents, kind: ty.DataType) -> pa.Array:
+        found, rows = self.scalars(given), len(given.rows)
+        kinds = found.kinds
         if kind.kind is ty.Kind.VARCHAR:
             wrong = np.isin(kinds, (REAL, LONG, CONTAINER, WRONG))
             self.unread[given.rows[wrong]] = True
-            return self._texts(given, kinds, (kinds != NOTHING) & ~wrong)
+            return self.texts(given, kinds, (kinds != NOTHING) & ~wrong)
         of_numbers = kind.is_numeric or kind.kind is ty.Kind.BOOLEAN
         is_exact = kind.is_decimal and not kind.is_whole
         wrong = kinds == WRONG
@@ -187,33 +204,32 @@ class DocumentReader:
             wrong |= kinds == LONG
             texts |= broken & ~wrong
         elif of_numbers:
-            self._read_long(given, kinds, real)
+            self.read_long(given, found)
         self.unread[given.rows[wrong]] = True
-        found = pa.nulls(rows, tables.physical_type(kind))
+        made = pa.nulls(rows, tables.physical_type(kind))
         parts: list[tuple[Mask, Callable[[Mask], Vector]]] = [
-            (texts, lambda there: Vector(ty.VARCHAR, self._texts(given, kinds, there)))
+            (texts, lambda there: Vector(ty.VARCHAR, self.texts(given, kinds, there)))
         ]
         if of_numbers:
             exact = np.isin(kinds, (WHOLE, TRUTH))
-            parts.append((exact, lambda there: Vector(ty.BIGINT, whole, there)))
+            parts.append((exact, lambda there: Vector(ty.BIGINT, found.whole, there)))
         if of_numbers and not is_exact:
-            parts.append((broken, lambda there: Vector(ty.DOUBLE, real, there)))
+            parts.append((broken, lambda there: Vector(ty.DOUBLE, found.real, there)))
         for some, values in parts:
             there = some & ~wrong
             if there.any():
-                made = self.cast(values(there), kind, not self.strict).to_arrow(rows)
-                found = made if found.null_count == rows else pc.coalesce(found, made)
-        return found
+                part = self.cast(values(there), kind, not self.strict).to_arrow(rows)
+                made = part if made.null_count == rows else pc.coalesce(made, part)
+        return made
 
-    def _read_long(self, given: Documents, kinds: Array, real: npt.NDArray[np.float64]) -> None:
+    def read_long(self, given: Documents, found: Scalars) -> None:
         """Read numbers of more digits than a kernel reads exactly."""
-        there = kinds == LONG
-        places = np.flatnonzero(there)
+        places = np.flatnonzero(found.kinds == LONG)
         if len(places):
             some = Documents(given.begins[places], given.ends[places], given.rows[places])
-            real[places] = tables.to_numpy(self._copied(some, np.ones(len(places), bool), 0).cast(pa.float64()))  # fmt: skip
+            found.real[places] = tables.to_numpy(self._copied(some, np.ones(len(places), bool), 0).cast(pa.float64()))  # fmt: skip
 
-    def _texts(self, given: Documents, kinds: Array, there: Mask) -> pa.Array:
+    def texts(self, given: Documents, kinds: Array, there: Mask) -> pa.Array:
         """Return documents as texts, those in quotes without these."""
         made = self._copied(given, there, np.isin(kinds, _OF_TEXTS).astype(np.int64))
         places = np.flatnonzero(there & (kinds == ESCAPED_TEXT))
