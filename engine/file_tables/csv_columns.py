@@ -7,7 +7,7 @@ from functools import partial
 
 from ..errors import FileError, InvalidQuery, Unsupported
 from ..plan.coercion import parse_type
-from ..plan.text.quoted_name import distinct_names
+from ..plan.text.quoted_name import distinct_names, normalized_name
 from ..plan.types import VARCHAR, DataType
 from ..storage.file_identity import FileIdentity
 from .csv_dialect import DialectSample, Wishes, names_of, numbered, skipped_lines, sniff
@@ -164,6 +164,8 @@ def _names(
     if expected:
         return list(expected)
     names = [numbered(i, count) for i in range(count)] if header is None else names_of(header)
+    if header is not None and switched(options, "normalize_names"):
+        names = [normalized_name(name) for name in names]
     given = options.get("names", ())
     assert isinstance(given, tuple)
     if len(given) > count and not switched(options, "null_padding"):

@@ -60,6 +60,13 @@ def test_a_first_row_is_a_header_where_duckdb_takes_it_for_one(connection):
         same(connection, f"from read_csv('f{number}.csv'{', ' * bool(options)}{options})")
 
 
+def test_names_are_normalized(connection):
+    header = "name,Date,count,ORDER,A  B,a_b,__x,x-,-,%,Größe,日本,row,map,1,À la,ﬁ,²,tab\tx"
+    Path("names.csv").write_text(f"{header}\n{','.join(map(str, range(19)))}\n")
+    for options in ("", ", header = true", ", header = false", ", names = ['Big One', 'select']"):
+        same(connection, f"from read_csv('names.csv', normalize_names = true{options})")
+
+
 def test_dialects_that_nobody_chose(connection):
     check_generated(connection, range(100))
 

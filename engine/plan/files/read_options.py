@@ -114,6 +114,7 @@ _CSV: dict[str, Check] = {
     "max_line_size": at_least(0),
     "names": distinct,
     "new_line": line_end,
+    "normalize_names": switch,
     "null_padding": switch,
     "nullstr": texts,
     "quote": one_byte,
@@ -153,7 +154,7 @@ CSV_OPTIONS = OptionTable(
         "maximum_line_size": "max_line_size",
     },
     frozenset(
-        ["allow_empty", "allow_unquoted_values", "auto_type_candidates", "buffer_size", "column_statistics", "file_row_number", "files_to_sniff", "normalize_names", "parallel", "rejects_line_size_limit", "schema"]
+        ["allow_empty", "allow_unquoted_values", "auto_type_candidates", "buffer_size", "column_statistics", "file_row_number", "files_to_sniff", "parallel", "rejects_line_size_limit", "schema"]
     ),
 )  # fmt: skip
 JSON_FORMATS = one_of("auto", "array", "newline_delimited", "unstructured", nd="newline_delimited")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 
 
 def several(text: str) -> frozenset[str]:
@@ -58,6 +59,14 @@ KEYWORDS = several("""
     xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
     year years yes zone
     """)
+# Those that may be names of columns as they are
+_NAMES_OF_COLUMNS = several("""
+    between bigint bit boolean char character coalesce dec decimal exists extract float
+    grouping grouping_id inout int integer interval national nchar none nullif numeric out
+    overlay position precision real row setof smallint substring time timestamp treat trim
+    values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces
+    xmlparse xmlpi xmlroot xmlserialize xmltable
+    """)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
 
@@ -75,6 +84,19 @@ def quoted_field(name: str) -> str:
     """Return the name of a field as types show it."""
     plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS
     return name if plain else quoted_name(name)
+
+
+def normalized_name(name: str) -> str:
+    """Return a name that needs no quotes: in small letters without accents, `_` for blanks and before digits and keywords.
+
+    >>> [normalized_name(name) for name in ("À la carte", "1st", "select", "%")]
+    ['a_la_carte', '_1st', '_select', '_']
+    """
+    plain = unicodedata.normalize("NFKD", name).lower()
+    kept = re.sub(r"[^a-z0-9_\s]", "", plain)
+    made = "_".join(kept.split())
+    is_word = made in KEYWORDS and made not in _NAMES_OF_COLUMNS
+    return f"_{made}" if is_word or not made or made[0].isdigit() else made
 
 
 def distinct_names(names: list[str]) -> list[str]:
