@@ -14,7 +14,7 @@ DEFECTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "A2": ("syntax without effect", ("defects/test_a2_accepted_and_ignored.py",)),
     "A3": ("INT96 outside 1677-2262", ("defects/test_a12_nanoseconds.py",)),
     "A4": ("strptime", ("defects/test_a4_strptime.py", "operators/test_kernels_formats.py")),
-    "A5": ("TRY_CAST to NULL", ("defects/test_hugeint.py", "defects/test_numbers_and_text.py")),
+    "A5": ("TRY_CAST to NULL", ("defects/test_a5_pairs_of_types.py", "defects/test_hugeint.py", "defects/test_numbers_and_text.py")),
     "A6": ("functions at their limits", ("defects/test_numbers_and_text.py",)),
     "A7": ("invalid UTF-8", ("defects/test_a7_invalid_utf8.py",)),
     "A8": ("names of columns", ("defects/test_a14_names.py", "sql/test_result_names.py")),
