@@ -123,10 +123,10 @@ def types(here: Here) -> Iterator[Row]:
             kind = data_type.kind.name
             yield (*place("type", "", "main", SYSTEM)[:4], oid("type", kind), *own)
 
-    for name, logical, size in _OF_PARTS:
+    for name, logical, whole in _OF_PARTS:
         category = {"DECIMAL": "NUMERIC", "ENUM": None}.get(logical, "COMPOSITE")
         where = (*place("type", "", "main", SYSTEM)[:4], oid("type", logical))
-        yield (*where, name, size, logical, category, None, True, None)
+        yield (*where, name, whole, logical, category, None, True, None)
 
 
 def _size(data_type: DataType) -> int:

@@ -90,9 +90,9 @@ def bind_pivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
     if groups:
         select.set("group", exp.Group(expressions=[copied(group) for group in groups]))
     plan = scope.bind_query(select)
-    own = [column.name for column in plan.columns]
-    unique = distinct_names(own)
-    if unique == own:
+    written = [column.name for column in plan.columns]
+    unique = distinct_names(written)
+    if unique == written:
         return plan
     renamed = zip(unique, plan.columns, strict=True)
     return Project(plan, tuple((new_column(n, c.type), ColumnRef(c)) for n, c in renamed))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pylibcudf as plc
+from pylibcudf.interop import ColumnMetadata
 
 from .... import stopping
 from ....errors import Located
@@ -100,7 +101,8 @@ def _one_by_one(
     call: WindowCall, columns: dict[int, Held], ranges: Ranges, context: Context
 ) -> Held:
     """Aggregate the rows of each frame, those of several frames together."""
-    ends = np.cumsum(ranges.sizes)
+    summed = plc.Table([column_of(np.cumsum(ranges.sizes))])
+    ends = summed.to_arrow([ColumnMetadata("end")]).column(0).to_numpy()
     found: list[Held] = []
     start = 0
     while start < len(ranges):
