@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +20,8 @@ from ...records import dataclass
 _SMALLEST, _MOST = -(1 << 63), (1 << 64) - 1
 _LONGEST = 4000  # digits of a number that Python reads as one
 # What Python's decoder reads otherwise, or where it is not clear; within strings the sign of it is enough
-_ODD = re.compile(r"\\u[dD]|-0(?![.eE0-9])|[eE]\+?[0-9]{3}|[0-9]{300}|(?=[0-9.]{17})[0-9]+\.[0-9]")
+_ODD_SYNTAX = re.compile(r"\\u[dD]|[eE]\+?[0-9]{3}|[0-9]{300}")
+_ODD = re.compile(_ODD_SYNTAX.pattern + r"|-0(?![.eE0-9])|(?=[0-9.]{17})[0-9]+\.[0-9]")
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOKEN = re.compile(
     r"""(?P<sign>[\[\]{},:])
@@ -32,16 +34,8 @@ _TOKEN = re.compile(
 _SPECIAL = re.compile(_TOKEN.pattern, re.VERBOSE | re.IGNORECASE)
 _WORDS = {"true": True, "false": False, "null": None}
 _CONTROL = re.compile('[\x00-\x1f"\\\\]')
-_ESCAPES = {
-    **{chr(code): f"\\u{code:04X}" for code in range(32)},
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    '"': '\\"',
-    "\\": "\\\\",
-}
+_ESCAPES = {chr(code): f"\\u{code:04X}" for code in range(32)}
+_ESCAPES |= {s: f"\\{c}" for s, c in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +82,30 @@ def _refuse(word: str) -> object:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_refuse)
+_SYNTAX = json.JSONDecoder(parse_constant=_refuse)
 
 
 def read(text: str) -> object:
     """Return the value of a JSON text; raises `ConversionError` with the byte at which it is none."""
     if not _ODD.search(text):
-        try:
+        with suppress(ValueError, RecursionError):
             return _DECODER.decode(text)
-        except (ValueError, RecursionError):
-            pass
     return _Reader(text).read()
+
+
+def check(text: str) -> None:
+    """Raise `ConversionError` for a text that is no JSON, as `read` does, without the values: a third of the time or less."""
+    if not _ODD_SYNTAX.search(text):
+        with suppress(ValueError, RecursionError):
+            _SYNTAX.decode(text)
+            return
+    _Reader(text).read()
 
 
 def is_json(text: str) -> bool:
     """Whether a text is JSON."""
     try:
-        read(text)
+        check(text)
     except ConversionError:
         return False
     return True

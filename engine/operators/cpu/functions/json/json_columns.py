@@ -15,6 +15,7 @@ from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar
 from .....plan.expr import Call
 from .....plan.json.documents import (
     RepeatedKeys,
+    check,
     count_of,
     digits_text,
     is_container,
@@ -224,7 +225,7 @@ def cast_json(vector: Vector, target: ty.DataType, safe: bool, cast: CastVector)
 
 def _checked(text: str, safe: bool) -> str | None:
     try:
-        read(text)
+        check(text)
     except ConversionError:
         if safe:
             return None
