@@ -6,15 +6,18 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from fuseline.records import dataclass
 
+ROOT = Path(__file__).parents[1]
 MAKERS: dict[str, Callable[..., Any]] = {"ours": dataclass, "library": dataclasses.dataclass}
 
 
@@ -197,3 +200,17 @@ def test_a_child_that_is_no_dataclass_has_attributes_of_its_own() -> None:
     assert (made.a, made.more) == (1, 2)
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'a'"):
         made.a = 3  # type: ignore[misc]
+
+
+def test_the_engine_has_no_others() -> None:
+    """But those with an `InitVar`, which ours have not."""
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in ("engine", "sql")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"^from dataclasses import .*\bdataclass\b", text := path.read_text(), re.M)
+        and "InitVar" not in text
+    ]
+    assert found == [], (
+        "import dataclass from records: a new process makes it in a third of the time"
+    )

@@ -7,7 +7,6 @@ alone the rest of the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from ..operators.cpu.sort.text_hashes import buffers_of
 from ..operators.cpu.table import validity
 from ..plan import types as ty
 from ..plan.arrow.arrow_arrays import from_numpy
+from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from .csv_fields import Options, text_stream
 from .json_records import MAXIMUM_OBJECT_SIZE, Record, TextRead, line_value

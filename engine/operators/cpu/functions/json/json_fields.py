@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 from .....codegen.compile.compiler import parameters
 from .....plan import types as ty
 from .....plan.arrow.arrow_arrays import array_from, from_numpy
+from .....records import dataclass
 from ... import table as tables
 from ...handwritten_kernels import HandwrittenKernels, KernelsByName
 from ...nested_arrays import Ints, Mask, list_array, struct_array
