@@ -21,7 +21,6 @@ SETUP = [
     "create table u as select * from (values (1, 10), (3, 30)) v(i, n)",
 ]
 REFUSED = [
-    (Unsupported, "from ^range(3)^ with ordinality", "ORDINALITY"),
     (InvalidQuery, "select count(distinct ^*^) from t", "name the columns"),
     (ParseError, "from range(1, 2, 3, ^4^)", "Syntax error"),
     (ParseError, "from range(1, 2, 3, ^null^)", "Syntax error"),

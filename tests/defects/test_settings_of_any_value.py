@@ -30,7 +30,7 @@ VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 7, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63), 10**400, 10**5000),
     *(0.0, -0.0, 1.5, 1e9, 1e300, float("nan"), float("inf"), -float("inf")),
     *(Decimal("1.5"), Decimal("1e30"), Decimal("NaN"), np.int64(3), np.float32(2.5), np.bool_(True)),
-    *("", " ", "auto", "none", "true", "4GB", "0.5 GiB", "9" * 30, "9" * 5000, "1e5", "-1", "+1"),
+    *("", " ", "auto", "default", "none", "true", "4GB", "0.5 GiB", "9" * 30, "9" * 5000, "1e5", "-1", "+1"),
     *("١٢", "４GB", "1_000", "0x10", "NULL", "\ud800", "\0", "a\0b", "'", "x" * 100_000, "\n"),
     *("~", "~nobody-here/x", "../..", "/dev/null", "/proc/1/x", "cpu", "never", "asc", "nulls_last", "5", "5000ms", "UTC"),
     *(b"4GB", bytearray(b"x"), [], [1], {}, {"a": 1}, (), set(), object, object(), Unprintable()),
@@ -204,6 +204,7 @@ TOML_VALUES = [
     *(
         '""',
         '"auto"',
+        '"default"',
         '"asc"',
         '"nulls_last"',
         '"x"',

@@ -222,7 +222,7 @@ def compiled_once(*job: Any) -> bytes:
     return _compiled(*job)
 
 
-def compiled(source: str, name: str, signature: Any, architecture: Any) -> bytes:
+def compiled(source: str, name: str, signature: Any, architecture: Any, _: Any = None) -> bytes:
     """Compile a kernel in earnest the first time alone: what is damaged is found without it."""
     return compiled_once(source, name, tuple(signature), architecture)
 
