@@ -192,6 +192,8 @@ class Settings:
         if key not in _PARSERS:
             known = self.names()
             hint = nearest(name, known) or f" The settings are {', '.join(known)}."
+            if "profil" in key:
+                hint = " A query's profile is frame.profile, or EXPLAIN ANALYZE."
             quoted = f'"{name}"' if isinstance(name, str) else shown(name)
             raise UnknownName(f"There is no setting {quoted}.{hint}")
         return key

@@ -18,7 +18,7 @@ from ..operators.cpu.functions.kernels_casts import cast
 from ..operators.cpu.sort.text_hashes import buffers_of
 from ..operators.cpu.table import validity
 from ..plan import types as ty
-from ..plan.arrow.arrow_arrays import from_numpy
+from ..plan.arrow.arrow_arrays import from_numpy, truth_values
 from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from .csv_fields import Options, text_stream
@@ -126,7 +126,7 @@ class LinesReader:
         names = [(key, kind) for key, kind in zip(self.keys, self.types, strict=True)]
         objects = reader.column(Documents.of(lines), ty.struct_of(names))
         made = [objects.field(place) for place in range(len(names))]
-        rest = np.flatnonzero(unread | ~np.asarray(objects.is_valid()))
+        rest = np.flatnonzero(unread | ~truth_values(objects.is_valid()))
         if not len(rest):
             return made, len(lines)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuseline
-from fuseline.errors import InvalidQuery
+from fuseline.errors import InvalidQuery, UnknownName
 from tests.compare import assert_same_as_duckdb
 
 TABLES = {"t": {"a": [1, 2, None, 7], "l": [[1, 2], [], None, [3, None]], "j": ['{"a": [1]}'] * 4}}
@@ -56,6 +56,14 @@ def test_the_setting_holds_for_later_plans_alone() -> None:
         assert connection.sql("select 7 / 2").fetchall() == [(3,)]
         connection.execute("reset integer_division")
         assert connection.sql("select 7 / 2").fetchall() == [(3.5,)]
+
+
+@pytest.mark.parametrize("name", ["enable_profiling", "profiling_output", "profiling_mode"])
+def test_a_profile_that_nobody_writes_is_refused(name: str) -> None:
+    with fuseline.connect(device="cpu") as connection:
+        with pytest.raises(UnknownName, match="EXPLAIN ANALYZE"):
+            connection.execute(f"set {name} = 'profile.json'")
+        assert connection.sql("select 1").fetchall() == [(1,)]
 
 
 def test_of_several_rows_the_first_is_the_value() -> None:

@@ -40,9 +40,8 @@ UNCLAIMED = 16  # jobs of queries that were stopped, done, which may be asked fo
 _BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {} import main; main()"
 
 Job = tuple[str, str, tuple[tuple[str, str], ...], tuple[int, int] | None]
-Place = tuple[
-    str, str, str, int
-]  # a folder of kernels, a name in it, a key's digits, and the folder's limit in bytes
+# A folder of kernels, a name in it, a key's digits, and the folder's limit in bytes
+Place = tuple[str, str, str, int]
 
 
 class CompilerEnded(NotCompiled):

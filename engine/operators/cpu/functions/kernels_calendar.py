@@ -19,10 +19,8 @@ FARTHEST_DAY = 106_751_991  # from 1970, of a TIMESTAMP
 _LAST_TIME = 2**63 - 2 - FARTHEST_DAY * MICROS_A_DAY  # on that day; 2**63 - 1 is infinity
 
 FEW_FORMATTED = 4096  # values that are formatted soon enough
-SPREAD, REPEATS = (
-    4,
-    4,
-)  # how far apart values may lie, and how often each comes at least, on the whole
+# How far apart values may lie, and how often each comes at least, on the whole
+SPREAD, REPEATS = 4, 4
 
 
 def civil(days: Array) -> tuple[Array, Array, Array]:
