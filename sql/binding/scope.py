@@ -42,9 +42,8 @@ class Relation:
     columns: tuple[tuple[str, Column], ...]
     # Columns that no query can read, by their names in lower case: as they are spelled, and their types
     refused: Mapping[str, tuple[str, DataType]] = field(default_factory=dict)
-    place: SchemaPlace | None = (
-        None  # of a table or view under its own name, which may stand behind that of its schema
-    )
+    # Of a table or view under its own name, which may stand behind that of its schema
+    place: SchemaPlace | None = None
     also: tuple[tuple[str, Column], ...] = ()  # other names of columns, which * does not show
 
     @cached_property
@@ -53,6 +52,10 @@ class Relation:
         for name, column in (*self.columns, *self.also):
             found.setdefault(name.lower(), []).append(column)
         return found
+
+    @cached_property
+    def readable(self) -> frozenset[Column]:
+        return frozenset(column for _, column in (*self.columns, *self.also))
 
 
 def refusal(name: str, data_type: DataType) -> str:
@@ -79,24 +82,16 @@ class Session:
     bind_query: Callable[[exp.Expr, Scope], Logical]
     bind_expression: Callable[[exp.Expr, Scope], Expr]
     text: str  # of the query or view being bound, for the names of columns without an alias
-    describes: bool = (
-        False  # whether nothing will run, so that columns which no query can read do no harm
-    )
+    # Whether nothing will run, so that columns which no query can read do no harm
+    describes: bool = False
     views: tuple[str, ...] = ()  # the views being expanded, to refuse one that names itself
-    home: SchemaPlace | None = (
-        None  # of the innermost of them, whose tables are looked up there first
-    )
+    home: SchemaPlace | None = None  # of the innermost, whose tables are looked up there first
     trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
-
     named: NamedQueries = field(default_factory=NamedQueries)
-
     objects: CallerVariables | None = None
-
     # Reasons why the plan is not kept for the next run of its text
     passing: list[str] = field(default_factory=list)
-
     stored: err.ViewText | None = None  # whose text the pieces are of
-
     slots: TextSlots | None = None  # of a text whose plan is to serve others of its shape
 
     def name_of(self, item: Written, make: Callable[[str], str]) -> str:
@@ -376,8 +371,12 @@ class Scope:
     def owner(self, columns: Set[Column]) -> Scope:
         """Return the innermost query whose tables have one of the columns, for none this one."""
         for scope in self.enclosing():
-            own = (c for r in scope.relations for _, c in (*r.columns, *r.also))
-            if not columns.isdisjoint((*own, *scope.merged.values())):
+            if not all(
+                map(
+                    columns.isdisjoint,
+                    (*(r.readable for r in scope.relations), scope.merged.values()),
+                )
+            ):
                 return scope
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 
 from .. import infer
 from ..copies import fresh
@@ -29,10 +29,11 @@ def unpivoted(
     def made() -> tuple[Column, ...]:
         return tuple(map(new_column, names, shown))
 
+    reading = _reading(plan)
     parts: list[Logical] = []
     for name, values in rows:
         read = frozenset(kept).union(*map(columns_of, values))
-        part, renamed = fresh(_reading(plan, read))
+        part, renamed = fresh(reading(read))
         refs = {column: ColumnRef(renamed.get(column, column)) for column in read}
         cast = [infer.cast(substitute(e, refs.get), t) for e, t in zip(values, types, strict=True)]
         if not with_nulls:
@@ -47,13 +48,29 @@ def unpivoted(
     return parts[0]
 
 
-def _reading(plan: Logical, read: frozenset[Column]) -> Logical:
-    """Leave out columns of a table, and of a selection of its columns, that nobody reads: of 1,500 columns each copy would have all."""
+def _reading(plan: Logical) -> Callable[[Set[Column]], Logical]:
+    """Return what leaves out columns of a table, and of a selection of its columns, that are not read: each copy of 1,500 columns would have all.
+
+    Each looks at what it keeps alone.
+    """
     if isinstance(plan, Project):
-        items = tuple(item for item in plan.items if item[0] in read)
-        below = frozenset[Column]().union(*(columns_of(e) for _, e in items))
-        return Project(_reading(plan.input, below), items)
-    if not isinstance(plan, Scan):
-        return plan
-    pairs = [pair for pair in zip(plan.made, plan.sources, strict=True) if pair[0] in read]
-    return plan.replaced(made=tuple(c for c, _ in pairs), sources=tuple(s for _, s in pairs))
+        below, items = _reading(plan.input), plan.items
+        own = {column: place for place, (column, _) in enumerate(items)}
+
+        def selected(read: Set[Column]) -> Logical:
+            kept = tuple(items[place] for place in sorted(own[c] for c in read if c in own))
+            return Project(
+                below(frozenset[Column]().union(*(columns_of(e) for _, e in kept))), kept
+            )
+
+        return selected
+    if isinstance(plan, Scan):
+        scan, pairs = plan, tuple(zip(plan.made, plan.sources, strict=True))
+        made = {column: place for place, column in enumerate(scan.made)}
+
+        def scanned(read: Set[Column]) -> Logical:
+            kept = [pairs[place] for place in sorted(made[c] for c in read if c in made)]
+            return scan.replaced(made=tuple(c for c, _ in kept), sources=tuple(s for _, s in kept))
+
+        return scanned
+    return lambda _: plan
