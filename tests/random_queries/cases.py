@@ -13,6 +13,7 @@ import json
 import random
 import sys
 import time
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -208,8 +209,15 @@ def run_shape(
             if kind in ("refused", "duckdb raises", "raises early", "duckdb's optimizer"):
                 causes[f"{kind}: {words[:160]}"] += 1
             elif kind in ("mismatch", "foreign") and len(found) < 2:
-                found.append({"draw": number, "mode": mode, "kind": kind, "words": words[:1500], "repro": reduced(engines, mode, kind, query, data)})  # fmt: skip
+                found.append({"draw": number, "mode": mode, "kind": kind, "words": words[:1500] + _trace(actual), "repro": reduced(engines, mode, kind, query, data)})  # fmt: skip
     return {"seed": seed, "shape": text, "counts": counts, "causes": causes, "found": found}
+
+
+def _trace(answer: pa.Table | Exception) -> str:
+    """Where the cause of an error that nobody expected was raised, the innermost calls."""
+    cause = answer.__cause__ if isinstance(answer, errors.InternalError) else None
+    frames = traceback.extract_tb(cause.__traceback__)[-6:] if cause else []
+    return "".join(f"\n  {Path(f.filename).name}:{f.lineno} {f.name}: {f.line}" for f in frames)
 
 
 def reduced(engines: Engines, mode: str, kind: str, query: str, data: Tables) -> str:
