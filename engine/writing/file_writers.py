@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO, Protocol, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -152,7 +153,6 @@ class _CsvFile:
         chosen = {
             n: str(options[n]) for n in ("delim", "quote", "escape", "nullstr") if n in options
         }
-        chosen.setdefault("escape", chosen.get("quote", '"'))
         forced = cast("frozenset[int]", options.get("forced", frozenset()))
         self._lines = CsvLines(**chosen, forced=forced)
         self._file = file
@@ -160,7 +160,8 @@ class _CsvFile:
             file.write(self._lines.header(names))
 
     def write(self, table: pa.Table) -> None:
-        self._file.write(self._lines.lines(table))
+        for batch in table.to_batches(LINES_OF_A_STEP):
+            self._file.write(self._lines.lines(batch.columns))
 
 
 class _JsonFile:
@@ -173,19 +174,17 @@ class _JsonFile:
         self._begun = False
 
     def write(self, table: pa.Table) -> None:
-        if not table.num_rows:
-            return
-        lines = json_lines(table, self._names, self._types)
-        if not self._is_array:
-            self._file.write(json_bytes(lines))
-            return
-        self._file.write(b",\n\t" if self._begun else b"[\n\t")
-        self._begun = True
-        self._file.write(json_bytes(lines, ",\n\t")[:-3])
+        for batch in table.to_batches(LINES_OF_A_STEP):
+            if not self._is_array:
+                self._file.write(json_lines(batch.columns, self._names, self._types, "}\n"))
+                continue
+            self._file.write(b",\n\t" if self._begun else b"[\n\t")
+            self._begun = True
+            self._file.write(json_lines(batch.columns, self._names, self._types, "},\n\t")[:-3])
 
     def end(self) -> None:
         if self._is_array:
-            self._file.write(b"\n]\n" if self._begun else b"[\n]\n")
+            self._file.write(b"\n]\n" if self._begun else b"[\n\t\n]\n")
 
 
 def stored_schema(schema: pa.Schema, types: Sequence[DataType]) -> pa.Schema:
@@ -213,7 +212,9 @@ def _stored(data_type: DataType) -> pa.DataType:
 
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}  # fmt: skip
-_CONTROL = "".join(map(chr, range(32)))
+_ESCAPES |= {chr(i): f"\\u{i:04x}" for i in range(32) if chr(i) not in _ESCAPES}
+COMMENT = "#"  # with which readers would find a comment to begin
+LINES_OF_A_STEP = 1 << 14  # so that their texts are in a core's cache from one step to the next
 
 
 @dataclass(frozen=True)
@@ -226,86 +227,86 @@ class CsvLines:
     nullstr: str = ""
     forced: frozenset[int] = frozenset()
 
-    def header(self, names: Sequence[str]) -> bytes:
-        columns = [
-            self._quoted(pa.chunked_array([pa.array([name])]), number in self.forced)
-            for number, name in enumerate(names)
-        ]
-        return _joined([c.combine_chunks() for c in columns], self.delim, "")
+    def header(self, names: Sequence[str]) -> memoryview:
+        columns = [pa.array([name], pa.string()) for name in names]
+        return self.lines(columns)
 
-    def lines(self, table: pa.Table) -> bytes:
-        columns = [
-            self._quoted(column, number in self.forced)
-            for number, column in enumerate(table.columns)
-        ]
-        return _joined([c.combine_chunks() for c in columns], self.delim, self.nullstr)
+    def lines(self, columns: Sequence[pa.Array]) -> memoryview:
+        """Return the bytes of all rows; their values are texts."""
+        parts = [self._quoted(column, n in self.forced) for n, column in enumerate(columns)]
+        parts[-1] = _joined(parts[-1], "", "\n", self.nullstr)
+        return _bytes_of(_joined(*parts, self.delim, self.nullstr))
 
-    def _quoted(self, texts: pa.ChunkedArray, always: bool) -> pa.ChunkedArray:
-        """Quote what would be read as something else: more than one value, a line, NULL."""
+    def _quoted(self, texts: pa.Array, always: bool) -> pa.Array:
+        """Quote what would be read as something else: more than one value, a line, a comment, NULL."""
         if not self.quote:
             return texts
-        doubled = texts
-        for sign in dict.fromkeys((self.escape, self.quote)):
-            if sign:
-                doubled = pc.replace_substring(doubled, sign, self.escape + sign)
-        quoted = pc.binary_join_element_wise(self.quote, doubled, self.quote, "")
         if always:
-            return quoted
-        signs = "|".join(map(re.escape, (self.delim[:1], *self.quote, *self.escape)))
-        special = pc.match_substring_regex(texts, rf"{signs}|[\n\r]")
-        special = pc.or_(special, pc.equal(texts, self.nullstr))
-        return pc.if_else(special, quoted, texts)
+            return self._in_quotes(texts)
+        special = self._special(texts)
+        if special is None:
+            return texts
+        return pc.replace_with_mask(texts, special, self._in_quotes(texts.filter(special)))
+
+    def _special(self, texts: pa.Array) -> pa.Array | None:
+        """Return which texts are quoted; None where none is, as the bytes of most columns say at once."""
+        signs = (self.delim[:1], *self.quote, COMMENT, "\n", "\r")
+        special = None
+        if _found_in(texts, signs):
+            special = pc.match_substring_regex(texts, "|".join(map(re.escape, signs)))
+        if pc.index(texts, self.nullstr).as_py() >= 0:
+            null = pc.equal(texts, self.nullstr)
+            special = null if special is None else pc.or_(special, null)
+        return special
+
+    def _in_quotes(self, texts: pa.Array) -> pa.Array:
+        for sign in _found_in(texts, tuple(dict.fromkeys((self.escape, self.quote)))):
+            texts = pc.replace_substring(texts, sign, self.escape + sign)
+        return pc.binary_join_element_wise(self.quote, texts, self.quote, "")
 
 
-def json_lines(table: pa.Table, names: Sequence[str], types: Sequence[DataType]) -> pa.Array:
+def json_lines(
+    columns: Sequence[pa.Array], names: Sequence[str], types: Sequence[DataType], end: str = "}"
+) -> memoryview:
     """Return each row as an object of JSON; numbers and truth values stand there as such."""
     parts: list[object] = []
-    for number, (name, column, data_type) in enumerate(
-        zip(names, table.columns, types, strict=True)
-    ):
+    for number, (name, column, data_type) in enumerate(zip(names, columns, types, strict=True)):
         parts.append(("," if number else "{") + _json_text(name) + ":")
-        parts.append(_json_values(column, data_type).combine_chunks())
-    return pc.binary_join_element_wise(
-        *parts, "}", "", null_handling="replace", null_replacement="null"
-    )
+        parts.append(_json_values(column, data_type))
+    return _bytes_of(_joined(*parts, end, "", "null"))
 
 
-def json_bytes(lines: pa.Array, behind: str = "\n") -> bytes:
-    return _joined([lines], "", "", behind)
-
-
-def _json_values(column: pa.ChunkedArray, data_type: DataType) -> pa.ChunkedArray:
+def _json_values(column: pa.Array, data_type: DataType) -> pa.Array:
     if data_type.is_numeric or data_type.kind in (Kind.BOOLEAN, Kind.NULL):
         return column  # as the plan has written it
     if data_type == JSON or data_type.is_nested:
         return column
-    for sign, escaped in _ESCAPES.items():
-        column = pc.replace_substring(column, sign, escaped)
-    if pc.any(pc.match_substring_regex(column, r"[\x00-\x1f]")).as_py():
-        for sign in _CONTROL:
-            column = pc.replace_substring(column, sign, f"\\u{ord(sign):04x}")
+    for sign in _found_in(column, tuple(_ESCAPES)):
+        column = pc.replace_substring(column, sign, _ESCAPES[sign])
     return pc.binary_join_element_wise('"', column, '"', "")
 
 
 def _json_text(name: str) -> str:
-    return str(_json_values(pa.chunked_array([pa.array([name])]), VARCHAR)[0].as_py())
+    return str(_json_values(pa.array([name]), VARCHAR)[0].as_py())
 
 
-def _joined(columns: Sequence[pa.Array], between: str, missing: str, behind: str = "\n") -> bytes:
-    """Return the bytes of all rows, each with `behind` behind it."""
-    lines = pc.binary_join_element_wise(
-        *columns, between, null_handling="replace", null_replacement=missing
+def _joined(*parts: object) -> pa.Array:
+    """Return texts with the last but one of `parts` between them, and the last one in place of NULL."""
+    return pc.binary_join_element_wise(
+        *parts[:-1], null_handling="replace", null_replacement=parts[-1]
     )
-    ended = pc.binary_join_element_wise(lines, "", behind)
-    arrays = ended.chunks if isinstance(ended, pa.ChunkedArray) else [ended]
-    return b"".join(map(_bytes_of, arrays))
 
 
-def _bytes_of(texts: pa.Array) -> bytes:
+def _found_in(texts: pa.Array, signs: Sequence[str]) -> list[str]:
+    """Return which signs are in any of the texts, in their order."""
+    data = bytes(_bytes_of(texts))
+    return [sign for sign in signs if sign and sign.encode() in data]
+
+
+def _bytes_of(texts: pa.Array) -> memoryview:
     """Return the values of an array of texts, which lie one behind the other."""
     _, offsets, values = texts.buffers()
     if values is None or not len(texts):
-        return b""
-    places = pa.Array.from_buffers(pa.int32(), texts.offset + len(texts) + 1, [None, offsets])
-    first, end = places[texts.offset].as_py(), places[len(places) - 1].as_py()
-    return bytes(values[first:end])
+        return memoryview(b"")
+    places = np.frombuffer(offsets, np.int32)
+    return memoryview(values)[places[texts.offset] : places[texts.offset + len(texts)]]
