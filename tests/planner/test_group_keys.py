@@ -179,3 +179,14 @@ def test_text_without_a_dictionary_that_comes_again_is_grouped_by_a_kernel(
     with connected(tables, backend, fuse="always") as opened:
         assert keys_of(opened, query) == [["id"]]
         same(query, tables, opened, backend)
+
+
+def test_a_key_of_no_column_is_no_string_of_several_values() -> None:
+    """A conversion that may fail is no constant, and reads nothing."""
+    key = "cast(try_cast(-9223372036854775808 as decimal(12, 3)) as varchar)"
+    rows = {"t": {"k": [1, 2, None, 1], "v": [1, 2, 3, None]}}
+    for query in (
+        f"select distinct k, {key} as x from t",
+        f"select {key} as x, sum(v) as s from t group by 1",
+    ):
+        assert_same_as_duckdb(query, rows, fuse=("always", "never"), ordered=False)

@@ -155,8 +155,8 @@ def is_composed(expr: Expr, known: RelationEstimate) -> bool:
     if expr.type.kind is not Kind.VARCHAR or isinstance(expr, ColumnRef):
         return False
     values, read = set(_values(expr)), columns_of(expr)
-    if len(read) > 1 or not values:
-        return len(values) > 1
+    if len(read) != 1 or not values:
+        return len(read) > 1 and len(values) > 1
     (column,) = read
     many = domain(expected_column(known, column)) > MOST_LOOKED_UP
     return many and all(e.type.kind is Kind.BOOLEAN for e in values)
