@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fuseline.plan.device_costs import costs_of
 from fuseline.plan.expr import ColumnRef, new_column
+from fuseline.plan.physical import ValuesScan
 from fuseline.plan.types import BIGINT
 from fuseline.planner.estimates.relation_estimate import RelationEstimate
 from fuseline.planner.estimates.selectivity import ColumnEstimate
+from fuseline.planner.pipelines.arrange_probes import _Parts
 from fuseline.planner.pipelines.probe_order import (
     Equal,
     Extra,
@@ -57,3 +59,10 @@ def test_what_is_read_elsewhere_does_not(limits: SetLimits) -> None:
     assert found.extra == 1
     assert found.probe is not None
     assert found.probe.rows < 100
+
+
+def test_relations_with_the_same_columns_are_not_arranged() -> None:
+    """Both sides of a join may read one shared part, and an order could not tell the two apart."""
+    shared, other = (ValuesScan((new_column("k", BIGINT),), ()) for _ in range(2))
+    assert _Parts([shared, other]).are_free()
+    assert not _Parts([shared, shared]).are_free()

@@ -186,8 +186,14 @@ class _Parts:
         )
 
     def are_free(self) -> bool:
-        """Whether relations are joined by their own columns, not by what is computed or what extras add to them."""
-        own = {c for unit in self.units for c in unit.columns}
+        """Whether relations are joined by their own columns, not by what is computed or what extras add to them, and no two have the same ones.
+
+        Both sides may read one shared part, and one of them under new names that are given above of what stands here.
+        """
+        columns = [c for unit in self.units for c in unit.columns]
+        own = frozenset(columns)
+        if len(own) < len(columns):
+            return False
         made = own.union(*map(_made, self.extras))
         keys = {k for join in self.extras if isinstance(join, p.HashJoin) for k in join.left_keys}
         return own.issuperset(c for pair in self.equalities for c in pair) and made >= keys
