@@ -39,7 +39,8 @@ def rows(count: int, seed: int = 0, nulls: bool = True) -> dict[Column, Register
     for name, column in COLUMNS.items():
         low, high = {"k": (-2, 3), "t": (0, len(WORDS)), "b": (0, 2)}.get(name, (-90_000, 90_000))
         valid = draw.random(count) > 0.3 if nulls else None
-        values = draw.integers(low, high, count)
+        # Codes of texts are narrow
+        values = draw.integers(low, high, count).astype(np.int16 if name == "t" else np.int64)
         found[column] = Registers(values, valid, column.type, WORDS if name == "t" else None)
     return found
 

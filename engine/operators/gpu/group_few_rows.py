@@ -85,7 +85,8 @@ def _folded(
     counts = np.add.reduceat(valid, starts, dtype=np.int64)
     if row.counts:
         return Registers(counts, None, call.type)
-    values = np.where(valid, held.values[order], IDENTITY[row.fold, Machine.I64])
+    # Codes of texts may be narrow, and no identity is
+    values = np.where(valid, held.values[order].astype(np.int64), IDENTITY[row.fold, Machine.I64])
     if row.fold == "add" and max(-int(values.min()), int(values.max())) * rows > I64_MAX:
         return None
     there = None if held.valid is None else counts > 0
