@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+import fuseline
 from tests.compare import assert_same_as_duckdb
 from tests.limits import SetLimits
 
@@ -29,3 +31,17 @@ def test_letters(query: str, limits: SetLimits) -> None:
         }
     )
     assert_same_as_duckdb(query, {"x": texts}, backend="gpu", fuse=("always", "never"))
+
+
+@pytest.mark.parametrize("name", ["upper", "lower"])
+def test_each_character_as_on_the_host(name: str, limits: SetLimits) -> None:
+    """DuckDB's Unicode and Arrow's are some characters apart, so that Arrow says what is right, and both what is of the common ones."""
+    limits(few_rows__MOST_ROWS=1)
+    characters = pa.array([chr(i) for i in range(1, 0x21000) if not 0xD800 <= i < 0xE000])
+    with fuseline.connect("gpu", require_gpu=True) as connection:
+        connection.register("x", pa.table({"t": characters}))
+        found = connection.sql(f"select {name}(t) as c from x").to_arrow()["c"].combine_chunks()
+    assert found.cast(pa.string()) == getattr(pc, f"utf8_{name}")(characters)
+    common = pa.table({"t": pa.array([chr(i) for i in range(1, 0x180)] + ["ẞ", "ﬁn", "Ὦ", "ῼ"])})
+    query = f"select {name}(t) as c, t ilike '%İ%' as i, t ilike 'ß%' as s from x"
+    assert_same_as_duckdb(query, {"x": common}, backend="gpu", fuse=("always", "never"))

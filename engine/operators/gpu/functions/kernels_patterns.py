@@ -27,7 +27,7 @@ from ..columns import BOOL, TEXT, constant, null_column, scalar, select, sequenc
 from ..table import count_true, device_type
 from . import regular_expressions
 from .kernels_like import matches
-from .letters import in_case
+from .letters import in_case, letters
 from .values import Constant, RowScope, Value, as_column, binary, operand, settled
 
 Op = plc.binaryop.BinaryOperator
@@ -51,7 +51,7 @@ def _like(call: Call, scope: RowScope, text: Value, fold: bool) -> plc.Column:
         return constant(None, BOOL, scope.rows)
     column = as_column(text, scope.rows)
     if fold:
-        column, pattern = in_case(column, upper=False), pattern.lower()
+        column, pattern = in_case(column, upper=False), pattern.translate(letters(upper=False))
     parts = pattern_parts(pattern, escape)
     known = literals(parts)
     found = None if known is None else matches(column, known)
