@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import Unsupported
 from ..file_tables.converted_table import ConversionSpace, UnreadTable, check_columns
 from ..file_tables.file_source import FileSource
-from ..operators.cpu.scan.scan import read_part
+from ..operators.cpu.scan.read_parts import read_part
 from ..operators.cpu.table import to_logical
 from ..plan.expr import Value
 from ..plan.physical import RowGroups

@@ -58,12 +58,13 @@ from .pipeline_backend import (
 )
 from .run_unfused import Operator, Operators, T, run_operators
 from .scan_runs import selected
-from .streaming import TooLarge, check_room, run_pipeline, unfused_chunks
+from .streaming import TooLarge, check_room, run_meanwhile, run_pipeline, unfused_chunks
 
 ATTEMPTS = 8  # each of which learns something that the next one needs
 
 COMPILING = "the kernel is being compiled"
 UNSETTLED = "its result did not settle"
+REMARK = "a build side that its joins multiply is stored first"
 FROM_MEMORY: Origin = "memory"
 
 
@@ -267,12 +268,10 @@ class _Run(Generic[T, K]):
         There are none while a thread compiles them, which is waited for where operators would have to run in chunks: TPC-H SF100's
         Q21 takes a GPU 1.2 s under 20 GB then, and more than 25 without.
         """
-        memory, known = self.memory, kernels is not None
+        memory, known, shape = self.memory, kernels is not None, self._shape()
         if kernels is None:
-            shape = self._shape()
-            kernels, known = (
-                (attempt.compile(None), False) if shape is None else shape.kernels(attempt)
-            )
+            made = (attempt.compile(None), False) if shape is None else shape.kernels(attempt)
+            kernels, known = made
             memory.kernels, memory.compiled = kernels, None
         codes = kernels.codes
         if not codes.done():
@@ -290,9 +289,14 @@ class _Run(Generic[T, K]):
 
     def _run_unfused(self, reason: str, facts: Facts = PipelineReceipt) -> T:
         """Run the body one operator at a time."""
-        check_room(self.node.steps, self.context)
-        self.context.receipts[id(self.node)] = lambda: replace(facts(), reason=reason)
-        return self._run_operators(self.node.body)
+        node, context = self.node, self.context
+        check_room(node.steps, context)
+        made = None
+        if reason == COMPILING:
+            made = run_meanwhile(node, self.inputs, context, self.backend)
+        table, chunks = made or (self._run_operators(node.body), 0)
+        context.receipts[id(node)] = lambda: replace(facts(), reason=reason, chunks=chunks)
+        return table
 
     def _run_over_parts(self, reason: str) -> T:
         """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins or drops most rows."""
@@ -365,9 +369,6 @@ def _with_times(
     return replace(
         facts(), origin=origin, seconds=seconds, load_seconds=loading, compile_seconds=compiling
     )
-
-
-REMARK = "a build side that its joins multiply is stored first"
 
 
 def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:

@@ -150,9 +150,9 @@ def test_columns_are_asked_for_before_they_are_encoded(monkeypatch, tmp_path):
         monkeypatch.setattr(context, "ask", lambda node, nbytes: asked.append(nbytes))
         return ours(scan, share, context)
 
-    def columns(scan, context):
+    def columns(scan, context, encode):
         assert asked
-        found = reads(scan, context)
+        found = reads(scan, context, encode)
         read.append(sum(array.nbytes for array in found.values()))
         return found
 

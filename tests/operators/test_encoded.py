@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
+from fuseline.operators import streaming
+from fuseline.operators.cpu.scan import read_parts
 from fuseline.operators.run_pipeline import COMPILING
+from fuseline.planner.pipelines import fuse
 from fuseline.storage.columns.encodings import Narrow
 from fuseline.storage.tables.sizes import ColumnSizes
 from tests.compare import assert_same_as_duckdb
@@ -82,7 +85,8 @@ def no_reading(monkeypatch, backend, source):
             return moved(array, data_type)
 
         if source == "file":
-            monkeypatch.setattr(scan, "_read", nothing_to_read)
+            name = "_read" if backend == "gpu" else "read_in_parts"
+            monkeypatch.setattr(scan, name, nothing_to_read)
         elif backend == "gpu":
             monkeypatch.setattr(scan, "to_device", nothing_to_move)
 
@@ -270,7 +274,17 @@ def test_columns_that_do_not_fit_are_tried_once(short):
         assert len(reads) == 2
 
 
-def test_operators_of_a_first_run_get_what_was_read_to_be_encoded(tmp_path, monkeypatch, source):
+def first_run(connection, query, tables):
+    """Run a query whose kernel is not there, and return its pipeline's receipt."""
+    first = connection.sql(query)
+    first.to_arrow()
+    receipt = first.profile.pipelines[0].receipt
+    assert receipt.reason == COMPILING
+    assert_same_as_duckdb(query, tables, connection=connection)
+    return receipt
+
+
+def test_operators_of_a_first_run_get_what_was_read_to_be_encoded(tmp_path, monkeypatch):
     """Six million rows of a column took 30 ms to decode, right after they had been encoded."""
     decoded = []
     decode = Narrow.decode
@@ -278,13 +292,69 @@ def test_operators_of_a_first_run_get_what_was_read_to_be_encoded(tmp_path, monk
         Narrow, "decode", lambda self, *given: decoded.append(self) or decode(self, *given)
     )
     table = pa.table({"k": np.arange(10 * ROWS) % 300, "n": np.arange(10 * ROWS)})
-    path = tmp_path / "t.parquet"
-    pq.write_table(table, path)
     with fuseline.connect(device="cpu", fuse="auto", cache_dir=tmp_path) as connection:
-        connection.read_parquet(path, "t") if source == "file" else connection.register("t", table)
+        connection.register("t", table)
         query = "select k, sum(n) as total from t where n > 7 group by k order by k"
-        first = connection.sql(query)
-        first.to_arrow()
-        assert first.profile.pipelines[0].receipt.reason == COMPILING
-        assert_same_as_duckdb(query, {"t": table}, connection=connection)
+        first_run(connection, query, {"t": table})
     assert not decoded
+
+
+FIRST_RUNS = (
+    "select few, sum(money) as m, count(yes), max(day), min(f) from t where steps > 7 group by few",
+    'select sum(tiny), count(*), min("at"), max("some"), sum("natural") from t where n % 3 = 1',
+    "select steps + 1 from t where steps % 1000 = 993 order by 1",
+    "select a.few, count(*), sum(b.money) from t a join t b on a.n = b.n group by a.few",
+)
+
+
+@pytest.mark.parametrize("query", FIRST_RUNS)
+def test_a_first_run_has_no_column_of_a_file_whole_as_operators_read_it(
+    tmp_path, monkeypatch, query
+):
+    """Six million decimals are 96 MB, and 6 as codes."""
+    module = import_module("fuseline.operators.cpu.scan.encoded")
+    lengths, encode, decode = [], module.encode, Narrow.decode
+    monkeypatch.setattr(
+        module, "encode", lambda array, *given: lengths.append(len(array)) or encode(array, *given)
+    )
+    monkeypatch.setattr(
+        Narrow,
+        "decode",
+        lambda self, codes, *given: lengths.append(len(codes)) or decode(self, codes, *given),
+    )
+    monkeypatch.setattr(read_parts, "ROWS_A_TASK", 4 * GROUP_ROWS)
+    monkeypatch.setattr(read_parts, "SMALL_PART_ROWS", 0)
+    monkeypatch.setattr(streaming, "MEANWHILE_BYTES", 1 << 16)
+    monkeypatch.setattr(fuse, "SMALL_INPUT", 0)
+    path = tmp_path / "t.parquet"
+    pq.write_table(DATA, path, row_group_size=GROUP_ROWS)
+    settings = {"device": "cpu", "fuse": "auto", "cache_dir": tmp_path, "threads": 2}
+    with fuseline.connect(**settings) as connection:
+        connection.read_parquet(path, "t")
+        receipt = first_run(connection, query, {"t": path})
+        assert receipt.chunks > 2
+        assert receipt.summary.startswith("streamed in")
+        if " join " not in query:  # whose build side is made at once
+            assert max(lengths) < ROWS / 2
+            assert not cached(connection)[1]
+
+
+def test_parts_have_the_form_of_all_rows(tmp_path, monkeypatch):
+    """Of integers, dates, decimals, floats and texts, with NULLs and without, parts of nothing but NULLs among them."""
+    monkeypatch.setattr(read_parts, "ROWS_A_TASK", 4 * GROUP_ROWS)
+    path = tmp_path / "t.parquet"
+    late = pa.array([None] * (ROWS - 3) + [5, None, 900])
+    table = DATA.append_column("late", late)
+    pq.write_table(table, path, row_group_size=GROUP_ROWS)
+    query = "select column_name, encoding, rows, bytes from fuseline_columns() order by 1"
+    found = []
+    for at_once in (False, True):
+        if at_once:
+            monkeypatch.setattr(read_parts, "ROWS_A_TASK", ROWS)
+            monkeypatch.setattr(read_parts, "PARTS_A_THREAD", 0)
+        with fuseline.connect(device="cpu", fuse="always") as connection:
+            connection.read_parquet(path, "t").cache()
+            found.append(connection.sql(query).fetchall())
+            connection.set_option("fuse", "never")
+            assert connection.table("t").to_arrow().equals(table)
+    assert found[0] == found[1]

@@ -21,7 +21,7 @@ DOOR = {
     "engine/storage/tables/files.py": "finds files by its rules",
     "engine/storage/remote/": "the door to remote files, by the same rules",
     "engine/lakes/": "judges by the same rules what tables name",
-    "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
+    "engine/operators/cpu/scan/read_parts.py": "reads what the door has opened",
     "engine/storage/shards.py": "reads what the door has opened",
     "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/gpu/scan/scan.py": "reads files that the door has judged, and judges them again",

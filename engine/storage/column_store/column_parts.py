@@ -260,7 +260,7 @@ def _conversion(part: enc.EncodedColumn, form: enc.EncodedColumn) -> Convert:
         if not len(own.values):
             return np.zeros_like
         places = pc.index_in(own.values, target.values)
-        table = np.asarray(places).astype(target.code_type)
+        table = enc.numbers(places).astype(target.code_type)
         return lambda codes: np.take(table, codes)
     if not isinstance(target, enc.Narrow) or part.low is None or own == target:
         return lambda codes: codes

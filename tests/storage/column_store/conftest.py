@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.operators.cpu.scan import scan
+from fuseline.operators.cpu.scan import read_parts
 
 from .runs import ROWS, table
 
@@ -35,7 +35,7 @@ def without_parquet(monkeypatch: pytest.MonkeyPatch) -> Any:
     def read(*_: object) -> None:
         raise AssertionError("Parquet was read")
 
-    return lambda: monkeypatch.setattr(scan, "read_part", read)
+    return lambda: monkeypatch.setattr(read_parts, "read_part", read)
 
 
 @pytest.fixture(autouse=True)

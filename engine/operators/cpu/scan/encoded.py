@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -24,6 +24,7 @@ from ....codegen.typed_values import unnumbered
 from ....plan import physical as p
 from ....plan.arrow.arrow_arrays import from_numpy
 from ....plan.expr import Column
+from ....plan.types import DataType
 from ....storage.column_store.column_store import place_of
 from ....storage.columns.agreement import ColumnForm, in_form
 from ....storage.columns.cache import (
@@ -50,6 +51,7 @@ from .scan import DEVICE, read_columns
 ID = attrgetter("id")
 # Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
 Encoded = tuple[dict[str, EncodedColumn], list[str]]
+Types = Mapping[str, DataType]  # of columns by their sources
 
 
 class EncodedScan:
@@ -188,16 +190,22 @@ def _encode(
     """Load columns into the cache, as many at a time as there is room for; what has no encoding is kept as it is."""
     pairs = [(column, source) for source, column in {s: c for c, s in missing}.items()]
     shares = list(column_shares(scan, pairs, context)) if pairs else []
-    keeps_plain = context.fuse == "auto" and context.memory_limit is None and len(shares) == 1
+    in_memory = isinstance(scan, p.MemoryScan)
+    keeps_plain = in_memory and context.fuse == "auto" and context.memory_limit is None
     for share in chain.from_iterable(askable_shares(scan, each, context) for each in shares):
-        arrays = read_columns(part_of(scan, share), context)
+        forms = {s: context.cache.lasting.forms.get(kernel_key(scan, s, DEVICE)) for _, s in share}
+        types = {s: c.type for c, s in share if (form := forms[s]) is None or not form.refused}
+
+        def encoded_part(source: str, rows: pa.Array, types: Types = types) -> EncodedColumn | None:
+            return encode(rows, types[source]) if source in types else None
+
+        arrays = read_columns(part_of(scan, share), context, encoded_part)
         made: dict[str, EncodedColumn] = {}
         refused = []
         for column, source in share:
-            array = arrays.pop(source)
-            form = context.cache.lasting.forms.get(kernel_key(scan, source, DEVICE))
-            encoded = None
-            if form is None or not form.refused:
+            array, form = arrays.pop(source), forms[source]
+            encoded = array if isinstance(array, EncodedColumn) else None
+            if encoded is None and source in types:
                 text, differs = _repeated(scan, source, array, context)
                 encoded = encode(text, column.type, context.threads, not differs)
             if encoded is None:

@@ -15,21 +15,17 @@ from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..table import Table, to_physical
-from .scan import (
-    DEVICE,
-    by_id,
+from .read_parts import (
     checked,
     chosen_of,
     constant,
-    decoded,
-    held_codes,
-    held_of,
     joined,
     read_part,
     readable,
     reader,
     rows_of,
 )
+from .scan import DEVICE, by_id, decoded, held_codes, held_of
 
 DECODED_ROWS = 1 << 14  # at a time: 17 ms for the first of 20 columns, where 1 M rows take 200
 READ_BYTES = 1 << 16  # at a time of a column's pages, which are as large or larger

@@ -35,7 +35,7 @@ from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...column_tiers import read_from_files
 from ...context import Context
-from ...cpu.scan.scan import read_part
+from ...cpu.scan.read_parts import read_part
 from ..columns import empty, null_column
 from ..dictionaries import Held, encoded, slices
 from ..memory.device import check_room, is_out_of_memory, make_room, on_device, synchronize
