@@ -51,7 +51,7 @@ class CachedPlan:
     `plan` is `source` with the tables as their files are now, `files` those of its tables that have any,
     with the rules that they were `opened_by`,
     `passing` those that serve one run.  `spent` holds the seconds that looking it up or binding
-    took, until a run takes them into its profile.  `images` are what the values of its Python functions depended on when it was planned.
+    took, until a run takes them into its profile.  `contents` are what the values of its Python functions depended on when it was planned.
     `draft` is what is to serve other texts of the shape, once it is planned; `like` the text whose plan this one was made of, and its own.
     """
 
@@ -65,7 +65,7 @@ class CachedPlan:
     opened_by: Sequence[tuple[Access, AccessRules]] = ()
     passing: tuple[object, ...] = ()
     functions: tuple[PythonFunction, ...] = ()
-    images: object = ()
+    contents: object = ()
     spent: float = 0.0
     draft: Draft | None = None
     origin: PlanOrigin = "new"
@@ -91,8 +91,8 @@ class CachedPlan:
 
     def look_at_functions(self, now: object) -> None:
         """Have the query planned anew if the code of a Python function, or a value that it reads, is no longer what it was."""
-        if now != self.images:
-            self.images, self.schedule = now, None
+        if now != self.contents:
+            self.contents, self.schedule = now, None
 
     def _read(self, plan: Logical) -> None:
         self.plan = plan

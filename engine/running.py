@@ -21,7 +21,7 @@ from .plan.node import Node
 from .plan.physical import Physical
 from .plan.statements import Statement
 from .plan.udf.python_function import PythonFunction
-from .plan.udf.settled_calls import functions_of, images_of, settled
+from .plan.udf.settled_calls import contents_of, functions_of, settled
 from .plan_cache import CachedPlan, PlanCache
 from .progress.run_progress import Progress, QueryProgress
 from .reading import Reading
@@ -342,7 +342,7 @@ class QueryRunner:
             self._refresh(prepared, stale)
         settings = self.settings
         if prepared.functions:
-            prepared.look_at_functions(self._images(prepared.functions))
+            prepared.look_at_functions(self._contents(prepared.functions))
         same = prepared.settings is settings or prepared.settings == settings
         if same and (schedule := prepared.schedule) is not None:
             return schedule, True
@@ -351,9 +351,9 @@ class QueryRunner:
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
 
-    def _images(self, functions: Sequence[PythonFunction]) -> Sequence[object]:
+    def _contents(self, functions: Sequence[PythonFunction]) -> Sequence[object]:
         """Return what the values of Python functions depend on now."""
-        return images_of(functions)
+        return contents_of(functions)
 
     def _settle_functions(self, plan: Logical) -> Logical:
         """Return a plan with its Python functions as they are now."""

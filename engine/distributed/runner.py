@@ -193,7 +193,7 @@ class ClusterRunner(QueryRunner):
         placement, _ = placement_for(made, self.settings, placement, crew.size)
         return whole_plan(made, self.settings, placement, FIRST, crew.size).plan, origin
 
-    def _images(self, functions: Sequence[PythonFunction]) -> Sequence[object]:
+    def _contents(self, functions: Sequence[PythonFunction]) -> Sequence[object]:
         return digests_of(functions)
 
     def load(self, plan: Logical) -> None:

@@ -14,6 +14,7 @@ import pytest
 import fuseline
 from fuseline import errors
 from fuseline.connection import Connection
+from fuseline.plan.udf.code_image import content_of, image_of
 
 ROWS = 60_000
 NUMBERS = pa.table(
@@ -216,26 +217,20 @@ def test_dates_are_days_and_timestamps_microseconds() -> None:
         assert str(found.fetchall()[0][0]) == "2020-02-29 12:00:01"
 
 
-def test_an_image_holds_no_place_in_a_file() -> None:
-    """The same text at another line is the same function, and another constant another one."""
-    from fuseline.plan.udf.code_image import image_of
+@pytest.mark.parametrize("look", [image_of, content_of])
+def test_an_image_holds_no_place_in_a_file(look: Callable[[FunctionType], object]) -> None:
+    """The same text at another line is the same function, and another constant, or a global of another type, another one."""
 
-    def made(text: str) -> FunctionType:
-        known: dict[str, Any] = {}
+    def made(text: str, y: object = 1) -> object:
+        known: dict[str, Any] = {"y": y}
         exec(text, known)
-        return known["f"]
+        return look(known["f"])
 
-    one, moved, other, truth = (
-        image_of(made(text))
-        for text in (
-            "def f(x):\n    return x + 1",
-            "\n\n\ndef f(x):\n    return x + 1",
-            "def f(x):\n    return x + 1.0",
-            "def f(x):\n    return x + True",
-        )
-    )
-    assert one == moved
-    assert len({one, other, truth}) == 3
+    one = "def f(x):\n    return x + 1"
+    assert made(one) == made("\n\n\n" + one)
+    others = [one, one + ".0", "def f(x):\n    return x + True"]
+    assert len(set(map(made, others))) == 3
+    assert len({made("def f(x):\n    return x + y", y) for y in (1, 1.0, True, (True,))}) == 4
 
 
 def test_whole_numbers_are_compared_with_doubles_as_they_are() -> None:

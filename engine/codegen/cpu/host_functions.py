@@ -130,19 +130,20 @@ def compiled(
         source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
         file = kernel_file(program.name, source, signature, directory, None)
         _files.keep(key, file)
-    return _function(file, any(f.image.has_loops for f in program.functions)), file.path
+    return loaded_function(file, any(f.image.has_loops for f in program.functions)), file.path
 
 
 def written_kernel(
     name: str, source: str, signature: Signature, directory: Path, has_loops: bool = False
 ) -> HostFunction:
     """Return a kernel that is the same for all programs."""
-    return _function(kernel_file(name, source, signature, directory, None), has_loops)
+    return loaded_function(kernel_file(name, source, signature, directory, None), has_loops)
 
 
 _files: Recent[Shape, KernelFile] = Recent(SHAPES_KEPT)
 _functions: Recent[Path, HostFunction] = Recent(KERNELS_KEPT)
 
 
-def _function(file: KernelFile, has_loops: bool) -> HostFunction:
+def loaded_function(file: KernelFile, has_loops: bool) -> HostFunction:
+    """Return the kernel of a file, the same object as long as it is kept."""
     return _functions.find_or_make(file.path, lambda: HostFunction(file, has_loops))

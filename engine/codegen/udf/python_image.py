@@ -38,7 +38,7 @@ class _Making:
         """Return the value that tagged content stands for."""
         kind, *rest = content
         match kind:
-            case "value":
+            case "value" | "bool":
                 return rest[0]
             case "float":
                 return float(rest[0]) if "n" in rest[0] else float.fromhex(rest[0])

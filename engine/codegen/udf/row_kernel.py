@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from ...plan.udf.python_function import PythonCall, PythonFold
 from ..compile.compiler import Architecture, Signature
 from ..compile.kernel_files import KernelFile, kernel_file
-from ..cpu.host_functions import HostFunction, written_kernel
-from .function_text import IMPORT, bounds, device_function, machine_of_kind, register_kind
+from ..cpu.host_functions import HostFunction, loaded_function, written_kernel
+from .function_text import (
+    IMPORT,
+    DeviceFunction,
+    bounds,
+    device_function,
+    machine_of_kind,
+    register_kind,
+)
 
+FILES_KEPT = 256
 ARRAYS = {"whole": "int64", "real": "float64", "single": "float64", "truth": "bool_"}
 
 
 def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
     """Return the loop over a function's rows: start, end, an array each of the arguments, values and failures."""
     function = device_function(call, "function")
+    return loaded_function(_row_file(function, directory), function.image.has_loops)
+
+
+@lru_cache(maxsize=FILES_KEPT)  # each run of a query asks
+def _row_file(function: DeviceFunction, directory: Path) -> KernelFile:
     names = [f"a{i}" for i in range(len(function.parameters))]
     types = [f"[{ARRAYS[kind]}]" for kind in function.parameters]
     result = f"[{machine_of_kind(function.result).value}]"
@@ -38,7 +52,7 @@ def row_kernel(call: PythonCall, directory: Path) -> HostFunction:
         failed |= failed_of(found)
     return failed"""
     source = _source(DEVICE_ROWS, signature, [IMPORT["cpu"], "", function.line], body)
-    return written_kernel(DEVICE_ROWS, source, signature, directory, function.image.has_loops)
+    return kernel_file(DEVICE_ROWS, source, signature, directory, None)
 
 
 DEVICE_ROWS = "python_rows"

@@ -62,6 +62,11 @@ def image_of(function: Callable[..., object]) -> CodeImage:
     return CodeImage(text, reading.has_loops, code.co_name, code.co_firstlineno)
 
 
+def content_of(function: Callable[..., object]) -> tuple[object, ...]:
+    """Return what is equal for functions of the same image, for less than its text takes; raises `NotCompilable`."""
+    return _Reading().function(function)
+
+
 def plain_function(function: object) -> FunctionType:
     """Return the function of bytecode that is meant; raises `NotCompilable`."""
     inner = getattr(function, "py_func", function)  # of one that Numba has compiled
@@ -214,9 +219,9 @@ CODE_FIELDS = (
 
 
 def _plain(value: object) -> tuple[object, ...] | None:
-    if value is None or isinstance(value, str | bool):
-        return ("value", value)
-    if type(value) is int:
+    if isinstance(value, bool):
+        return ("bool", value)  # a tag of its own, as 1 == True
+    if value is None or isinstance(value, str) or type(value) is int:
         return ("value", value)
     if type(value) is float:
         return ("float", value.hex() if math.isfinite(value) else repr(value))

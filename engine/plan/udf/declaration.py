@@ -208,29 +208,13 @@ def checked(function: PythonFunction) -> PythonFunction:
             raise err.Unsupported(
                 f"{function.name} has {what}, which a compiled function has not: write vectorized=True."
             )
-        unfit = unfit_type(function)
-        if unfit is not None:
-            raise err.Unsupported(f"{function.name} {unfit}")
+        if function.unfit is not None:
+            raise err.Unsupported(f"{function.name} {function.unfit}")
     if function.way == "vectorized" and function.parameters == ():
         raise err.Unsupported(
             f"{function.name} has no parameters, so that a batch would not tell how many values to give: add one."
         )
     return function
-
-
-def unfit_type(function: PythonFunction) -> str | None:
-    """Return why no kernel holds a function of these types, as a verb and what follows it."""
-    if function.parameters is None:
-        return "takes any number of arguments: only Python does."
-    for data_type in (*function.parameters, function.result):
-        if data_type.is_integer or data_type.is_float or data_type.kind is ty.Kind.BOOLEAN:
-            continue
-        if data_type.is_temporal and function.way == "compiled":
-            continue
-        if data_type.is_decimal:
-            return f"has a {data_type}, with which compiled functions do not compute: declare DOUBLE, or write vectorized=True."
-        return f"has a {data_type}, which is not compiled: write vectorized=True, and it gets arrays of it."
-    return None
 
 
 _STATES = {bool: ty.BOOLEAN, int: ty.BIGINT, float: ty.DOUBLE}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-from typing import Literal as OneOf
+from typing import ClassVar, Literal as OneOf
 
 from ...errors import Span, TypeMismatch, Unsupported
 from ...records import dataclass
@@ -16,7 +16,7 @@ from .. import infer
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import implicit
 from ..expr import Expr, Literal, SortKey, columns_of, conjunction, conjuncts
-from ..node import walk
+from ..node import Once, walk
 from ..types import NULL, DataType, Kind
 from .code_image import CodeImage
 
@@ -41,6 +41,32 @@ class PythonFunction:
     side_effects: bool = False
     null_on_error: bool = False
 
+    @Once
+    def unfit(self) -> str | None:
+        """Why no kernel holds a function of these types, as a verb and what follows it."""
+        if self.parameters is None:
+            return "takes any number of arguments: only Python does."
+        for data_type in (*self.parameters, self.result):
+            if data_type.is_integer or data_type.is_float or data_type.kind is Kind.BOOLEAN:
+                continue
+            if data_type.is_temporal and self.way == "compiled":
+                continue
+            if data_type.is_decimal:
+                return f"has a {data_type}, with which compiled functions do not compute: declare DOUBLE, or write vectorized=True."
+            return f"has a {data_type}, which is not compiled: write vectorized=True, and it gets arrays of it."
+        return None
+
+    @Once
+    def uncompiled(self) -> str | None:
+        """Why Python is called, whatever the code is: a verb and what follows it."""
+        if self.way == "vectorized":
+            return "is vectorized: Python runs it over arrays"
+        if self.side_effects:
+            return "has side effects: Python is called for each row"
+        if self.takes_nulls:
+            return "takes NULLs: Python is called for each row"
+        return None if self.unfit is None else self.unfit.partition(":")[0]
+
     def __str__(self) -> str:
         listed = "..." if self.parameters is None else ", ".join(map(str, self.parameters))
         return f"{self.name}({listed})"
@@ -48,9 +74,10 @@ class PythonFunction:
 
 @dataclass(frozen=True, eq=False)
 class AggregatePart(PythonFunction):
-    """A function that a plan makes of those of an aggregate; `role` says what it does there."""
+    """A function that a plan makes of those of an aggregate; `role` says what it does there, and its sums may be wider than what functions take."""
 
     role: str = ""
+    unfit: ClassVar[None] = None
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from ..expr import AggregateCall, Cast, Column, ColumnRef, Expr, Literal, new_co
 from ..logical import Aggregate, Filter, Logical
 from ..node import transform_up, walk
 from ..types import BIGINT, DOUBLE, DataType
-from .code_image import CodeImage, NotCompilable, image_of
-from .declaration import unfit_type
+from .code_image import CodeImage, NotCompilable, content_of, image_of
 from .python_function import AggregatePart, PythonAggregate, PythonCall, PythonFold, PythonFunction
 
 Kinds = Callable[[PythonFold], "tuple[str, ...] | None"]  # what folds each part of a state
@@ -242,30 +241,22 @@ def _parts_of(plan: Logical) -> Iterator[Expr]:
             yield from walk(expr)
 
 
-def images_of(functions: Sequence[PythonFunction]) -> tuple[CodeImage | str, ...]:
-    """Return what the values of functions depend on now, for those that may be compiled, or why they are not."""
-    return tuple(image or why for image, why in map(_image, functions))
+def contents_of(functions: Sequence[PythonFunction]) -> tuple[object, ...]:
+    """Return what the values of functions depend on now, for those that may be compiled, or why they are not; each run of a plan asks."""
+    return tuple(map(_content, functions))
+
+
+def _content(function: PythonFunction) -> object:
+    try:
+        return function.uncompiled or content_of(function.python)
+    except NotCompilable as reason:
+        return reason.message
 
 
 def _image(function: PythonFunction) -> tuple[CodeImage | None, str]:
-    why = _uncompiled(function)
-    if why is not None:
-        return None, why
+    if function.uncompiled is not None:
+        return None, function.uncompiled
     try:
         return image_of(function.python), ""
     except NotCompilable as reason:
         return None, reason.message
-
-
-def _uncompiled(function: PythonFunction) -> str | None:
-    """Return why a function is not compiled, whatever its code is."""
-    if function.way == "vectorized":
-        return "is vectorized: Python runs it over arrays"
-    if function.side_effects:
-        return "has side effects: Python is called for each row"
-    if function.takes_nulls:
-        return "takes NULLs: Python is called for each row"
-    if isinstance(function, AggregatePart):  # whose sums may be wider than what functions take
-        return None
-    unfit = unfit_type(function)
-    return None if unfit is None else unfit.partition(":")[0]
