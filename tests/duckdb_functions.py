@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import duckdb
 
@@ -74,6 +75,7 @@ class Signature:
         return f"select {self.call} as v from (values {rows}) as t({names})"
 
 
+@cache
 def signatures() -> tuple[list[Signature], dict[str, list[str]]]:
     """Return all signatures, and the examples of each name."""
     found, examples = [], {}

@@ -29,6 +29,7 @@ def _definitions() -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
 def definition(limit: str) -> str:
     """The one constant of a name: `NAME`, or `part__NAME` where several have it and one is in such a folder or module."""
     *parts, name = re.split(r"__(?=[a-zA-Z_])", limit)

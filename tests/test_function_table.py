@@ -12,7 +12,6 @@ from tests.duckdb_functions import Comparison, Signature, is_named, signatures
 
 # How many of DuckDB's names may be missing: lower these with the lists
 MOST_MISSING = {"scalar": 48, "aggregate": 3, "window": 0}
-SIGNATURES, EXAMPLES = signatures()
 
 
 def listed(gaps: dict[str, str]) -> list[str]:
@@ -29,7 +28,7 @@ def comparison() -> Iterator[Comparison]:
 def named(kind: str) -> tuple[set[str], set[str]]:
     """Return DuckDB's names of a kind that are here, and those that are missing."""
     found: defaultdict[bool, set[str]] = defaultdict(set)
-    for signature in SIGNATURES:
+    for signature in signatures()[0]:
         if signature.kind == kind:
             found[is_named(signature)].add(signature.name)
     return found[True], found[False]
@@ -49,7 +48,7 @@ def test_signatures_answer_as_duckdb(comparison: Comparison) -> None:
     """Each that has no type that is missing here; of those the type is the reason."""
     problems = {
         str(s): problem
-        for s in SIGNATURES
+        for s in signatures()[0]
         if is_named(s) and not comparison.missing_types(s)
         if (problem := comparison.problem(s.query)) is not None
     }
@@ -61,10 +60,11 @@ def test_signatures_answer_as_duckdb(comparison: Comparison) -> None:
 def test_examples_answer_as_duckdb(comparison: Comparison) -> None:
     """Those of the functions that are here, but for examples that show a type that is not."""
     known = set().union(*(named(kind)[0] for kind in MOST_MISSING))
+    examples = signatures()[1]
     problems = {
         example: problem
         for name in sorted(known)
-        for example in EXAMPLES[name]
+        for example in examples[name]
         if (problem := comparison.problem(f"select {example}")) is not None
         if not any(f"{words} not supported" in problem for words in gaps.TYPES)
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -104,13 +105,14 @@ def of_user(number: int, salt: int, zeros: float = 0.0) -> Maker:
 
 def names(number: int, salt: int, empty: float = 0.0, *, of: Maker | None = None) -> Maker:
     """Some of this many short texts, and this share of empty ones."""
-    values = ["", *words(number - 1, salt)]
+
+    @cache
+    def values() -> pa.Array:
+        return pa.array(["", *words(number - 1, salt)]).cast(pa.binary())
 
     def made(hits: Hits) -> pa.Array:
         places = (of or codes(number, empty))(hits)
-        return pa.DictionaryArray.from_arrays(
-            pa.array(places.astype(np.int32)), pa.array(values).cast(pa.binary())
-        )
+        return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), values())
 
     return made
 

@@ -16,9 +16,12 @@ from tests.compare import connected
 from .json_cases import CASES
 from .test_read_csv import same, write
 
-ROWS = [
-    {"i": i, "t": "é" * (i % 50), "l": list(range(i % 4)), "s": {"x": i / 7}} for i in range(12_000)
-]
+
+def rows(count: int) -> list[dict[str, object]]:
+    return [
+        {"i": i, "t": "é" * (i % 50), "l": list(range(i % 4)), "s": {"x": i / 7}}
+        for i in range(count)
+    ]
 
 
 @pytest.fixture(params=["by Python", "by kernels"])
@@ -38,14 +41,15 @@ def test_a_file_has_the_columns_and_rows_that_duckdb_finds(content, options, con
 
 
 @pytest.mark.parametrize(
-    ("form", "text"),
+    ("form", "made"),
     [
-        ("newline_delimited", "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)),
-        ("array", json.dumps(ROWS)),
-        ("unstructured", "".join(json.dumps(row, indent=1) for row in ROWS[:5000])),
+        ("newline_delimited", lambda: "\n".join(json.dumps(r, ensure_ascii=False) for r in rows(12_000))),
+        ("array", lambda: json.dumps(rows(12_000))),
+        ("unstructured", lambda: "".join(json.dumps(row, indent=1) for row in rows(5000))),
     ],
-)
-def test_files_of_several_blocks(form, text, connection):
+)  # fmt: skip
+def test_files_of_several_blocks(form, made, connection):
+    text = made()
     write(text, "f.json")
     write(gzip.compress(text.encode()), "g.json.gz")
     assert same(connection, "from 'f.json'")

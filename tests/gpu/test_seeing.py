@@ -17,20 +17,24 @@ from tests.compare import connected
 pytestmark = pytest.mark.gpu
 
 ROWS = 1_000_000
-TABLE = pa.table(
-    {
-        "k": np.arange(ROWS) % 3,
-        "v": pa.array(np.arange(ROWS) % 1000, mask=np.arange(ROWS) == 7),
-        "s": pa.array(np.array(["a", "bb", "c"])[np.arange(ROWS) % 3]),
-        "long": [f"text {i}" for i in range(ROWS)],
-    }
-)
 QUERY = "select k, sum(v) as total from t where v < 500 group by k"
 
 
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return pa.table(
+        {
+            "k": np.arange(ROWS) % 3,
+            "v": pa.array(np.arange(ROWS) % 1000, mask=np.arange(ROWS) == 7),
+            "s": pa.array(np.array(["a", "bb", "c"])[np.arange(ROWS) % 3]),
+            "long": [f"text {i}" for i in range(ROWS)],
+        }
+    )
+
+
 @pytest.fixture
-def connection(tmp_path: Path) -> Iterator[fuseline.Connection]:
-    with connected({"t": TABLE}, "gpu", fuse="always", cache_dir=str(tmp_path)) as opened:
+def connection(table: pa.Table, tmp_path: Path) -> Iterator[fuseline.Connection]:
+    with connected({"t": table}, "gpu", fuse="always", cache_dir=str(tmp_path)) as opened:
         yield opened
 
 
