@@ -1,4 +1,4 @@
-"""One cluster of three CPU workers for all tests of a process; skipped, with a reason, where Dask is not installed."""
+"""One cluster of three CPU workers for all tests of the folder; skipped, with a reason, where Dask is not installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import fuseline
 WORKERS = 3
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # idle workers take 4 % of a core each
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
