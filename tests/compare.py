@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import importlib.util
 import json
@@ -16,10 +15,10 @@ from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from tests import slices
+from tests.duckdb_connections import connection_for, database
 from tests.identical import identical, in_numbers
 from tests.sort_keys import sort_keys
 
@@ -154,8 +153,7 @@ def run_duckdb(
     setup: Sequence[str] = (),
 ) -> pa.Table:
     """DuckDB's answer as an Arrow table."""
-    # A new database costs far more than a query, so only statements that may change one get their own.
-    with duckdb.connect() if setup else _database().cursor() as connection:
+    with connection_for(query, setup) as connection:
         for name, source in (tables or {}).items():
             if isinstance(source, Path):
                 text = str(source).replace("'", "''")
@@ -197,16 +195,6 @@ def _with_types(table: pa.Table, types: Iterable[Any]) -> pa.Table:
     return table.replace_schema_metadata({"types": json.dumps([str(t) for t in types])})
 
 
-@cache
-def _database() -> duckdb.DuckDBPyConnection:
-    """An empty database; views and registered tables live in the cursor that made them.
-
-    On one thread it takes rows in order, which `last`, and `mode` of values that tie, depend on.
-    """
-    atexit.register(_database.cache_clear)  # DuckDB reports what is still open when Python ends
-    return duckdb.connect(config={"threads": 1})
-
-
 def _as_source(value: Any) -> pa.Table | Path:
     if isinstance(value, str | Path):
         return Path(value)
@@ -227,7 +215,7 @@ class Ordering:
 
 def ordering(query: str, names: Sequence[str]) -> Ordering:
     """What the outermost ORDER BY asks for, by DuckDB's own parser."""
-    with _database().cursor() as cursor:
+    with database().cursor() as cursor:
         found = cursor.execute("select json_serialize_sql(?)", [query]).fetchone()
     tree = json.loads(found[0]) if found else {"error": True}
     if tree["error"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -137,3 +138,16 @@ def test_floats_of_many_rows_are_compared_by_arrow_up_to_the_tolerance(
     assert identical(wanted, found, ordered=False, tolerances=tolerances) is same
     assert not identical(wanted, found, ordered=True, tolerances=tolerances)
     assert (difference(wanted, found, Ordering(ordered=False)) is None) is same
+
+
+@pytest.mark.parametrize(
+    "setup", [["create table t as select 1 as a"], ["set default_order = 'desc'"]]
+)
+def test_statements_of_one_query_are_gone_for_the_next(setup: list[str]) -> None:
+    asked = "select value from duckdb_settings() where name = 'default_order'"
+    before = run_duckdb(asked)
+    run_duckdb("select 1 as a", setup=setup)
+    assert run_duckdb(asked).equals(before)
+    with pytest.raises(duckdb.CatalogException):
+        run_duckdb("from t")
+    assert run_duckdb("from t", setup=["create table t as select 2 as b"]).column_names == ["b"]
