@@ -164,22 +164,25 @@ def is_for_type_checkers(node: ast.AST) -> bool:
 
 def nodes_at_run_time(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes below, but nothing under `if TYPE_CHECKING:`."""
-    for child in ast.iter_child_nodes(node):
-        if is_for_type_checkers(child):
-            continue
-        yield child
-        yield from nodes_at_run_time(child)
+    waiting = [node]
+    while waiting:
+        below = [n for n in ast.iter_child_nodes(waiting.pop()) if not is_for_type_checkers(n)]
+        yield from below
+        waiting += below
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full dotted name of each thing imported, also inside functions."""
+    found: list[tuple[int, str]] = []
     for node in nodes_at_run_time(tree(path)):
         match node:
             case ast.Import(names=names):
-                yield from ((node.lineno, alias.name) for alias in names)
+                found += ((node.lineno, alias.name) for alias in names)
             case ast.ImportFrom(module=source, names=names, level=level):
                 start = resolve(path, source, level)
-                yield from ((node.lineno, f"{start}.{alias.name}") for alias in names)
+                found += ((node.lineno, f"{start}.{alias.name}") for alias in names)
+    return tuple(sorted(found))
 
 
 def resolve(path: Path, source: str | None, level: int) -> str:
