@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.data import tpch_tables as tables_at
 from tests import unforeseen
-from tests.by_day import leave_to_the_night
+from tests.by_day import draw_fewer, leave_to_the_night
 from tests.compare import connected, missing_for_gpu
 from tests.kernel_count import MOST, KernelCount
 from tests.limits import SetLimits, place
@@ -60,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what does not run here: a third of all cases, which cost 1 ms each as tests that are skipped."""
     leave_to_the_night(items)
+    draw_fewer(items, every=1 if by_night(config) else 3)
     left = ["gpu"] * bool(missing_for_gpu()) + ["nightly"] * (not by_night(config))
     if out := [item for item in items if any(map(item.get_closest_marker, left))]:
         config.hook.pytest_deselected(items=out)

@@ -12,7 +12,7 @@ import pytest
 
 from fuseline.codegen.compile import kernel_files
 
-MOST = 3000
+MOST = 2500
 
 
 class KernelCount:

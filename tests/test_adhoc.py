@@ -35,6 +35,7 @@ def connection(backend: str, tpch_tables: dict[str, Path]) -> Any:
         yield made
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", adhoc.queries(0.01))
 def test_each_answer_is_duckdbs(name: str, connection: Any, tpch_tables: dict[str, Path]) -> None:
     assert_same_as_duckdb(adhoc.queries(0.01)[name], tpch_tables, connection=connection)

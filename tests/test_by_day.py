@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.by_day import leave_to_the_night
+from hypothesis import given, settings, strategies as st
+
+from tests.by_day import draw_fewer, leave_to_the_night
 
 
 class Case(SimpleNamespace):
@@ -19,9 +22,12 @@ class Case(SimpleNamespace):
 
 def by_day(cases: list[dict[str, int]], *every: int, **marks: Any) -> list[tuple[int, ...]]:
     """Return the values of the cases that stay."""
-    marks["by_day"] = SimpleNamespace(args=every)
+    return left(cases, Path("tests/sql/test_a.py"), by_day=SimpleNamespace(args=every), **marks)
+
+
+def left(cases: list[dict[str, int]], path: Path, **marks: Any) -> list[tuple[int, ...]]:
     items = [
-        Case(path="a", originalname="b", callspec=SimpleNamespace(params=c), marks={**marks})
+        Case(path=path, originalname="b", callspec=SimpleNamespace(params=c), marks={**marks})
         for c in cases
     ]
     leave_to_the_night(items)
@@ -41,3 +47,26 @@ def test_one_of_several_stays() -> None:
 
 def test_cases_for_the_night_are_none_of_these() -> None:
     assert by_day(PAIRS, 7, nightly=True) == []
+
+
+def test_half_of_the_cases_stay_where_each_compiles_kernels() -> None:
+    cases = [{"x": x} for x in range(4)]
+    assert left(cases, Path("tests/codegen/test_a.py")) == [(0,), (2,)]
+    assert left(cases, Path("tests/sql/test_a.py")) == [(0,), (1,), (2,), (3,)]
+
+
+def test_fewer_examples_are_drawn_by_day() -> None:
+    drawn: list[int] = []
+
+    @settings(max_examples=60, database=None)
+    @given(st.integers())
+    def draw(number: int) -> None:
+        drawn.append(number)
+
+    item = Case(obj=draw, marks={})
+    for _ in range(2):
+        draw_fewer([item], every=3)
+    draw()
+    assert len(drawn) == 20
+    draw_fewer([item], every=1)
+    assert "nightly" in item.marks

@@ -162,6 +162,7 @@ def _same_steps(steps: list[str], device: str) -> None:
                 assert _state(ours) == _state(theirs), text
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("steps", SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_statements_leave_duckdbs_rows(steps: list[str], backend: str) -> None:
     _same_steps([part for text in steps for part in text.split("; ")], backend)

@@ -88,6 +88,7 @@ WAYS: dict[str, Ask] = {
 }  # fmt: skip
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("first", WAYS)
 @pytest.mark.parametrize(
     ("text", "params"),

@@ -41,7 +41,7 @@ def assert_grows(steps: list[QueryProgress]) -> None:
     assert all(node.share == 1 and node.rows == node.total_rows for node in steps[-1].nodes)
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_it_grows_and_ends_at_100(name: str, tpch: Any) -> None:
     steps = steps_of(tpch, QUERIES[name])

@@ -76,7 +76,7 @@ MONEY = ["-99999999.99", "-2.51", "-2.50", "-0.50", "-0.49", "0.00", "0.05", "0.
 DECIMALS = [*map(Decimal, MONEY), Decimal("99999999.99"), None]
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "x",
     [

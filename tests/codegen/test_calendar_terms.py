@@ -94,7 +94,7 @@ def counted(early: int) -> dict[str, Any]:
     return {"t": pa.table({**columns, "d": days, "n": np.arange(64) % 7})}
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("early", [0, -(4 * 10**9)])
 def test_casts_of_moments(source: str, early: int) -> None:
@@ -117,7 +117,7 @@ def test_the_end_of_the_day() -> None:
     assert_same_as_duckdb(query, {"t": pa.table({"t": clocks})}, fuse=("always", "never"))
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("early", ["1582-10-15", "1999-01-01"])
 def test_beginnings_of_units(unit: str, early: str) -> None:

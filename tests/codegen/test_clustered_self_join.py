@@ -141,7 +141,7 @@ def test_several_keys_in_no_order(query: str, keys: str, found: list[bool]) -> N
     assert not any(found)
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("keys", OTHERS)
 @pytest.mark.parametrize("query", ["both", "left residual"])
 def test_other_keys(query: str, keys: str, found: list[bool]) -> None:
@@ -149,6 +149,7 @@ def test_other_keys(query: str, keys: str, found: list[bool]) -> None:
     assert not any(found)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_on_cuda(query: str, runs: Runs) -> None:
     """The simulator gives what the CPU gives."""

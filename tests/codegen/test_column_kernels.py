@@ -258,6 +258,7 @@ def test_packed_characters_come_back(count: int, width: int) -> None:
     np.testing.assert_array_equal(back.view(np.uint8)[:count], text)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_each_is_machine_code_for_a_gpu(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda", reason="the compiler for GPUs is an extra")

@@ -101,6 +101,7 @@ def test_groups_that_stay_are_those_of_duckdb(having: str) -> None:
     assert_same_as_duckdb(query, TABLES, fuse=BOTH)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [

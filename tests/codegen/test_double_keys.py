@@ -44,6 +44,7 @@ WHOLE = [
 ]  # fmt: skip
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("key", WHOLE)
 def test_whole_numbers(key: str, without_tables: None) -> None:
     assert_fused(f"select {key} as x, count(*), sum(p), min(n) from t group by 1", rows())

@@ -33,6 +33,7 @@ def test_a_kernel_folds_as_the_cpu_does(query: str) -> None:
     simulate(ran(query, {"t": TABLES["t"].slice(0, 301)}))
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 15, 16, 17, 64 * 16 * 2])
 def test_the_rows_after_the_last_word(rows: int) -> None:
     values = np.arange(rows)

@@ -52,6 +52,7 @@ def short(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Iterator[list[f
     return clock
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_results_carry_over(query: str, short: list[float]) -> None:
     assert_fused(query, TABLES)

@@ -14,6 +14,7 @@ from tests.limits import SetLimits
 WORDS = {"t": pa.table({"s": ["b", None, "a", "", "é"] * 3, "k": [1, 2, 3, None, 5] * 3})}
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("predicate", [
     "s like '%b%'", "s not like 'a'", "upper(s) in ('A', 'É')", "s || 'x' = 'bx'", "coalesce(s, 'none') = 'none'",
     "regexp_matches(s, '[ab]')", "s > 'a'", "k % 2 = 1", "s is not distinct from 'a'",
@@ -59,7 +60,7 @@ def _long(heads: list[str | None], rows: int = 10_000) -> dict[str, pa.Table]:
 ALL, ASCII = _long(HEADS), _long([h for h in HEADS if h is None or h.isascii()])
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("tables", [ALL, ASCII], ids=["all", "ascii"])
 @pytest.mark.parametrize("expr", [
     "substring(s, 1, 2)", "substring(s, 3, 1)", "left(s, 2)", "right(s, 1)", "upper(left(s, 3))", "left(upper(s), 3)",

@@ -93,11 +93,13 @@ FUSED = [
 ]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("query", FUSED)
 def test_a_kernel_gives_the_answer(query: str) -> None:
     assert_fused(query, TABLES)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize("query", FUSED[1:8])
 def test_few_rows(query: str, rows: int) -> None:

@@ -73,6 +73,7 @@ def test_the_first_bytes_of_texts(wide: int) -> None:
     assert out.tolist() == [int.from_bytes(text, "big") - 2**63 for text in padded]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", [kernels.DIGIT, kernels.LEAD])
 def test_they_compile_for_a_gpu(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")

@@ -156,6 +156,7 @@ VARIANTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(("name", "double"), VARIANTS)
 def test_kernels_compile_for_a_gpu(name: str, double: bool, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")

@@ -57,6 +57,7 @@ def test_doublings_with_kernels() -> None:
     assert_same_as_duckdb(joined(12), TABLES, backend="cpu", fuse=MODES, ordered=False)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_more_doublings_are_no_more_work_than_their_text(step: str) -> None:
     with connected({"t": TABLES["t"]}, fuse="always", check=False) as connection:
@@ -114,6 +115,7 @@ def test_views_of_views(count: int) -> None:
         assert planning_calls(connection, f"select a from v{count} where a = 1") < 12_000 * count
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     "query",
     [
@@ -140,6 +142,7 @@ def test_answers(query: str, copied: int, limits: SetLimits) -> None:
     assert_same_as_duckdb(query, TABLES, backend="cpu", fuse=MODES)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("start", range(0, 60, QUERIES_A_TEST))
 def test_generated_queries(start: int, limits: SetLimits) -> None:
     limits(COPIED_NODES=0)

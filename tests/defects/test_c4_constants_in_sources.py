@@ -23,6 +23,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_sources_hold_no_constants(query: str, tmp_path: Path) -> None:
     days = pa.array([17_000, 18_000, 19_000, None] * 25, pa.int32()).cast(pa.date32())

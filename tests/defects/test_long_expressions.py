@@ -53,7 +53,7 @@ def shapes(n: int) -> list[str]:
     ]
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("shape", range(len(shapes(1))))
 @pytest.mark.parametrize(
     "terms", [20, *(pytest.param(n, marks=pytest.mark.nightly) for n in (50, 200)), 300]

@@ -53,6 +53,7 @@ def test_a_hundred_thousand_connections_leave_nothing() -> None:
     assert megabytes < 50
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("shift", [-YEAR, -60.0, 60.0, 30 * YEAR])
 @pytest.mark.parametrize("fuse", ["never", "always"])
 def test_a_clock_that_is_set_back_or_forth(

@@ -44,6 +44,7 @@ def both(
         yield ours, duck
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_tpch(name: str, both: tuple[Any, duckdb.DuckDBPyConnection]) -> None:
     ours, duck = both

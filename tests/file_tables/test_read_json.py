@@ -34,12 +34,14 @@ def connection(tmp_path, monkeypatch, request, limits):
         yield opened
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(("content", "options"), CASES)
 def test_a_file_has_the_columns_and_rows_that_duckdb_finds(content, options, connection):
     write(content, "f.json")
     same(connection, f"select * from read_json('f.json', {options})".replace(", )", ")"))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     ("form", "made"),
     [
@@ -72,6 +74,7 @@ def test_lines_that_the_kernels_leave_to_python(connection):
     assert found[len(lines) - 2 :][:3] == [(1,), (2,), (3,)]  # of lines that are not blank
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [

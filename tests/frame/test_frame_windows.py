@@ -73,6 +73,7 @@ WINDOWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(("build", "text"), WINDOWS, ids=[text for _, text in WINDOWS])
 def test_over_is_what_sql_says(build: Any, text: str, db: Any) -> None:
     frame = db.table("sales").select("id", x=build())

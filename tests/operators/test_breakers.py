@@ -112,6 +112,7 @@ def test_aggregates_of_one_group_without_its_rows_together(backend, table, query
     check(backend, query, table)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize(

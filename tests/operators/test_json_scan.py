@@ -106,6 +106,7 @@ ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.usefixtures("scanned")
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_documents_as_structs(structure: str) -> None:

@@ -72,11 +72,14 @@ def test_strftime_of_dates_is_duckdbs(pair):
 
 
 def test_strftime_writes_pairs_of_specifiers_as_duckdb(pair):
-    assert_written(pair, [f"%{a}%{b}" for a, b in itertools.product(LETTERS, repeat=2)])
+    """A fifth of them, in which each specifier is at each place."""
+    pairs = list(itertools.product(LETTERS, repeat=2))[::5]
+    assert [{*letters} for letters in zip(*pairs, strict=True)] == [{*LETTERS}] * 2
+    assert_written(pair, [f"%{a}%{b}" for a, b in pairs])
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("separator", [" ", "%%", "n"])
+@pytest.mark.parametrize("separator", ["", " ", "%%", "n"])
 def test_strftime_writes_pairs_with_text_as_duckdb(pair, separator):
     assert_written(pair, [f"%{a}{separator}%{b}" for a, b in itertools.product(LETTERS, repeat=2)])
 
@@ -184,6 +187,7 @@ def test_the_epoch_and_infinity_are_read_in_any_format(pair):
     assert ours.sql(query).fetchall() == theirs.sql(query).fetchall()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "form", ["%Y-%m-%d %H", "%-d.%B.%y %p", "%H:%M", "%x %X", "%j %f", "week", "%g"]
 )

@@ -139,6 +139,7 @@ def random_array(random: np.random.Generator, kind: pa.DataType, count: int) -> 
     )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_nested_types_go_through_parquet_and_sql(seed: int, tmp_path: Path) -> None:
     random = np.random.default_rng(seed)

@@ -86,6 +86,7 @@ def test_colliding_keys() -> None:
     assert_numbers([*twice])
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("build", VALUES)
 @pytest.mark.parametrize("probe", ["random", "few", "ends"])
 @pytest.mark.parametrize("nulls", [False, True])

@@ -119,6 +119,7 @@ def by_arrays(node: p.ComputeColumns, rows: pa.Table) -> pa.Array | None:
     return cpu.to_arrow(made, node.columns).column(0).combine_chunks()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_each_row_is_what_arrays_give(expression: str) -> None:
     node, columns = bound(expression, rows_of(0, 1))

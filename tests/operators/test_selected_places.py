@@ -53,6 +53,7 @@ def table(name: str) -> pa.Table:
     return pa.table({"g": [n % 5 for n in range(ROWS)], "v": made, "n": range(ROWS)})
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", [*NUMBERS, *OTHERS])
 def test_they_are_duckdbs(name: str) -> None:
     fractions = (0, 0.1, 0.5, 0.999, 1)

@@ -249,6 +249,7 @@ def queries(*texts: str) -> list[str]:
     return [line for text in texts for line in text.strip().splitlines()]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     "query", queries(EXISTS, IN, QUANTIFIED, SCALAR, ELSEWHERE, NESTED, LATERAL, JOINS)
 )

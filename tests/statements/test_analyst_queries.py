@@ -44,6 +44,7 @@ def _problem(text: str, reference: Any, connection: Any) -> str | None:
     return difference(expected, actual, ordering(text, expected.column_names))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("text", ALONE)
 def test_a_query(text: str, reference: Any, connection: Any) -> None:
     assert _problem(text, reference, connection) is None

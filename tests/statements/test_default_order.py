@@ -26,6 +26,7 @@ select list_reverse_sort([3, null, 1]), list_reverse_sort([3, null, 1], 'nulls l
 PLACES = ("nulls_last", "nulls first", "sqlite", "postgres")
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(("order", "nulls"), [*product(("asc", "descending"), PLACES)])
 def test_what_names_no_direction(order: str, nulls: str) -> None:
     setup = [TABLE, f"set default_order = '{order}'", f"set default_null_order = '{nulls}'"]

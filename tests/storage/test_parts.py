@@ -30,6 +30,7 @@ def table(tmp_path: Path) -> ParquetTable:
     return replace(ParquetTable.open([str(tmp_path / "*.parquet")]), name="t", settled=True)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("device", backends_at_hand())
 @pytest.mark.parametrize("fuse", ["always", "never"])
 @pytest.mark.parametrize("part", PARTS)

@@ -17,6 +17,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [

@@ -109,6 +109,7 @@ def both(request: pytest.FixtureRequest) -> Iterator[tuple[Any, list[Any]]]:
         yield duck, ours
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers(query: str, both: tuple[Any, list[Any]]) -> None:
     duck, ours = both

@@ -36,6 +36,7 @@ def test_own_order(query: str, name: str, backend: str) -> None:
     assert_same_as_duckdb(query.replace("from t", f"from {name}"), TABLES, backend=backend)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_own_orders(seed: int, backend: str) -> None:
     draw = random.Random(seed)

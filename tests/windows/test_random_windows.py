@@ -24,6 +24,7 @@ def connection(request: pytest.FixtureRequest, backend: str) -> Iterator[Any]:
         yield made
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_windows(group: int, connection: Any) -> None:
     compare(range(group, CASES // 2, GROUPS), connection)

@@ -357,6 +357,7 @@ with fuseline.connect("cpu", fuse="never") as connection:
 """
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("target", "again"), [
     ("'f.csv'", "'f.csv'"), ("'f.csv'", "'other.csv'"), ("'p' (partition_by p)",) * 2, ("'p' (partition_by p)", "'p' (partition_by p, append)")
 ])  # fmt: skip
