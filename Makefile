@@ -26,10 +26,11 @@ OUT ?= out
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Python compiles what is imported: all 15,000 files of the libraries would take a minute.
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Fuseline needs Python 3.11 or newer; none was found." >&2; exit 1; }
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[$(EXTRAS)]'
 	@touch $@
 
 .PHONY: install
@@ -118,6 +119,10 @@ test-wheel: wheel ## the installed wheel: all files there, and the tests of what
 	$(PY) -m pip install --quiet --no-deps --target build/installed dist/*.whl
 	PYTHONPATH=build/installed FUSELINE_TEST_INSTALLED=build/installed \
 		$(PYTEST) $(WHEEL_TESTS) $(ARGS)
+
+.PHONY: test-both
+test-both: test-wheel ## all tests once: those of test-wheel on the wheel, the others on the tree
+	$(PYTEST) $(addprefix --ignore=,$(WHEEL_TESTS)) $(ARGS)
 
 .PHONY: docs
 docs: $(READY) ## the documentation as a site, in build/site; a link that leads nowhere is an error
