@@ -79,8 +79,8 @@ _OF_DUCKDB = """
     OutOfRangeException ParserException PermissionException SQLExpression SequenceException
     SerializationException StarExpression SyntaxException TransactionException TypeMismatchException aggregate
     alias append array_type arrow checkpoint count_all create_function decimal_type description df distinct
-    dtype extract_statements fetch_arrow_table fetch_df fetch_record_batch filter from_csv_auto from_parquet
-    from_query install_extension limit list_type load_extension map_type order pl project query_df
+    dtype duplicate extract_statements fetch_arrow_table fetch_df fetch_record_batch filter from_csv_auto from_parquet
+    from_query get_table_names install_extension limit list_type load_extension map_type order pl project query_df
     query_progress remove_function row_type rowcount sqltype sqltypes star struct_type table_function
     to_arrow_reader to_arrow_table type typing values write_csv
     """

@@ -97,7 +97,7 @@ class Catalog(Namespace):
             known = self._files.get(key)
         if known is not None and not _is_stale(known):
             return known
-        table = self._opened(form, paths, options or {})
+        table = self._opened(form, paths, options or {}, self.access)
         with self._lock:
             self._files[key] = table
             self._files.move_to_end(key)
@@ -107,15 +107,21 @@ class Catalog(Namespace):
                 self.version += 1
         return table
 
+    def open_own(
+        self, form: str, path: str, options: Mapping[str, object]
+    ) -> ParquetTable | UnreadTable:
+        """Return the table of a file that was written for this, whatever files may be opened; raises `FileError`."""
+        return self._opened(form, [path], options, Access())
+
     def _opened(
-        self, form: str, paths: Sequence[str], options: Mapping[str, object]
+        self, form: str, paths: Sequence[str], options: Mapping[str, object], access: Access
     ) -> ParquetTable | UnreadTable:
         if form != "parquet":
             assert self._open_files is not None
-            return self._open_files(form, paths, options, self.access)
+            return self._open_files(form, paths, options, access)
         from .storage.tables.parquet import ParquetTable
 
-        return ParquetTable.open(paths, options, access=self.access)
+        return ParquetTable.open(paths, options, access=access)
 
     def restrict(self, rules: AccessRules) -> None:
         """Open files by other rules from now on; what was read by earlier ones is looked at anew."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, cast
+from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, cast
 
 from .catalog import Catalog, file_paths
 from .db_api import HasErrors
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .frame.frame import Frame
 
 Path = str | PathLike[str]
+Source = Path | Iterable[Path] | IO[str] | IO[bytes]  # of which an open file is read at once
 
 
 @fenced
@@ -51,20 +54,19 @@ class FileReaders:
         """
         return self._read_files("parquet", path, name, options)
 
-    def read_csv(
-        self, path: Path | Iterable[Path], name: str | None = None, **options: object
-    ) -> Frame:
+    def read_csv(self, path: Source, name: str | None = None, **options: object) -> Frame:
         """Return the table of CSV files: a path, a list or a glob; looks at the first rows, from which DuckDB's rules tell dialect and types.
 
-        With `name` it can be used in SQL.  Options: those of `read_csv` in SQL, such as delim, header, types, nullstr, skip.
+        An open file, or another object with `read`, is read at once.          With `name` it can be used in SQL.  Options: those of `read_csv` in SQL, such as delim, header, types, nullstr, skip.
         """
         return self._read_files("csv", path, name, options)
 
-    def read_json(
-        self, path: Path | Iterable[Path], name: str | None = None, **options: object
-    ) -> Frame:
+    from_csv_auto, from_parquet = read_csv, read_parquet
+
+    def read_json(self, path: Source, name: str | None = None, **options: object) -> Frame:
         """Return the table of JSON files, of lines or an array; the first values tell columns and types, by DuckDB's rules.
 
+        An open file, or another object with `read`, is read at once.
         With `name` it can be used in SQL.  Options: those of `read_json` in SQL, such as format, columns, ignore_errors, sample_size.
         """
         return self._read_files("json", path, name, options)
@@ -95,7 +97,7 @@ class FileReaders:
     def _read_files(
         self,
         form: str,
-        path: Path | Iterable[Path],
+        path: Source,
         name: str | None,
         options: Mapping[str, object],
     ) -> Frame:
@@ -108,6 +110,8 @@ class FileReaders:
             )
         if form in READ_OPTIONS:
             options = dict(READ_OPTIONS[form].read(n, value) for n, value in options.items())
+        if hasattr(path, "read"):
+            return self._read_object(form, cast("IO[str] | IO[bytes]", path), name, options)
         with zones.of_session(self.settings.timezone):
             table = self.catalog.read_files(form, file_paths(path), options)
         if name is not None:
@@ -115,6 +119,22 @@ class FileReaders:
             self.forget(self.catalog.put(table))
         warn_of_columns(table.name, table.unsupported)
         return self._scan(table)
+
+    def _read_object(
+        self, form: str, given: IO[str] | IO[bytes], name: str | None, options: Mapping[str, object]
+    ) -> Frame:
+        """Return the rows of what the caller holds, by a copy of it in a folder of its own: it may not be read twice."""
+        content = given.read()
+        if not isinstance(content, str | bytes):
+            raise WrongArguments(f"What {shown(given)} reads is no text and no bytes.")
+        with TemporaryDirectory(prefix="fuseline-") as folder:
+            path = FilePath(folder) / "rows"
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            with zones.of_session(self.settings.timezone):
+                table = self.catalog.open_own(form, str(path), options)
+            warn_of_columns(table.name, table.unsupported)
+            rows = self._scan(table).persist()
+        return rows if name is None else rows.create_view(name)
 
     def write(self, plan: Logical, path: Path, form: str, options: Mapping[str, object]) -> None:
         """Run a plan and write its rows to a file, or with `partition_by` to a folder, as COPY TO does."""

@@ -51,6 +51,7 @@ from .parsing.text_shape import (
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_explain import explained as explained
 from .statements.bind_statement import bind_statement, starts_query as starts_query
+from .statements.table_names import table_names as table_names
 
 if TYPE_CHECKING:
     from fuseline.frame.frame import Frame

@@ -10,12 +10,10 @@ from ..errors import UnknownAttribute, nearest
 DUCKDB_FUNCTIONS = {"std": "stddev", "var": "variance", "n_tile": "ntile"}
 # Names that several classes lack, and those of one class
 INSTEAD = {
-    "apply": "an expression of col(...) and fn.<name>(...)",
     **dict.fromkeys(
         ("insert", "update"),
         'connection.execute("INSERT INTO table VALUES (?, ?)", values) and UPDATE',
     ),
-    "map": "create_function(...), or from_df(function(frame.df()))",
     "preview": "repr(frame) or show()",
     "assign": "with_columns(...)",
     "collect": "to_arrow(), to_polars() or to_pandas()",

@@ -77,3 +77,11 @@ class DuckDBSteps:
         if not isinstance(text, str):
             raise WrongArguments(f"extract_statements() takes a text, not {shown(text)}.")
         return [Statement(piece.sql.strip()) for piece in split(text)]
+
+    def get_table_names(self, text: str, *, qualified: bool = False) -> set[str]:
+        """Return the names of the tables and views that a query reads, which need not be there; `qualified` with their schemas."""
+        from ..sql import table_names
+
+        if not isinstance(text, str):
+            raise WrongArguments(f"get_table_names() takes a text, not {shown(text)}.")
+        return table_names(text, qualified)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -11,7 +14,7 @@ import pandas as pd
 import pytest
 
 import fuseline
-from fuseline.errors import InterfaceError, TypeMismatch, UnknownColumn, Unsupported
+from fuseline.errors import InterfaceError, TypeMismatch, UnknownColumn, Unsupported, WrongArguments
 
 ROWS = """create table t as select * from (values
     (1, 'one', 1.5, 1.25::decimal(9, 2), date '2024-01-01'), (2, 'two', 2.5, 2.50, null), (3, null, null, null, null),
@@ -47,6 +50,13 @@ STEPS: list[Callable[[Any, Any], Any]] = [
     lambda m, r: r.set_alias("z").filter("z.i > 2").project("z.i").order("z.i").fetchall(),
     lambda m, r: r.set_alias("a").join(r.set_alias("b"), "a.i = b.i + 1").columns,
     lambda m, r: r.set_alias("a").join(r.project("i + 1 as j").set_alias("b"), "a.i = b.j", "left").order("i, j").fetchall(),
+    lambda m, r: r.set_alias("a").join(r.project("i + 1 as j").set_alias("b"), condition="a.i = b.j", how="semi").order("i").fetchall(),
+    lambda m, r: r.join(r.project("i, d as e").set_alias("b"), condition="i", how="left").order("i").fetchall(),
+    lambda m, r: r.project("i").cross(r.project("s, i as k")).order("i, k").fetchall(),
+    lambda m, r: r.apply("sum", "i, d", "s", projected_columns="s").order("s").fetchall() + r.apply("max", "i").columns,
+    lambda m, r: r.apply("quantile_cont", "d", function_parameter="0.5").fetchall(),
+    lambda m, r: r.project("i").map(lambda rows: rows + 1, schema={"i": "INTEGER"}).order("i").fetchall(),
+    lambda m, r: r.project("i").map(lambda rows: rows.assign(k=rows.i > 2)).order("i").fetchall(),
     lambda m, r: r.order("i").materialize().fetchall() + [tuple(row) for row in r.order("i").iter_rows()],
     lambda m, r: [str(t) for t in (m.list_type("INTEGER"), m.map_type("INTEGER", "VARCHAR"), m.array_type("DOUBLE", 3))],
     lambda m, r: [str(t) for t in (m.struct_type({"a": "INTEGER", "b c": "DATE"}), m.decimal_type(9, 2), m.dtype("BIGINT"))],
@@ -84,6 +94,22 @@ def of_module(m: Any) -> list[Any]:
         [s.query.strip().rstrip(";") for s in m.extract_statements("select ';'; select 2")],
         [connection.execute(s).fetchall() for s in connection.extract_statements("select 1;select 2;")],
     ]  # fmt: skip
+    texts = [
+        "with t as (from t) from t, u",
+        "with t as (from u) from t",
+        'from s.a, "B c", (from x where exists (from y))',
+        "create table n as from m",
+    ]
+    found += [m.get_table_names(text, qualified=q) for text in texts for q in (False, True)]
+    found.append(
+        m.get_table_names(
+            "with recursive r as (select 1 union all from r) select (select max(a) from z) from r, range(3)"
+        )
+    )
+    found += [
+        connection.read_csv(io.StringIO("a;b\n1;x\n2;\n")).fetchall(),
+        connection.from_csv_auto(io.BytesIO(b"k\n1\n")).fetchall(),
+    ]
     m.execute("select 1 as a, 'x' as b")
     found += [[d[0] for d in m.description()], m.df().to_dict()]
     m.execute("select 2 as a")
@@ -178,3 +204,26 @@ def test_what_is_another_way_is_said() -> None:
             _ = fuseline.LambdaExpression
         with pytest.raises(InterfaceError, match="rowcount"):
             connection.execute("create table t(a integer)").fetchall()
+
+
+def test_an_open_file_is_read_whatever_files_may_be_opened(tmp_path: Path) -> None:
+    lines = b'{"a": 1, "day": "2024-01-31"}\n{"a": null, "day": null}\n'
+    with fuseline.connect(device="cpu", external_access=False) as connection:
+        found = connection.read_json(io.BytesIO(lines), name="given")
+        assert found.types == ["BIGINT", "DATE"]
+        assert connection.sql("select count(day) from given").fetchall() == [(1,)]
+        assert connection.read_csv(io.StringIO("a,b\n")).fetchall() == []
+        with pytest.raises(WrongArguments, match="no text"):
+            connection.read_csv(SimpleNamespace(read=lambda: 3))
+    (tmp_path / "t.csv").write_text("k,v\n1,x\n")
+    with fuseline.connect(device="cpu") as connection, (tmp_path / "t.csv").open() as file:
+        assert connection.read_csv(file, names=["a", "b"]).columns == ["a", "b"]
+
+
+def test_a_join_has_one_condition_and_a_function_its_schema() -> None:
+    with fuseline.connect(device="cpu") as connection:
+        frame = connection.sql("select 1 as a")
+        with pytest.raises(WrongArguments, match="two names"):
+            frame.join(frame, "a", condition="a")
+        with pytest.raises(WrongArguments, match="schema"):
+            frame.map(lambda rows: rows, schema={"b": int})

@@ -5,7 +5,7 @@ Frames and the connection's tables: SQL over a frame, rows into tables, frames a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Self, overload
 
 from ...errors import WrongArguments, check_name, shown
@@ -18,12 +18,13 @@ from ..batches import MOST_ROWS, batch_rows
 from ..binding import flat, is_aggregate
 from ..cursor import Description, described
 from ..expressions.expression import Expression, as_column, of_type
-from .planned import Planned
+from .planned import Planned, plan_of
 from .result_methods import ResultMethods
 
 # How DuckDB's relations call the arguments of functions behind the first, and then the rest
 _ARGUMENTS = frozenset(["default_value", "num_buckets", "offset", "q", "sep", "value_column"])
 _CALLED = ("groups", "window_spec", "projected_columns")
+_OF_PYTHON = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,6 +170,47 @@ class RelationNames(TableMethods, ResultMethods):
         if isinstance(keys, Expression):
             return self.sort(keys)
         return self._asked("", f"ORDER BY {_text(keys, 'order')}")
+
+    def cross(self, other: Frame) -> Self:
+        """Pair each row with each row of another frame, whose columns keep their names."""
+        return self._connection.sql_over(  # type: ignore[return-value]
+            {"self": self._plan, "other": plan_of(other)}, "FROM self CROSS JOIN other", None
+        )
+
+    def apply(
+        self,
+        function_name: str,
+        function_aggr: str,
+        group_expr: str = "",
+        function_parameter: str = "",
+        projected_columns: str = "",
+    ) -> Frame:
+        """Return an aggregate of each of some columns, by groups: `apply("sum", "sold, paid", "city", projected_columns="city")`."""
+        behind = f", {function_parameter}" if function_parameter else ""
+        calls = [
+            f"{_text(function_name, 'apply')}({column}{behind})"
+            for column in _text(function_aggr, "apply").split(",")
+        ]
+        items = ", ".join([*([projected_columns] if projected_columns else ()), *calls])
+        return self._asked(f"SELECT {items}", f"GROUP BY {group_expr or 'ALL'}")  # type: ignore[return-value]
+
+    def map(
+        self,
+        function: Callable[[pd.DataFrame], pd.DataFrame],
+        schema: Mapping[str, str | type | DataType] | None = None,
+    ) -> Frame:
+        """Run, and return what a function makes of the rows as a pandas frame; `schema` are names and types of its columns."""
+        made = self._connection.from_df(function(self.df()))
+        if schema is None:
+            return made
+        if [*schema] != made.columns:
+            raise WrongArguments(
+                f"The function made the columns {shown(made.columns)}, and its schema is {shown([*schema])}."
+            )
+        types = [
+            _OF_PYTHON.get(t, t.__name__) if isinstance(t, type) else t for t in schema.values()
+        ]
+        return made.select(*(as_column(n).cast(t) for n, t in zip(schema, types, strict=True)))
 
     def offset(self, count: int) -> Self:
         """Return the rows after the first ones."""

@@ -134,14 +134,18 @@ class RelationalMethods(Planned):
         *,
         left_on: str | Sequence[str] | None = None,
         right_on: str | Sequence[str] | None = None,
+        condition: On = None,
     ) -> Self:
         """Join with another frame of the same connection.
 
         `on` is a column name or a list of names that both have, which come out once, a list of pairs `[("a", "b")]` as are `left_on` and
         `right_on`, or a condition such as `a["k"] == b["k"]`.  Other columns of `other` whose names are taken get `suffix`.  `how` is inner, left,
         right, full (or outer), semi, anti or cross, which takes no `on`.  A text that is no name, as "a.k = b.k", is a condition in SQL of
-        the frames' aliases (`set_alias`); then columns of both sides keep their names.
+        the frames' aliases (`set_alias`); then columns of both sides keep their names.  `condition` is DuckDB's name of `on`.
         """
+        if condition is not None and on is not None:
+            raise WrongArguments("join() takes on or condition, which are two names of one thing.")
+        on = condition if on is None else on
         if isinstance(on, str) and "=" in on and on.lower() not in map(str.lower, self.columns):
             return self._joined_by_text(other, on, how)
         with self.in_zone():
