@@ -7,44 +7,16 @@ notes; of those that are fit the order of `Contest.offer` chooses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import field, replace
+from itertools import chain, islice
 
 from ..records import dataclass
-from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, is_text, rows_of
+from .csv_candidates import Wishes, alike, candidates
+from .csv_rows import CsvRow, Dialect, fitted_row, is_text, rows_of
 
-DELIMS = (",", "|", ";", "\t")
-# Quotes with what escapes them
-QUOTES = (("", ""), ('"', ""), ('"', '"'), ('"', "'"), ('"', "\\"), ("'", ""), ("'", "'"), ("'", '"'), ("'", "\\"))  # fmt: skip
-COMMENTS = ("", "#")
 FIRST_ROWS = 10_240  # of each candidate; the rest of the sample is for those that are left
 LEAST_COMMENTS = 0.6  # of the rows with a sign, which a comment has to explain
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the user says of a dialect; None and False where nothing is said."""
-
-    given: Mapping[str, str]  # of delim, quote, escape, comment and new_line
-    skip: int | None = None
-    columns: int | None = None
-    ignores: bool = False
-    pads: bool = False
-    strict: bool = True
-    nulls: tuple[str, ...] = ("",)
-    longest: int | None = None  # bytes of a row
-
-    @property
-    def takes_most(self) -> bool:
-        """Whether the number of values that most rows have is the right one."""
-        return self.ignores and not self.pads
-
-    def bars(self, columns: int, ends_empty: bool) -> bool:
-        """Whether a row of so many values cannot be read."""
-        if self.columns is None or self.ignores or columns == self.columns + ends_empty:
-            return False
-        return columns != self.columns and not (self.pads and columns < self.columns)
 
 
 @dataclass(frozen=True)
@@ -102,41 +74,18 @@ def sniff(text: str, is_whole: bool, wishes: Wishes, most_rows: int) -> DialectS
         return None
     contest = Contest(wishes)
     first = _Head(text, is_whole, skip, FIRST_ROWS)
+    measured: dict[Dialect, _Candidate | None] = {}
     for dialect in candidates(text, wishes):
-        rows = first.rows(dialect, wishes)
-        if rows is not None:
-            contest.offer(_measured(dialect, rows, wishes))
+        same = alike(dialect, text, wishes)
+        if same not in measured:
+            rows = first.rows(same, wishes)
+            measured[same] = None if rows is None else _measured(same, rows, wishes)
+        found = measured[same]
+        if found is not None:
+            contest.offer(replace(found, dialect=dialect))
     head = _Head(text, is_whole, skip, most_rows)
     best = _refined(contest.best, head, wishes)
     return None if best is None else _sample(best, head, wishes)
-
-
-def candidates(text: str, wishes: Wishes) -> Iterator[Dialect]:
-    """Yield the dialects that are tried, in DuckDB's order, without those that would find what an earlier one finds."""
-    given = wishes.given
-    newline = given.get("new_line", end_of_lines(text))
-    pairs = _quotes(given)
-    if "quote" not in given and "escape" not in given:
-        pairs = [(q, e) for q, e in pairs if q in text and (e in ("", q) or e in text)]
-    comments = [given["comment"]] if "comment" in given else [c for c in COMMENTS if c in text]
-    delims = [given["delim"]] if "delim" in given else DELIMS
-    for comment in comments:
-        for quote, escape in pairs:
-            for delim in delims:
-                yield Dialect(delim, quote, escape, comment, newline, wishes.strict)
-
-
-def _quotes(given: Mapping[str, str]) -> list[tuple[str, str]]:
-    quote, escape = given.get("quote"), given.get("escape")
-    if quote is not None and escape is not None:
-        return [(quote, escape)]
-    known = [(q, e) for q, e in QUOTES if quote in (None, q) and escape in (None, e)]
-    if known:
-        return known
-    if quote is not None:
-        return [(quote, e) for e in (quote, "", "\\", '"', "'")]
-    assert escape is not None
-    return [(q, escape) for q in (escape, '"', "'")]
 
 
 @dataclass(frozen=True)
@@ -147,10 +96,17 @@ class _Head:
     is_whole: bool
     skip: int
     most: int
+    known: dict[Dialect, list[CsvRow]] = field(default_factory=dict)  # that were split before
+
+    def all_rows(self, dialect: Dialect) -> list[CsvRow]:
+        if dialect not in self.known:
+            found = islice(rows_of(dialect, [self.text], self.skip), self.most)
+            self.known[dialect] = list(found)
+        return self.known[dialect]
 
     def rows(self, dialect: Dialect, wishes: Wishes) -> list[CsvRow] | None:
         """Return the rows but empty lines; None where one is none."""
-        found = list(islice(rows_of(dialect, [self.text], self.skip), self.most))
+        found = self.all_rows(dialect)
         if not self.is_whole and len(found) < self.most:
             found = found[:-1]
         rows = [row for row in found if row.text]
@@ -348,7 +304,7 @@ def _refined(left: list[_Candidate], head: _Head, wishes: Wishes) -> _Candidate 
 
 
 def _goes_on(candidate: _Candidate, head: _Head, wishes: Wishes) -> bool:
-    rows = head.rows(candidate.dialect, wishes)
+    rows = head.rows(alike(candidate.dialect, head.text, wishes), wishes)
     if rows is None:
         return False
     lenient = wishes.pads or wishes.ignores
@@ -367,7 +323,10 @@ def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
         columns -= extra and best.ends_empty[0]
     kept: list[CsvRow] = []
     regular = True
-    for row in rows_of(best.dialect, [head.text], head.skip):
+    same = alike(best.dialect, head.text, wishes)
+    known = head.all_rows(same)
+    later = islice(rows_of(same, [head.text], head.skip), len(known), None)
+    for row in chain(known, later):
         if row.number < begin or row.comment == "line":
             continue
         if len(kept) >= head.most:

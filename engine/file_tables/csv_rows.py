@@ -37,9 +37,33 @@ class Dialect:
 
     @cached_property
     def plain_row(self) -> re.Pattern[str]:
-        """A row without quotes, escapes and comments, with the end of its line."""
-        signs = "".join(re.escape(s) for s in (self.quote, self.comment, *self._bare_escape))
-        return re.compile(rf"([^\r\n{signs}]*)(\r\n|\r|\n|\Z)")
+        """A row without values in quotes, escapes and comments, with the end of its line."""
+        signs = "".join(re.escape(s) for s in (self.comment, *self._bare_escape))
+        if not self.quote or len(self.delim) > 1:
+            return re.compile(rf"([^\r\n{re.escape(self.quote)}{signs}]*)(\r\n|\r|\n|\Z)")
+        return self._row_of(rf"(?!{self.opening.pattern})[^\r\n{re.escape(self.delim)}{signs}]*+")
+
+    @cached_property
+    def quoted_row(self) -> re.Pattern[str] | None:
+        """A row with values in quotes and no comments, with the end of its line; None where rows are split value by value."""
+        if not (self.strict and self.quote and len(self.delim) == 1):
+            return None
+        delim, comment = re.escape(self.delim), re.escape(self.comment)
+        quoted = self.quoted_field.pattern.replace("(", "(?:", 1)
+        bare = rf"(?!{self.opening.pattern})[^\r\n{delim}{comment}]*+"
+        return self._row_of(rf"(?:{quoted}(?![^\r\n{delim}])|{bare})")
+
+    def _row_of(self, value: str) -> re.Pattern[str]:
+        return re.compile(rf"({value}(?:{re.escape(self.delim)}{value})*+)(\r\n|\r|\n|\Z)")
+
+    @cached_property
+    def values(self) -> re.Pattern[str]:
+        """What is in the quotes of a value, which are the first group, or the value without them; a delimiter follows."""
+        delim, blanks = re.escape(self.delim), self._blanks
+        quoted = self.quoted_field.pattern.removeprefix(blanks).removesuffix(blanks)
+        sign = re.escape(self.quote)
+        opened = quoted.replace(sign, f"({sign})", 1)
+        return re.compile(rf"(?:({blanks}){opened}({blanks})|([^\r\n{delim}]*+)){delim}")
 
     @cached_property
     def bare_field(self) -> re.Pattern[str]:
@@ -187,7 +211,24 @@ def _row(dialect: Dialect, text: str, at: int, final: bool) -> _Found | None:
         line, line_end = plain[1], plain[2]
         fault = "" if _is_end(dialect, line_end, line) else INVALID
         return line.split(dialect.delim), plain.end(1), end, (), False, False, "", fault
-    return _row_of_fields(dialect, text, at, final)
+    row = dialect.quoted_row.match(text, at) if dialect.quoted_row else None
+    if row is None:
+        return _row_of_fields(dialect, text, at, final)
+    return None if row.end() == len(text) and not final else _row_of_values(dialect, row)
+
+
+def _row_of_values(dialect: Dialect, row: re.Match[str]) -> _Found:
+    """Return a row with values in quotes, all of which end as they should."""
+    found = dialect.values.findall(row[1] + dialect.delim)
+    quoted = tuple([number for number, value in enumerate(found) if value[1]])
+    escaped = any(dialect.escapes_in(found[number][2]) for number in quoted)
+    spaced = any(found[number][0] or found[number][3] for number in quoted)
+    fields = [bare or body for _, _, body, _, bare in found]
+    if dialect.escape:
+        for number in quoted:
+            fields[number] = dialect.unescaped(fields[number])
+    fault = "" if _is_end(dialect, row[2], row[1]) else INVALID
+    return fields, row.end(1), row.end(), quoted, escaped, spaced, "", fault
 
 
 def _is_end(dialect: Dialect, found: str, line: str) -> bool:

@@ -1,0 +1,54 @@
+"""Rows of CSV that one pattern splits have what splitting them value by value finds."""
+
+from __future__ import annotations
+
+import random
+from unittest import mock
+
+import duckdb
+import pytest
+
+import fuseline
+from fuseline.file_tables import csv_rows
+from fuseline.file_tables.csv_rows import CsvRow, Dialect, rows_of
+
+QUOTES = [('"', '"'), ('"', ""), ('"', "\\"), ("'", "'"), ('"', "'"), ("", ""), ("'", '"')]
+SIGNS = ["a", "b", '"', '"', ",", ",", "|", "\n", "\r", " ", "#", "'", "\\", '""', ' "', '" ', ',"', '",']  # fmt: skip
+
+
+def split(dialect: Dialect, chunks: list[str]) -> list[CsvRow]:
+    return [row._replace(fields=list(row.fields)) for row in rows_of(dialect, chunks)]
+
+
+def test_a_pattern_splits_rows_as_the_steps_do() -> None:
+    draw = random.Random(7)
+    for _ in range(3000):
+        dialect = Dialect(
+            draw.choice([",", "|", " ", ", "]),
+            *draw.choice(QUOTES),
+            draw.choice(["", "#"]),
+            draw.choice(["", "\n"]),
+            draw.random() < 0.8,
+        )
+        text = "".join(draw.choices(SIGNS, k=draw.randint(1, 25)))
+        cut = draw.randint(0, len(text))
+        chunks = [chunk for chunk in (text[:cut], text[cut:]) if chunk]
+        found = split(dialect, chunks)
+        with mock.patch.object(csv_rows, "_row", csv_rows._row_of_fields):
+            assert found == split(dialect, chunks), (dialect, chunks)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['1,"Clerk#1",x', '2,"a ""b""",', "3;'x#';'y'", '# note,"1"', '4,"x"#5,6', "5|a#b|#", "a\tb#\t'c'"],
+)  # fmt: skip
+@pytest.mark.parametrize("repeats", [3, 11_000])
+def test_dialects_of_many_rows_are_those_of_duckdb(line, repeats, tmp_path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("\n".join(["a,b,c"[: 2 * line.count(",") + 1], *[line] * repeats]) + "\n")
+    query = f"select delimiter, quote, escape, comment, hasheader, columns::varchar from sniff_csv('{path}')"
+    try:
+        theirs = duckdb.connect().execute(query).fetchall()
+    except duckdb.Error:
+        return
+    assert fuseline.connect(device="cpu").sql(query).fetchall() == theirs
