@@ -139,8 +139,8 @@ class Parser(DuckDBParser):
             return node
         outermost.pop()
         subscript = outermost
-        while isinstance(subscript.this, exp.Bracket):
-            subscript = subscript.this
+        while isinstance(inner := subscript.this, exp.Bracket):
+            subscript = inner
         node.set("this", subscript.this)
         subscript.set("this", node)
         return outermost

@@ -32,6 +32,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Alter: "kind exists",
     exp.AlterColumn: "drop allow_null",
     exp.Anonymous: "this",
+    exp.Array: "value_constructor",
     exp.Boolean: "this",
     exp.BitString: "this",
     exp.ByteString: "this",

@@ -26,6 +26,8 @@ SCALAR = [
     "select x, (select z from u where u.x = t.x order by z desc limit 1) as v from t",
     "select x, (select string_agg(s, ',' order by s) from t i where i.x = t.x) as v from t",
     "select (select x), y from t",
+    "select [(select max(z) from u)] as a, array[(select z from u where false)] as b, [(values (3))] as c",
+    "select x, [(select max(z) from u where u.x = t.x)] as l, [[(from u select count(*))]] as n from t",
     "select x + 1 as k, (select max(z) from u where u.x = k) as v from t",
     "select x, (select (select max(z) from u where u.x = t.x) from t i limit 1) as v from t",
     "select x from t order by (select count(*) from u where u.x = t.x), x, y",
