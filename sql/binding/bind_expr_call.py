@@ -348,7 +348,7 @@ def bind_sort_key(node: exp.Expr, scope: Scope) -> SortKey:
 def _within_group(
     name: str, args: list[Expr], order: exp.Order, scope: Scope, place: err.Span | None
 ) -> tuple[str, list[Expr], tuple[SortKey, ...]]:
-    """percentile_cont(f) WITHIN GROUP (ORDER BY x) -> quantile_cont(x, f); descending counts from the other end."""
+    """percentile_cont(f) WITHIN GROUP (ORDER BY x) -> quantile_cont(x, f); descending counts from the other end, as -f does."""
     if len(order.expressions) != 1 or name not in (*_QUANTILES, "mode"):
         raise err.Unsupported(
             f"WITHIN GROUP is supported for quantiles and mode with one ORDER BY item, not for {name}.",
@@ -372,7 +372,7 @@ def _within_group(
         and isinstance(fraction, Literal)
         and isinstance(fraction.value, int | Decimal)
     ):
-        fraction = dataclasses.replace(fraction, value=1 - fraction.value)
+        fraction = dataclasses.replace(fraction, value=-fraction.value or 1)
     return name, [key.expr, fraction], ()
 
 

@@ -6,6 +6,7 @@ Aggregates of dates, times and moments as those of the integers that they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import partial, reduce
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ..temporal.ticks import PLAIN
 from .nanoseconds import ticks
 from .zoned_moments import Make
 
+_FROM_BOTH_ENDS = ("quantile_cont", "quantile_disc")
 MOST_VALUES = 1_000_000  # that an aggregate is asked for, and one more
 
 
@@ -41,6 +43,8 @@ def by_others(
     at_fraction = constants(row.signature).get(1) == "fraction" and len(args) > 1
     if at_fraction and args[1].type.kind is ty.Kind.LIST:
         return _at_each_fraction(make, name, args, again, clauses.span)
+    if at_fraction and (share := _share_from_the_end(args[1])):
+        return _from_the_end(make, name, (args[0], share), again, clauses)
     if row.fold == name and len(args) == 2:  # the least or the greatest
         return _best(make, name, (args[0], *args), again, clauses)
     if name.startswith("arg_") and not name.endswith("_null") and len(args) == 3:
@@ -61,11 +65,47 @@ def _at_each_fraction(
 ) -> Expr:
     """quantile_cont(x, [0.25, 0.5]) -> [quantile_cont(x, 0.25), quantile_cont(x, 0.5)]; NULL of no values."""
     value, fractions, *rest = args
-    found = [again(name, [value, each, *rest]) for each in _constants(fractions)]
+    constants = _constants(fractions)
+    if any(_share_from_the_end(each) for each in constants):  # 0 is then the greatest
+        if any(isinstance(e, Literal) and e.value is not None and e.value > 0 for e in constants):
+            raise InvalidQuery(f"The fractions of {name} have one sign.", fractions.span)
+        constants = [each if _share_from_the_end(each) else literal(1.0) for each in constants]
+    found = [again(name, [value, each, *rest]) for each in constants]
     kind = again(name, [value, Literal(0.5, ty.DOUBLE), *rest]).type
     made = Call("list_value", tuple(found), ty.list_of(kind), span)
     known = make.compare("gt", again("count", [value], order=()), Literal(0, ty.BIGINT), span)
     return make.case([known], [made], None, span)
+
+
+def _share_from_the_end(fraction: Expr) -> float | None:
+    """The fraction that a negative one is, which counts from the greatest value on; None of others."""
+    written = constant(cast(fraction, ty.DOUBLE))
+    if not isinstance(written, Literal) or not isinstance(written.value, float):
+        return None
+    return -written.value if written.value < 0 else None
+
+
+def _from_the_end(
+    make: Make, name: str, args: tuple[Expr, float], aggregate: Aggregate, clauses: AggregateClauses
+) -> Expr:
+    """quantile_cont(x, -f) -> -quantile_cont(-x, f), where -x has the order of x from its end and is exact.
+
+    Doubles have NaN, which is greatest with either sign, and moments have no sign: these take the fraction 1 - f.
+    """
+    value, share = args
+    if share > 1 or clauses.order or name not in _FROM_BOTH_ENDS:
+        least = -1 if share > 1 and name in _FROM_BOTH_ENDS else 0
+        raise InvalidQuery(f"The fraction of {name} has to be between {least} and 1.", clauses.span)
+    if name == "quantile_disc":
+        order = (SortKey(value, descending=True),)
+        return aggregate(name, [value, literal(share)], order=order)
+    if value.type.is_decimal:
+        found = aggregate(name, [make.call("neg", [value], clauses.span), literal(share)])
+        return make.call("neg", [found], clauses.span)
+    if value.type.is_whole:
+        opposite = make.call("neg", [cast(value, ty.DOUBLE)], clauses.span)
+        return make.call("sub", [literal(0.0), aggregate(name, [opposite, literal(share)])], None)
+    return aggregate(name, [value, literal(float(1 - Decimal(repr(share))))])
 
 
 def _constants(fractions: Expr) -> list[Expr]:
