@@ -136,9 +136,16 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_with_pivots(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:
         return list(_with_column_word(tokens))
-    if not kinds.isdisjoint(_NAMES):
+    if not kinds.isdisjoint(_NAMES) and not _makes_trigger(tokens):
         tokens = list(_with_names(tokens))
     return tokens
+
+
+def _makes_trigger(tokens: list[Token]) -> bool:
+    """Whether a statement begins with CREATE TRIGGER, inside of which others begin."""
+    pairs = itertools.pairwise(token.token_type for token in tokens[:4])
+    makers = (TokenType.CREATE, TokenType.REPLACE)
+    return any(kind is TokenType.TRIGGER and before in makers for before, kind in pairs)
 
 
 def _with_open_slices(tokens: list[Token]) -> Iterator[Token]:

@@ -22,7 +22,6 @@ from ..temporal.ticks import PLAIN
 from .nanoseconds import ticks
 from .zoned_moments import Make
 
-_FROM_BOTH_ENDS = ("quantile_cont", "quantile_disc")
 MOST_VALUES = 1_000_000  # that an aggregate is asked for, and one more
 
 
@@ -93,8 +92,9 @@ def _from_the_end(
     Doubles have NaN, which is greatest with either sign, and moments have no sign: these take the fraction 1 - f.
     """
     value, share = args
-    if share > 1 or clauses.order or name not in _FROM_BOTH_ENDS:
-        least = -1 if share > 1 and name in _FROM_BOTH_ENDS else 0
+    counts_back = AGGREGATE[name].means is None  # not of approx_quantile
+    if share > 1 or clauses.order or not counts_back:
+        least = -1 if share > 1 and counts_back else 0
         raise InvalidQuery(f"The fraction of {name} has to be between {least} and 1.", clauses.span)
     if name == "quantile_disc":
         order = (SortKey(value, descending=True),)
