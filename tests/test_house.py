@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_layout import ENGINE, ROOT, imports, module, shown, tree
+from tests.test_layout import ENGINE, ROOT, imports, module, shown, statements, tree
 
 MAX_FILES = 25
 
@@ -77,7 +77,7 @@ def file_names(paths: Iterable[Path]) -> list[tuple[str, Path]]:
 
 
 def class_names(paths: Iterable[Path]) -> list[tuple[str, Path]]:
-    nodes = ((node, path) for path in paths for node in ast.walk(tree(path)))
+    nodes = ((node, path) for path in paths for node in statements(tree(path)))
     return [(node.name, path) for node, path in nodes if isinstance(node, ast.ClassDef)]
 
 

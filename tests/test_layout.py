@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.util
 import os
 import re
@@ -153,8 +154,22 @@ def room(name: str) -> str:
     return max(fitting, key=len, default="")
 
 
-@cache
 def tree(path: Path) -> ast.Module:
+    return _trees().get(path) or _parsed(path)
+
+
+@cache
+def _trees() -> dict[Path, ast.Module]:
+    """All of the engine's; looking for cycles among so many nodes, time and again, takes longer than making them."""
+    gc.disable()
+    try:
+        return {path: _parsed(path) for path in ENGINE}
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
 
 
@@ -162,27 +177,28 @@ def is_for_type_checkers(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def nodes_at_run_time(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below, but nothing under `if TYPE_CHECKING:`."""
-    waiting = [node]
-    while waiting:
-        below = [n for n in ast.iter_child_nodes(waiting.pop()) if not is_for_type_checkers(n)]
-        yield from below
-        waiting += below
+def statements(node: ast.AST, *, at_run_time: bool = False) -> Iterator[ast.AST]:
+    """All statements below, `at_run_time` but nothing under `if TYPE_CHECKING:`."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        below = getattr(node, field, ())
+        for child in below if isinstance(below, list) else ():  # an expression's body is one
+            if not (at_run_time and is_for_type_checkers(child)):
+                yield child
+                yield from statements(child, at_run_time=at_run_time)
 
 
 @cache
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full dotted name of each thing imported, also inside functions."""
     found: list[tuple[int, str]] = []
-    for node in nodes_at_run_time(tree(path)):
+    for node in statements(tree(path), at_run_time=True):
         match node:
             case ast.Import(names=names):
                 found += ((node.lineno, alias.name) for alias in names)
             case ast.ImportFrom(module=source, names=names, level=level):
                 start = resolve(path, source, level)
                 found += ((node.lineno, f"{start}.{alias.name}") for alias in names)
-    return tuple(sorted(found))
+    return tuple(found)
 
 
 def resolve(path: Path, source: str | None, level: int) -> str:
