@@ -64,6 +64,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernels")
 
 
+@pytest.mark.nightly
 def test_each_kernel_is_a_point_below_the_roof(
     tmp_path: Path,
     tpch_dir: Path,

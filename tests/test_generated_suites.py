@@ -56,13 +56,13 @@ def check(suite: str, name: str, scale: float, found: Opened) -> pa.Table:
     return assert_same_as_duckdb(text, setup=setup, connection=connection)
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", clickbench.queries(SCALE))
 def test_each_answer_of_clickbenchs_shape_is_duckdbs(name: str, clicks: Opened) -> None:
     assert check("clickbench", name, SCALE, clicks).num_rows > 0 or name in EMPTY
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", h2o.queries(SCALE))
 def test_each_answer_of_h2os_shape_is_duckdbs(name: str, keys: Opened) -> None:
     assert check("h2o", name, SCALE, keys).num_rows > 0

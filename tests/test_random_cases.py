@@ -46,7 +46,7 @@ def test_a_sample(maker: str, mode: str, shapes: int, draws: int, backend: str) 
 @pytest.mark.timeout(SECONDS_BY_NIGHT * 3)
 @pytest.mark.parametrize(
     ("first", "connections"),
-    [(0, 8), pytest.param(None, 250, marks=pytest.mark.nightly)],  # None: new seeds
+    [(0, 4), pytest.param(None, 250, marks=pytest.mark.nightly)],  # None: new seeds
 )
 def test_random_tiers_and_limits(
     first: int | None, connections: int, backend: str, tmp_path: Path

@@ -29,7 +29,7 @@ def connection(backend: str, fuse: str, tables: dict[str, Path]) -> Iterator[Any
         yield connection
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_ssb(name: str, connection: Any, tables: dict[str, Path], backend: str) -> None:
     answer = assert_same_as_duckdb(QUERIES[name], tables, backend=backend, connection=connection)

@@ -99,7 +99,7 @@ def drawn(draw: random.Random, depth: int = 0) -> str:
     return flags + "^" * begin + pattern + "$" * end
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_patterns(seed: int) -> None:
     """Whether a text matches, the first match replaced and all of them, and a group extracted; most patterns have automata."""

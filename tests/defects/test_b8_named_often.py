@@ -98,6 +98,7 @@ def test_more_namings_are_no_more_work_than_their_text() -> None:
     assert many < 2.2 * few
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("count", [12, 24])
 def test_views_of_views(count: int) -> None:
     setup = ["create view v0 as select a, b from t where a > 0 group by a, b"]

@@ -52,7 +52,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.by_day(3)
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_larger_than_its_limit(name, tmp_path):
     with fuseline.connect(

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks import run
 from benchmarks.micro.exchange import STEP, control, exchanges
 from tests.distributed.conftest import WORKERS, Opened
@@ -27,6 +29,7 @@ def test_a_suite_runs_on_a_cluster(
     assert f"{WORKERS} workers: " in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_control_and_exchanges_are_measured(opened: Opened) -> None:
     connection = opened(TABLES)
     crew = connection._runner.crew

@@ -79,7 +79,7 @@ def tried(make: Callable[[], Any]) -> str | None:
     return None
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(3)
 @pytest.mark.filterwarnings("ignore:The table .* is without the columns:UserWarning")
 @pytest.mark.parametrize("name", COLUMNS)
 def test_an_answer_or_an_error_of_ours(name: str, connection: Any) -> None:

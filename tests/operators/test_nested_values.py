@@ -75,6 +75,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_nested_columns_answer_as_duckdb(query: str) -> None:
     assert_same_as_duckdb(query, {"t": TABLE}, backend="cpu", fuse=("always", "never"))

@@ -90,7 +90,7 @@ def receipts(connection: fuseline.Connection, query: str) -> list[Any]:
 # Streaming
 
 
-@pytest.mark.by_day
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize("query", JOINS)
 def test_a_probe_side_that_does_not_fit_comes_in_chunks(
     connect: Any, paths: dict[str, Path], fuse: str, query: str

@@ -96,7 +96,7 @@ def test_fuse(rewrite_goldens: bool) -> None:
     check("fuse", rewrite_goldens, lambda q: tree(physical(q, device="gpu", fuse="auto")))
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("name", [*RULE_NAMES, "whole_way", "fuse"])
 def test_answers(name: str, backend: str) -> None:
     tables = rows()

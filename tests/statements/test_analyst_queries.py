@@ -50,6 +50,7 @@ def test_a_query(text: str, reference: Any, connection: Any) -> None:
     assert _problem(text, reference, connection) is None
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_several_statements(text: str, backend: str) -> None:
     *before, last = [piece.sql for piece in split(text)]

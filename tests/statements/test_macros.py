@@ -40,6 +40,7 @@ ROWS = {
 }
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     "body",
     [

@@ -35,6 +35,7 @@ select * from t qualify rowid = max(rowid) over (partition by a) order by rowid
 """
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES.strip().splitlines())
 def test_rows_have_numbers(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, setup=SETUP, backend=backend, fuse=("always", "never"))

@@ -16,6 +16,7 @@ SETUP = [
 INSERT = "with i as (insert into t values (4, 'd'), (5, 'e') returning *)"
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [

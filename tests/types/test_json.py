@@ -23,6 +23,7 @@ COLUMN = pa.table({"id": list(range(9)), "j": pa.array(DOCUMENTS, pa.string()).c
 BOTH = ("never", "always")
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "query",
     [

@@ -46,6 +46,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_queries_do_with_a_column(query: str, tmp_path: Path) -> None:
     assert_same_as_duckdb(

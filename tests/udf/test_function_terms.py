@@ -170,6 +170,7 @@ def test_registers_are_as_narrow_as_those_of_sql(terms_alone: list[Value]) -> No
         assert value.interval.fits_i32
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("sign", [operator.add, operator.sub, operator.mul])
 def test_what_leaves_64_bits_is_pythons_number_or_an_error(
     sign: Callable[[int, int], int], terms_alone: list[Value]
