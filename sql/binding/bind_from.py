@@ -12,13 +12,14 @@ from fuseline.plan import infer
 from fuseline.plan.composed.ordered_joins import asof_join, positional_join
 from fuseline.plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from fuseline.plan.join_kinds import JoinKind
-from fuseline.plan.logical import Item, Join, Project, Scan, Values, free_columns
+from fuseline.plan.logical import Item, Join, Logical, Project, Scan, Values, free_columns
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_table import bind_table, named
 from .scope import Scope, Source
 
+_Pairs = list[tuple[Column, Column, Span | None]]
 _SIDES: dict[str, JoinKind] = {
     "LEFT": JoinKind.LEFT,
     "RIGHT": JoinKind.RIGHT,
@@ -151,7 +152,10 @@ def _bind_join(
     if method == "NATURAL":
         using = _natural(left, right, join)
     if using:
-        return _join_using(left, right, both, kind, using, scope)
+        pairs = _pairs(left, right, using, scope)
+        equalities = conjunction([equal(mine, theirs, span) for mine, theirs, span in pairs])
+        plan = Join(left.plan, right.plan, kind, equalities)
+        return _with_one_of_each(plan, left, right, kind, using, pairs)
     on = join.args.get("on")
     condition: Expr | None = None
     if on is not None:
@@ -174,19 +178,18 @@ def _bind_asof(
         return dataclasses.replace(left if kind.is_filter else both, plan=plan)
     if not using:
         raise ParseError("Syntax error: an ASOF join needs ON or USING.", place)
-    pairs = [
-        (named_column(left, n, scope), named_column(right, n, scope), span_of(n)) for n in using
-    ]
+    pairs = _pairs(left, right, using, scope)
     tests = [equal(mine, theirs, span) for mine, theirs, span in pairs[:-1]]
     mine, theirs, span = pairs[-1]
     tests.append(infer.call("ge", [ColumnRef(mine, span), ColumnRef(theirs, span)], span))
     plan = asof_join(left.plan, right.plan, kind, conjunction(tests), place)
-    if kind.is_filter:
-        return dataclasses.replace(left, plan=plan)
-    dropped = {theirs for _, theirs, _ in pairs}
-    star = (*left.star, *((name, c) for name, c in right.star if c not in dropped))
-    own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}
-    return Source(plan, both.relations, {**both.merged, **own}, star)
+    return _with_one_of_each(plan, left, right, kind, using, pairs)
+
+
+def _pairs(left: Source, right: Source, using: Sequence[exp.Identifier], scope: Scope) -> _Pairs:
+    return [
+        (named_column(left, n, scope), named_column(right, n, scope), span_of(n)) for n in using
+    ]
 
 
 def _kind(join: exp.Join) -> JoinKind:
@@ -230,23 +233,18 @@ def _natural(left: Source, right: Source, join: exp.Join) -> list[exp.Identifier
     return identifiers
 
 
-def _join_using(
+def _with_one_of_each(
+    plan: Logical,
     left: Source,
     right: Source,
-    both: Source,
     kind: JoinKind,
     using: Sequence[exp.Identifier],
-    scope: Scope,
+    pairs: _Pairs,
 ) -> Source:
-    """Join on equal columns of the same names, of which the result shows one: of the side whose rows are all kept."""
-    pairs = [
-        (named_column(left, name, scope), named_column(right, name, scope), span_of(name))
-        for name in using
-    ]
-    condition = conjunction([equal(mine, theirs, span) for mine, theirs, span in pairs])
-    plan: Join | Project = Join(left.plan, right.plan, kind, condition)
+    """Show one of the columns that USING compares: of the side whose rows are all kept."""
+    names = [name.name.lower() for name in using]
     if kind.is_filter:
-        own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}
+        own = {name: mine for name, (mine, _, _) in zip(names, pairs, strict=True)}
         return dataclasses.replace(left, plan=plan, merged={**left.merged, **own})
     shown = {mine: theirs if kind is JoinKind.RIGHT else mine for mine, theirs, _ in pairs}
     if kind is JoinKind.FULL:
@@ -265,9 +263,8 @@ def _join_using(
         *((name, shown.get(c, c)) for name, c in left.star),
         *((name, c) for name, c in right.star if c not in dropped),
     )
-    merged = {
-        name.name.lower(): shown[mine] for name, (mine, _, _) in zip(using, pairs, strict=True)
-    }
+    both = _cross(left, right)
+    merged = {name: shown[mine] for name, (mine, _, _) in zip(names, pairs, strict=True)}
     return Source(plan, both.relations, {**both.merged, **merged}, star)
 
 

@@ -42,6 +42,15 @@ select s, count(*) from trades asof semi join quotes using (s, t) group by s
 select m.ts, l.day from m asof join l on m.ts >= l.day
 select m.ts, l.day from m asof left join l on m.ts < l.day
 select m.d, l.f from m asof left join l on m.d >= l.f
+select * from trades asof right join quotes using (s, t)
+select * from trades asof full join quotes using (s, t)
+select s, t, r.t, q.t, p from trades r asof full join quotes q using (s, t) where q.p > 1 or r.n = 5
+select n, p from trades r asof right join quotes q on r.s = q.s and r.t < q.t
+select n, p from trades r asof full outer join quotes q on q.t <= r.t and q.s = r.s
+select * from trades asof full join e using (s, t)
+select * from trades asof right join e using (s, t)
+select m.ts, l.day from m asof full join l on m.ts < l.day
+select q.s, count(n), sum(p) from trades r asof right join quotes q using (s, t) group by q.s
 select r.s, count(p), sum(p) from trades r asof left join quotes q using (s, t) group by r.s
 select a.n, b.p, c.p from trades a asof join quotes b on a.s = b.s and a.t >= b.t asof left join quotes c on a.s = c.s and a.t < c.t
 select n, (select count(*) from trades x asof join quotes q using (s, t) where x.n <= trades.n) as c from trades
@@ -55,6 +64,18 @@ select count(*) from e a positional join e b
 @pytest.mark.parametrize("query", QUERIES.strip().splitlines())
 def test_rows_are_paired_by_order(query, backend) -> None:
     assert_same_as_duckdb(query, setup=TABLES, backend=backend, fuse=("always", "never"))
+
+
+def test_all_rows_of_the_right_side_stay_where_the_left_one_has_none() -> None:
+    """DuckDB loses some here: those of all keys but one."""
+    with fuseline.connect("cpu") as connection:
+        for statement in TABLES:
+            connection.execute(statement)
+        for side in ("right", "full"):
+            text = f"select e.p, q.p from e asof {side} join quotes q using (s, t) order by q.p"
+            found = connection.sql(text).fetchall()
+            assert [float(p) for _, p in found[:-1]] == [1.5, 2.5, 3.5, 4.5, 5.5, 6.5]
+            assert found[-1] == (None, None)
 
 
 def test_positional_rows_stand_in_their_order() -> None:
@@ -76,7 +97,7 @@ def test_random_rows_are_paired_as_in_duckdb(seed, backend) -> None:
     distinct = draw.sample(range(-2000, 2000), 400)  # of equal times any row may be found
     right = table(400, [t / 40 for t in distinct])
     for sign in (">=", ">", "<=", "<"):
-        for side in ("", "left"):
+        for side in ("", "left", "right", "full"):
             query = f"select l.*, r.t as rt, r.v as rv from l asof {side} join r on l.k = r.k and l.t {sign} r.t"
             assert_same_as_duckdb(query, {"l": left, "r": right}, backend=backend)
         for kind in ("semi", "anti"):
@@ -111,16 +132,6 @@ def test_random_rows_are_paired_as_in_duckdb(seed, backend) -> None:
             "from trades a asof join quotes b on a.t > b.t and a.n <> b.p",
             "takes equalities",
             "a.n <> b.p",
-        ),
-        (
-            "from trades a asof right join quotes b on a.t > b.t",
-            "ASOF RIGHT JOIN is not supported",
-            "quotes b",
-        ),
-        (
-            "from trades a asof full join quotes b on a.t > b.t",
-            "ASOF FULL JOIN is not supported",
-            "quotes b",
         ),
         ("from trades a asof join lateral (select a.t) b on a.t > b.t", "LATERAL", None),
         ("from trades a asof join quotes b using (zz)", 'no column "zz"', "zz"),

@@ -48,11 +48,6 @@ def asof_join(
 
     Rows of both sides are sorted together once, and each left row takes the number of the last right row: one merge, by whatever sorts here.
     """
-    if kind in (JoinKind.RIGHT, JoinKind.FULL):
-        raise Unsupported(
-            f"An ASOF {kind.upper()} JOIN is not supported: exchange the tables of an ASOF LEFT JOIN.",
-            span,
-        )
     if rel.free_columns(right) & set(left.columns):
         raise Unsupported("The right side of an ASOF join cannot be LATERAL.", span)
     match = _match(condition, left, right, span)
