@@ -36,7 +36,7 @@ from .bind_expr_subquery import bind_sorted, sort_direction
 from .bind_lambda import bind_lambda_call, has_lambda
 from .constants.known_values import known, known_value, with_known
 from .draws.volatile import bind_setseed
-from .macros import expanded, macro_of
+from .macros import expanded, in_schema, macro_of
 from .relations.about_tables import current_setting, version
 from .scope import Scope
 from .udf.bind_python import (
@@ -54,6 +54,10 @@ _QUANTILES = ("quantile_cont", "quantile_disc")
 def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
     names = function_names
+    use(*_name_in_quotes(node))
+    text = in_schema(node, scope)
+    if text is not None:
+        return scope.bind(text)
     if isinstance(node, exp.CurrentVersion):
         return version(node, scope)
     if names.aggregate(node) or names.window(node) or python_aggregate(node, scope):
@@ -95,6 +99,11 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
             f'There is no function "{name}".{err.nearest(name, sql_names())}', place
         )
     raise err.Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+
+
+def _name_in_quotes(node: exp.Expr) -> list[exp.Expr]:
+    named = isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier)
+    return [node.this] if named else []
 
 
 def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:

@@ -21,6 +21,7 @@ from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.plan.types import DataType
 from fuseline.sql.parsing.pieces import mark, span_of
 
+from ..parsing.known_calls import MAIN
 from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
 from .bind_files import FILES_BY_NAME, file_function, file_of_path
@@ -334,10 +335,17 @@ def _unknown_table(name: str, node: exp.Table, around: Scope) -> err.UnknownName
 
 
 def _bind_function(node: exp.Table | exp.Lateral, function: exp.Expr, around: Scope) -> Source:
-    use(function)
+    use(function, *([function.this] if isinstance(function.this, exp.Identifier) else ()))
+    path = [part for key in ("catalog", "db") if (part := node.args.get(key)) is not None]
+    schema = [part.name for part in path]
+    macro = macro_of(function, around, True, schema)
+    if macro is not None or [name.lower() for name in schema] in MAIN:
+        use(*path)
+    elif schema:
+        shown = ".".join([*schema, function.name])
+        raise err.UnknownName(f'There is no table function "{shown}".', span_of(function))
     if isinstance(function, exp.GenerateSeries):
         return bind_series(node, function, around, named)
-    macro = macro_of(function, around, is_table=True)
     if macro is not None:
         plan = around.bind_query(expanded(macro, function, around))
         return named(plan, _unique_names(plan.columns), node, macro.name)

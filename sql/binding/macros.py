@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import cast
 
@@ -24,12 +25,30 @@ _OF_NUMBERS = {Kind.DECIMAL: 200, Kind.FLOAT: 300, Kind.DOUBLE: 400}
 _OF_OTHERS, _OF_ANY_TYPE = 1000, 10_000
 
 
-def macro_of(node: exp.Expr, scope: Scope, is_table: bool) -> Macro | None:
-    """Return the macro that a call of no known function names."""
+def macro_of(
+    node: exp.Expr, scope: Scope, is_table: bool, around: Sequence[str] = ()
+) -> Macro | None:
+    """Return the macro that a call of no known function names; `around` are the names of its schema."""
     if not isinstance(node, exp.Anonymous):
         return None
-    found = scope.session.catalog.macro(node.name) or SYSTEM_MACROS.get(node.name.lower())
+    catalog = scope.session.catalog
+    name = catalog.qualified([*around, node.name]) if around else node.name
+    found = None if name is None else catalog.macro(name)
+    if not around:
+        found = found or SYSTEM_MACROS.get(node.name.lower())
     return found if found is not None and found.is_table == is_table else None
+
+
+def in_schema(call: exp.Expr, scope: Scope) -> exp.Expr | None:
+    """Return the text of a macro that is called behind the name of its schema, as of a method's value; None for other calls."""
+    around = call.meta.get("around")
+    macro = macro_of(call, scope, False, around) if around else None
+    if macro is None:
+        return None
+    schema, *given = call.expressions
+    use_all(schema)
+    call.set("expressions", given)
+    return expanded(macro, call, scope)
 
 
 def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:

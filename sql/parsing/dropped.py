@@ -101,6 +101,7 @@ def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
     leaves = _Leaves()
     for node in nodes:
         kind, start = type(node), node.meta_get("start")
+        leaves.starts.update(node.meta_get("behind") or ())  # the schema of a call
         if start is not None:
             leaves.starts.add(start)
         elif kind is exp.Var or kind is exp.Literal:
@@ -138,8 +139,10 @@ def _is_grammar(tokens: Sequence[Token], i: int, leaves: _Leaves) -> bool:
     if token.token_type is TokenType.STRING:
         near = (before and before.token_type, after and after.token_type)
         return TokenType.INTERVAL in near or _singular(token.text) in unplaced
-    if token.token_type is TokenType.IDENTIFIER:  # {"a": 1}
-        return (after and after.token_type) is TokenType.COLON and _singular(token.text) in unplaced
+    if token.token_type is TokenType.IDENTIFIER:  # {"a": 1}, and "max"(a)
+        follows = after and after.token_type
+        key = follows is TokenType.COLON and _singular(token.text) in unplaced
+        return key or follows is TokenType.L_PAREN
     if token.token_type is TokenType.NUMBER:
         length = i > 1 and tokens[i - 2].token_type in _TEXTS  # VARCHAR(9), as in DuckDB
         return length or token.text in unplaced or f"0.{token.text}" in unplaced

@@ -137,6 +137,7 @@ FUNCTION_PARSERS: dict[str, Callable[..., exp.Expr | None]] = {
 
 
 _PARTS = ("this", "table", "db", "catalog")
+MAIN = (["main"], ["system", "main"])  # schemas of DuckDB's own functions
 
 
 def with_methods(node: exp.Expr) -> exp.Expr:
@@ -163,7 +164,14 @@ def with_methods(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _called(call: exp.Anonymous, value: exp.Expr) -> exp.Expr:
+def _called(call: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """Return the call of a method of a value, which may be the path of the schema that it is in."""
+    parts = value.parts if isinstance(value, exp.Column) else []
+    path = [part.name for part in parts]
+    if [name.lower() for name in path] in MAIN:
+        call.meta["behind"] = [part.meta["start"] for part in parts]
+        return call
+    assert isinstance(call, exp.Anonymous)
     made = exp.Anonymous(this=call.this, expressions=[value, *call.expressions])
-    made.meta.update(call.meta)
+    made.meta.update(call.meta, around=path)
     return made

@@ -177,11 +177,24 @@ class Parser(DuckDBParser):
     def _parse_field(
         self, any_token: bool = False, tokens: Kinds = None, anonymous_func: bool = False
     ) -> exp.Expr | None:
+        if anonymous_func and self._stands_in_main():
+            self.has_methods = True
+            call = self._parse_function()
+            return None if call is None else exp.Paren(this=call)
         field = super()._parse_field(any_token, tokens, anonymous_func)
         if anonymous_func and isinstance(field, exp.Anonymous):
             self.has_methods = True
             return exp.Paren(this=field)  # before a call sqlglot takes columns apart
         return field
+
+    def _stands_in_main(self) -> bool:
+        """Whether what begins here is a call of one of DuckDB's own functions, behind the name of their schema."""
+        before = [
+            token.text.lower() for token in self._tokens[max(self._index - 4, 0) : self._index]
+        ]
+        alone = before[-2:] == ["main", "."] and before[-3:-2] != ["."]
+        calls = self._next is not None and self._next.token_type is TokenType.L_PAREN
+        return calls and (alone or before == ["system", ".", "main", "."])
 
     def _parse_type(
         self, parse_interval: bool = True, fallback_to_identifier: bool = False

@@ -24,12 +24,12 @@ from ..parsing.statement_words import StatementWords
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use
 from .assignments import what_if_there
-from .bind_session_statement import WRITTEN_NAME, unquoted
+from .bind_session_statement import WRITTEN_PATH, unquoted_parts
 from .bind_table_statement import create
 
 _MACRO = re.compile(
     rf"\s*create\s+(?P<replace>or\s+replace\s+)?(?P<temporary>temp\s+|temporary\s+)?(?:macro|function)\s+"
-    rf"(?P<unless>if\s+not\s+exists\s+)?{WRITTEN_NAME}\s*(?=\()",
+    rf"(?P<unless>if\s+not\s+exists\s+)?{WRITTEN_PATH}\s*(?=\()",
     re.IGNORECASE,
 )
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
@@ -40,11 +40,12 @@ def create_macro(piece: Piece, scope: Scope) -> Statement:
     found = _MACRO.match(piece.sql)
     if found is None:
         return create(piece, scope)
-    name, tokens = unquoted(found), tokenize(piece)
+    path, tokens = unquoted_parts(found), tokenize(piece)
+    name = path[-1]
     place = Span(piece.start + found.start("name"), piece.start + found.end("name"))
     if _is_taken(name, scope):
         raise Unsupported(f'"{name}" is a function: give the macro another name.', place)
-    placed = scope.session.catalog.new_name([name], bool(found["temporary"]))
+    placed = scope.session.catalog.new_name(path, bool(found["temporary"]))
     first = next(i for i, t in enumerate(tokens) if t.start >= found.end())
     made = [
         _definition(placed, tokens[start:stop], piece, scope)
@@ -191,13 +192,14 @@ def _place(tokens: Sequence[Token], i: int, piece: Piece) -> Span:
     return Span(piece.start + tokens[i].start, piece.start + tokens[i].end + 1)
 
 
-def drop_macro(piece: Piece, _: Scope) -> Statement:
+def drop_macro(piece: Piece, scope: Scope) -> Statement:
     words = StatementWords(piece, "DROP MACRO name")
     words.expect("DROP")
     if not words.accepts("MACRO"):
         words.expect("FUNCTION")
     words.accepts("TABLE")
     named = words.dropped()
-    if len(named.parts) > 1 or named.how:
+    if named.how:
         raise words.error()
-    return DropDefinition("macro", named.parts[0], named.exists)
+    name = scope.session.catalog.qualified(named.parts)
+    return DropDefinition("macro", name or ".".join(named.parts), named.exists)

@@ -20,7 +20,9 @@ from ..parsing.parse import parse
 from ..parsing.pieces import Piece, span_of
 from ..parsing.unread import use
 
-WRITTEN_NAME = r'(?P<name>\w+|"(?:[^"]|"")+")'
+_NAME = r'(?:\w+|"(?:[^"]|"")+")'
+WRITTEN_NAME = rf"(?P<name>{_NAME})"
+WRITTEN_PATH = rf"(?P<name>{_NAME}(?:\s*\.\s*{_NAME}){{0,2}})"
 _PREPARE = re.compile(
     rf"\s*prepare\s+{WRITTEN_NAME}\s*(?P<types>\([^)]*\))?\s*as\s+(?=\S)", re.IGNORECASE
 )
@@ -37,8 +39,13 @@ Binder = Callable[[Piece, Scope], st.Statement]
 
 def unquoted(found: re.Match[str]) -> str:
     """Return the name that a statement gives."""
-    name = found["name"]
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+    return unquoted_parts(found)[0]
+
+
+def unquoted_parts(found: re.Match[str]) -> list[str]:
+    """Return the parts of the path that a statement gives."""
+    parts = re.findall(_NAME, found["name"])
+    return [p[1:-1].replace('""', '"') if p.startswith('"') else p for p in parts]
 
 
 def _whole(pattern: re.Pattern[str], piece: Piece, form: str) -> re.Match[str]:

@@ -7,6 +7,7 @@ import pytest
 import fuseline
 from fuseline.errors import FuselineError
 from tests.compare import assert_same_as_duckdb
+from tests.statements.both_engines import assert_same_steps
 
 TABLES = {"t": {"a": [1, 2, None, 2], "b": ["x", "y", None, "z"]}}
 BY_TYPE = "create macro g(a integer) as 'int', (a varchar) as 'str', (a double) as 'dbl'"
@@ -128,3 +129,38 @@ def test_each_text_is_listed():
             "select macro_definition from duckdb_functions() where function_name = 'g' order by 1"
         )
         assert [text for (text,) in found.fetchall()] == ["'dbl'", "'int'", "'str'"]
+
+
+def test_macros_of_schemas_and_functions_behind_main():
+    assert_same_steps(
+        [
+            "create table t as select * from (values (1, 'x'), (2, 'y'), (null, null)) v(a, b)",
+            "create schema s",
+            "create macro s.f(x) as x + 1, (x, y) as x * y",
+            "select s.f(1), s.f(2, 3) as p, S.F(a) as q from t",
+            "create macro f(x) as -x",
+            "select f(1) as here, s.f(1) as there, main.f(1) as own, memory.main.f(1) as whole",
+            'create macro s."of rows"(n) as table select * from range(n)',
+            'from s."of rows"(2)',
+            "from main.range(2)",
+            "from system.main.range(1, 3)",
+            "create macro if not exists s.f(x) as 7",
+            "create or replace macro s.f(x) as x + 2",
+            "select sum(s.f(a)), s.f(max(a)) from t",
+            "select main.abs(-1), system.main.abs(-2), Main.Upper(b) as u from t",
+            "select main.max(a), main.count(*), main.sum(distinct a) filter (a > 0) as s from t",
+            "select main.row_number() over (order by a) as n, a.abs() as m from t",
+            'select "max"(a), "Abs"(-1), "list_transform"([1], lambda x: x + 1) from t',
+            "select s.nothing(1)",
+            "select nowhere.f(1)",
+            "from s.nothing(1)",
+            "create macro nowhere.f(x) as x",
+            "drop macro s.nothing",
+            "drop macro if exists s.nothing",
+            "drop macro s.f",
+            "select s.f(1)",
+            "select f(1)",
+            "create table m as select 'x' as main, 3 as s",
+            "select m.main.upper(), m.s.abs(), s.abs() as t from m",
+        ],
+    )
