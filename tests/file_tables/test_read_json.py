@@ -49,8 +49,10 @@ def test_a_file_has_the_columns_and_rows_that_duckdb_finds(content, options, con
         ("array", lambda: json.dumps(rows(12_000))),
         ("unstructured", lambda: "".join(json.dumps(row, indent=1) for row in rows(5000))),
     ],
+    ids=["lines", "array", "objects"],
 )  # fmt: skip
-def test_files_of_several_blocks(form, made, connection):
+def test_files_of_several_blocks(form, made, connection, limits):
+    limits(json_lines__TEXT_BYTES=1 << 14)
     text = made()
     write(text, "f.json")
     write(gzip.compress(text.encode()), "g.json.gz")
