@@ -10,7 +10,8 @@ from ..plan.coercion import parse_type
 from ..plan.text.quoted_name import distinct_names, normalized_name
 from ..plan.types import VARCHAR, DataType
 from ..storage.file_identity import FileIdentity
-from .csv_dialect import DialectSample, Wishes, names_of, numbered, skipped_lines, sniff
+from .csv_candidates import Wishes
+from .csv_dialect import DialectSample, names_of, numbered, skipped_lines, sniff
 from .csv_fields import CsvFile, Options, head_of, null_texts, skips_errors, switched
 from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, rows_of
 from .text_types import NOT_KEPT, Conversion, is_written_as, type_of_texts

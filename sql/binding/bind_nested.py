@@ -42,9 +42,10 @@ def _list(node: exp.Expr, scope: Scope) -> Expr:
     items = [_comprehension(item) for item in node.expressions]
     if len(items) == 1 and isinstance(items[0], exp.Comprehension):
         return bind_comprehension(items[0], scope, span_of(node))
-    is_query = len(items) == 1 and isinstance(items[0], exp.Query | exp.Values)
-    if is_query and not node.args.get("value_constructor"):  # which [(SELECT 1)] is
-        return bind_array(items[0], scope, span_of(node))
+    if not node.args.get("value_constructor"):  # which [(SELECT 1)] is
+        match items:
+            case [exp.Query() | exp.Values() as query]:
+                return bind_array(query, scope, span_of(node))
     return list_value([scope.bind(item) for item in items], span_of(node))
 
 

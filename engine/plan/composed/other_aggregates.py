@@ -66,7 +66,8 @@ def _at_each_fraction(
     value, fractions, *rest = args
     constants = _constants(fractions)
     if any(_share_from_the_end(each) for each in constants):  # 0 is then the greatest
-        if any(isinstance(e, Literal) and e.value is not None and e.value > 0 for e in constants):
+        values = [e.value for e in constants if isinstance(e, Literal)]
+        if any(isinstance(v, int | float | Decimal) and v > 0 for v in values):
             raise InvalidQuery(f"The fractions of {name} have one sign.", fractions.span)
         constants = [each if _share_from_the_end(each) else literal(1.0) for each in constants]
     found = [again(name, [value, each, *rest]) for each in constants]
