@@ -105,7 +105,8 @@ def run_meanwhile(
 ) -> tuple[T, int] | None:
     """Run the operators of a pipeline in chunks while its kernel compiles, so that its columns are not there whole in a second form.
 
-    Returns the table and how many chunks there were; None where there would be one, or columns would be read a second time later.
+    Returns the table and how many chunks there were; None where there would be one, or columns would be read a second time later.  Joins
+    run over all rows: in chunks each would make the index of its build side anew, and Q3's first run took twice as long.
     """
     chunks = _chunks_meanwhile(node.steps, context)
     if chunks is None:
@@ -165,18 +166,18 @@ def _chunks_meanwhile(steps: PipelineSteps, context: Context) -> Chunks | None:
     scan = steps.source
     if not isinstance(scan, p.ParquetScan) or not scan.made or scan.device != HOST:
         return None
-    if not context.cache.is_lasting or not _is_divisible(steps):
+    if not context.cache.is_lasting or not _is_divisible(steps) or len(steps.chains) > 1:
         return None
     chunks = cut(scan, context.threads * MEANWHILE_BYTES)
-    there = len(chunks) > 1 and all(_is_held(scan, s, context) for s in scan.sources)
-    return chunks if there else None
-
-
-def _is_held(scan: p.ParquetScan, source: str, context: Context) -> bool:
-    """Whether a column is in the cache in some form."""
-    found = context.cache.peek(kernel_key(scan, source, scan.device))
-    is_encoded = found is not None and found is not NO_ENCODING
-    return is_encoded or context.cache.holds(plain_key(scan, source, scan.device))
+    if len(chunks) < 2:
+        return None
+    plain = [context.cache.holds(plain_key(scan, s, scan.device)) for s in scan.sources]
+    codes = [context.cache.peek(kernel_key(scan, s, scan.device)) for s in scan.sources]
+    there = (
+        is_plain or code not in (None, NO_ENCODING)
+        for is_plain, code in zip(plain, codes, strict=True)
+    )
+    return chunks if all(there) and not all(plain) else None
 
 
 def _chunks_left(

@@ -168,29 +168,27 @@ class Narrow(Encoding):
             return codes.view(arrow_type)
         # What lies under NULLs becomes the base
         wide = arrow_type.bit_width == 128
-        item = 8 if wide else max(1, arrow_type.bit_width // 8)
+        item = UNSIGNED[8 if wide else max(1, arrow_type.bit_width // 8)]
         raw = values_of(codes, UNSIGNED[self.width])
-        values = np.empty(len(raw), UNSIGNED[item])
+        values: Array = np.empty((len(raw), 2) if wide else len(raw), item)
         # Right modulo the type's size, whatever the signs
-        size = 1 << 8 * item
-        base, step = values.dtype.type(self.base % size), values.dtype.type(self.step % size)
+        size = 1 << 8 * values.itemsize
+        base, step = item(self.base % size), item(self.step % size)
 
         def of_block(rows: slice) -> None:
-            block = values[rows]
-            block[:] = raw[rows]
+            block = raw[rows].astype(item) if wide else values[rows]
+            if not wide:
+                block[:] = raw[rows]
             if self.step != 1:
                 block *= step
             if self.base:
                 block += base
+            if wide:  # 128 bits, while they are in a core's cache
+                values[rows, 0] = block
+                np.right_shift(block.view(np.int64), 63, out=values[rows, 1].view(np.int64))
 
         each_block(len(raw), threads, of_block)
-        data: Array = values
-        if wide:
-            data = np.empty((len(values), 2), np.int64)
-            data[:, 0] = values.view(np.int64)
-            data[:, 1] = data[:, 0] >> 63
-        elif arrow_type.bit_width == 1:
-            data = np.packbits(values, bitorder="little")
+        data = np.packbits(values, bitorder="little") if arrow_type.bit_width == 1 else values
         buffers = [_bitmap(codes), pa.py_buffer(data)]
         return pa.Array.from_buffers(arrow_type, len(codes), buffers, codes.null_count)
 
