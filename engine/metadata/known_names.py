@@ -10,6 +10,7 @@ from ..plan.coercion import TYPE_NAMES
 from ..plan.expr import Cast, Expr, Literal
 from ..plan.files.read_options import TABLE_FUNCTIONS
 from ..plan.functions import spellings
+from ..plan.text.quoted_name import KEYWORD_CATEGORIES
 from ..plan.types import INTEGER_BITS, DataType, Kind
 from ..settings import DUCKDB_NAMES, described_settings
 from .objects import SYSTEM, Here, Row, oid, place
@@ -87,6 +88,12 @@ def functions(here: Here) -> Iterator[Row]:
         for each in (macro, *macro.overloads):
             text = each.text if each.is_table else each.text.removeprefix("SELECT ")
             yield (*own, None, kind, None, macro.comment, text, False)
+
+
+def keywords(_: Here) -> Iterator[Row]:
+    for category, words in KEYWORD_CATEGORIES.items():
+        for word in sorted(words):
+            yield (word, category)
 
 
 def settings(here: Here) -> Iterator[Row]:

@@ -84,6 +84,7 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         "function_type varchar, description varchar, comment varchar, tags map, macro_definition varchar, internal boolean",
         known_names.functions,
     ),
+    "duckdb_keywords": ("keyword_name varchar, keyword_category varchar", known_names.keywords),
     "duckdb_secrets": (
         "name varchar, type varchar, provider varchar, persistent boolean, storage varchar, scope varchar[], secret_string varchar",
         known_names.secrets,

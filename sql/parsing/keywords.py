@@ -1,22 +1,13 @@
 """Words of DuckDB's grammar that cannot be names without quotes; sqlglot takes most of them for names.
 
-Both lists are what DuckDB 2.0 refuses of `duckdb_keywords()`; `tests/sql/test_keywords.py` compares.
+RESERVED: as the name of a table or column, or an alias; behind AS in a SELECT list, and behind a dot, any word is a name. Both lists are
+what DuckDB 2.0 refuses of `duckdb_keywords()`; `tests/sql/test_keywords.py` compares.
 """
 
-from fuseline.plan.text.quoted_name import several
+from fuseline.plan.text.quoted_name import RESERVED, several
 
-# As the name of a table or column, or an alias; behind AS in a SELECT list, and behind a dot, any word is a name.
-RESERVED = several("""
-    all analyse analyze and anti any array as asc asof asymmetric at authorization binary
-    both by case cast check collate collation column concurrently constraint create cross
-    default deferrable desc describe distinct do else end except false fetch for foreign
-    freeze from full glob group having ilike in initially inner intersect into is isnull
-    join lambda lateral leading left like limit natural not notnull null offset on only or
-    order outer overlaps pivot pivot_longer pivot_wider placing positional primary qualify
-    references returning right select semi show similar some summarize symmetric table
-    tablesample then to trailing true union unique unpack unpivot using variadic verbose
-    when where window with
-    """)
+__all__ = ["NO_LABELS", "RESERVED"]
+
 # As an alias in a SELECT list without AS.
 NO_LABELS = several("""
     centuries century day days decade decades escape exclude export_state filter hour hours

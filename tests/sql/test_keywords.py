@@ -30,6 +30,12 @@ def test_reserved_words_are_those_that_name_no_table(form: str) -> None:
     assert _refused(form) == RESERVED
 
 
+def test_all_are_listed_by_their_categories() -> None:
+    assert_same_as_duckdb("from duckdb_keywords() order by all")
+    where = "keyword_category = 'reserved' and keyword_name like 's%'"
+    assert_same_as_duckdb(f"select keyword_name from duckdb_keywords() where {where} order by 1")
+
+
 def test_labels_without_as_are_fewer() -> None:
     assert _refused("select 1 {}") == (RESERVED | NO_LABELS) - {"isnull", "notnull"}
 

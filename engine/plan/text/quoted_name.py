@@ -67,6 +67,31 @@ _NAMES_OF_COLUMNS = several("""
     values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces
     xmlparse xmlpi xmlroot xmlserialize xmltable
     """)
+# Those that may be names of functions and types; the ones of both kinds are names of columns too
+_NAMES_OF_BOTH = several("columns generated map struct try_cast tuple")
+_NAMES_OF_TYPES = _NAMES_OF_BOTH | several("""
+    anti asof at authorization binary by collation concurrently cross freeze full glob
+    ilike inner is isnull join left like natural notnull outer overlaps positional right
+    semi similar tablesample unpack verbose
+    """)
+# Those that are no names without quotes
+_NO_NAMES = several("""
+    all analyse analyze and any array as asc asymmetric both case cast check collate
+    column constraint create default deferrable desc describe distinct do else end
+    except false fetch for foreign from group having in initially intersect into lambda
+    lateral leading limit not null offset on only or order pivot pivot_longer
+    pivot_wider placing primary qualify references returning select show some summarize
+    symmetric table then to trailing true union unique unpivot using variadic when where
+    window with
+    """)
+# What cannot be the name of a table or column without quotes, or an alias
+RESERVED = _NO_NAMES | (_NAMES_OF_TYPES - _NAMES_OF_BOTH)
+KEYWORD_CATEGORIES = {
+    "column_name": _NAMES_OF_COLUMNS | _NAMES_OF_BOTH,
+    "reserved": _NO_NAMES,
+    "type_function": _NAMES_OF_TYPES,
+    "unreserved": KEYWORDS - _NAMES_OF_COLUMNS - _NAMES_OF_TYPES - _NO_NAMES,
+}
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
 
