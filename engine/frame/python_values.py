@@ -6,10 +6,11 @@ Python has no date outside of the years 1 to 9999: there DuckDB's client gives t
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import cache, partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zoneinfo import ZoneInfo
 
 from ..plan.arrow.arrow_arrays import array_from, scalar_from
 from ..plan.calendar import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+MANY = 64  # values, of which the way over NumPy is the shorter one
 Row: TypeAlias = tuple[Any, ...]  # as in DB-API: whoever asked knows the types of its values
 
 
@@ -38,6 +40,8 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         column = _as_micros(column)  # of which Python has no more
     if pa.types.is_nested(column.type):
         return _nested_values(column.combine_chunks()) if len(column) else []
+    if len(column) >= MANY and (moments := _moments(column)) is not None:
+        return moments
     last = _end_of_day()
     if column.type != last.type or column.index(last).as_py() < 0:
         try:
@@ -52,6 +56,27 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         except (OverflowError, ValueError):
             values.append(_beyond(value))
     return values
+
+
+def _moments(column: pa.ChunkedArray) -> list[date | time | None] | None:
+    """Return dates, times and timestamps by NumPy, which takes a tenth of Arrow's time; None of other types, and of values that Python has not."""
+    import pyarrow as pa
+
+    kind = column.type
+    zone = getattr(kind, "tz", None)
+    if not _is_moment(kind) or zone not in (None, "UTC") or has_values_beyond(column):
+        return None
+    if not pa.types.is_time(kind):
+        moments = column.to_numpy().tolist()
+        if zone is None:
+            return list(moments)
+        utc = ZoneInfo(zone)
+        return [None if moment is None else moment.replace(tzinfo=utc) for moment in moments]
+    last = _end_of_day()
+    if kind != last.type or column.index(last).as_py() >= 0:
+        return None
+    since_1970 = column.cast(pa.int64()).cast(pa.timestamp("us")).to_numpy().tolist()
+    return [None if moment is None else moment.time() for moment in since_1970]
 
 
 @cache
