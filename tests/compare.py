@@ -215,6 +215,8 @@ class Ordering:
 
 def ordering(query: str, names: Sequence[str]) -> Ordering:
     """What the outermost ORDER BY asks for, by DuckDB's own parser."""
+    if "order" not in query.lower():  # most queries, of which it would tell within 0.8 ms
+        return Ordering(ordered=False)
     with database().cursor() as cursor:
         found = cursor.execute("select json_serialize_sql(?)", [query]).fetchone()
     tree = json.loads(found[0]) if found else {"error": True}

@@ -12,7 +12,7 @@ import pytest
 
 from fuseline.codegen.compile import kernel_files
 
-MOST = 2500
+MOST = 2200
 
 
 class KernelCount:

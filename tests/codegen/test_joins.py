@@ -93,7 +93,7 @@ EXCUSED = {
 }
 
 
-@pytest.mark.by_day(8)
+@pytest.mark.by_day
 @pytest.mark.parametrize(("kind", "shape"), list(product(KINDS, SHAPES)))
 def test_every_kind_of_join_over_every_shape_of_keys(kind: str, shape: str) -> None:
     probe, build = SHAPES[shape]
