@@ -366,3 +366,25 @@ def test_parts_have_the_form_of_all_rows(tmp_path, monkeypatch):
             connection.set_option("fuse", "never")
             assert connection.table("t").to_arrow().equals(table)
     assert found[0] == found[1]
+
+
+def test_texts_of_too_many_values_in_small_dictionaries_are_text(tmp_path, monkeypatch):
+    """Each part has few values, and all together more than columns have as a dictionary."""
+    column_parts = import_module("fuseline.storage.column_store.column_parts")
+    monkeypatch.setattr(read_parts, "ROWS_A_TASK", 4 * GROUP_ROWS)
+    monkeypatch.setattr(read_parts, "SMALL_PART_ROWS", 0)
+    monkeypatch.setattr(column_parts, "largest_dictionary", lambda rows: 20)
+    texts = holed(f"value {n % 7 + n // 10_000 * 10}" for n in range(ROWS))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"s": texts, "n": range(ROWS)}), path, row_group_size=GROUP_ROWS)
+    lengths, whole = [], column_parts.ColumnParts.whole
+
+    def noted(self, threads):
+        made = whole(self, threads)
+        lengths.append(made.refused)
+        return made
+
+    monkeypatch.setattr(column_parts.ColumnParts, "whole", noted)
+    query = "select s, count(*), sum(n) from t group by s"
+    assert_same_as_duckdb(query, {"t": path}, fuse=("always", "never"))
+    assert True in lengths

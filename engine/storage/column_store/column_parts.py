@@ -153,7 +153,7 @@ class ColumnParts:
         assert not isinstance(self._place, Path)
         data = self._place(self._rows * form.encoding.width)
         codes, first = data.view(form.encoding.code_type), 0
-        for part in self._stored():
+        for place, part in enumerate(self._parts):
             own, convert = codes[first : first + part.rows], _conversion(part, form)
 
             def write(
@@ -169,6 +169,9 @@ class ColumnParts:
 
             enc.each_block(-(-part.rows // ROWS_TOGETHER), threads, write)
             first += part.rows
+            # Let go of, so that all codes are not there twice
+            self._parts[place] = replace(part, codes=None)
+            del part, write
         return data
 
 

@@ -147,15 +147,19 @@ def _joined_task(
 def _in_one(parts: list[Rows], data_type: DataType, threads: int) -> Rows:
     """Return the parts of a column as one: as kernels read it if all have codes, and one form has them, else as operators do."""
     coded = [part for part in parts if isinstance(part, enc.EncodedColumn)]
+    if len(coded) == len(parts) == 1:
+        return with_order(coded[0], threads)
     if coded and len(coded) == len(parts):
-        if len(coded) == 1:
-            return with_order(coded[0], threads)
+        parts.clear()  # each goes when its codes are among those of all
         with ColumnParts(lambda size: enc.zeros(size, np.uint8), data_type) as column:
-            for part in coded:
-                column.add(part, threads)
+            while coded:
+                column.add(coded.pop(0), threads)
             whole = column.whole(threads)
-        if whole is not None and isinstance(whole.value, enc.EncodedColumn):
+        assert whole is not None
+        if isinstance(whole.value, enc.EncodedColumn):
             return whole.value
+        assert isinstance(whole.value, pa.ChunkedArray)
+        return joined(whole.value.chunks, data_type)
     arrow_type = physical_type(data_type)
     return joined([_as_read(part, arrow_type) for part in parts], data_type)
 
