@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 import fuseline
@@ -52,3 +53,37 @@ def test_few_rows_are_lines_too(rows, tmp_path):
     for form in ("csv", "json", "json, array true"):
         ours, theirs = written(f"from ({TEXTS}) limit {rows}", f"format {form}", tmp_path)
         assert ours == theirs
+
+
+MANY = """select i, i::hugeint * i * i huge, i // 4 few, case when i % 3 <> 0 then i * 7 end::integer gaps, (i % 250)::utinyint tiny, (i % 9)::smallint small, i::ubigint not_below,
+  (i * 1.25)::decimal(9, 2) narrow, (i - 5000)::decimal(18, 4) wide, i::decimal(30, 1) widest, sqrt(i) root, i::float short_real, 'text ' || i numbered, ['a', null, 'b'][i % 3 + 1] kinds,
+  date '2020-01-01' + i::integer a_day, timestamp '2020-01-01' + to_seconds(i) at_second, timestamptz '2020-01-01 00:00:00+00' + to_hours(i) at_hour,
+  time '00:00:00' + to_seconds(i) at_clock, i % 2 = 0 is_even, ('x' || i)::blob in_bytes, null::bigint nothing
+from range(ROWS) t(i)"""
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5000, 8192, 20_000])
+@pytest.mark.parametrize("more", ["", ", [i, null] listed, {'a': i} record"])
+def test_parquet_of_many_values_comes_back(rows, more, tmp_path):
+    query = MANY.replace("ROWS", str(rows)).replace(" nothing\n", f" nothing{more}\n")
+    path = tmp_path / "f.parquet"
+    with fuseline.connect(device="cpu") as connection:
+        connection.execute(f"copy ({query}) to '{path}' (row_group_size 9000)")
+        expected = connection.sql(query).to_arrow()
+        assert connection.sql(f"from '{path}'").to_arrow().equals(expected)
+    found = duckdb.connect().execute(f"from '{path}'").fetchall()
+    hidden = (
+        duckdb.connect()
+        .execute(query.replace("i::hugeint * i * i", "(i::hugeint * i * i)::decimal(38, 0)"))
+        .fetchall()
+    )
+    assert found == hidden
+    assert pl.read_parquet(path).height == rows
+    if rows >= 8192 and not more:
+        said = f"select path_in_schema, encodings from parquet_metadata('{path}')"
+        kinds = dict(duckdb.connect().execute(said).fetchall())
+        for name in ("i", "few", "gaps", "not_below", "narrow", "wide", "a_day", "at_second"):
+            assert "DELTA_BINARY_PACKED" in kinds[name], name
+        for name in ("tiny", "small", "kinds"):
+            assert "DICTIONARY" in kinds[name], name
+        assert "DICTIONARY" not in kinds["numbered"]

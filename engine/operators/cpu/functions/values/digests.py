@@ -16,9 +16,11 @@ _PLAIN = frozenset(ascii_letters + digits + "_")
 
 
 def _digest(name: str) -> Callable[[str | bytes], str]:
+    made = getattr(hashlib, name)
+
     def digest(value: str | bytes) -> str:
         data = value if isinstance(value, bytes) else value.encode()
-        return hashlib.new(name, data, usedforsecurity=False).hexdigest()
+        return made(data, usedforsecurity=False).hexdigest()
 
     return digest
 
