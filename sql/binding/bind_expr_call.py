@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from functools import partial
 
 from sqlglot import exp
@@ -13,6 +12,7 @@ from sqlglot import exp
 from fuseline import errors as err
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import OF_NAMED_VALUES, list_value
+from fuseline.plan.composed.other_aggregates import of_order
 from fuseline.plan.composed.sampling import with_order
 from fuseline.plan.expr import (
     Call,
@@ -25,7 +25,7 @@ from fuseline.plan.expr import (
     new_column,
 )
 from fuseline.plan.functions import sql_names
-from fuseline.plan.types import BIGINT, NULL, VARCHAR, Kind, list_of
+from fuseline.plan.types import BIGINT, NULL, VARCHAR, list_of
 from fuseline.plan.udf.python_function import python_fold
 from fuseline.sql.parsing.pieces import span_of, split
 
@@ -284,10 +284,12 @@ def bound_aggregate(clauses: CallClauses, inner: Scope, place: err.Span | None) 
     if len(args) > 1 or clauses.within is not None:  # fractions, separators, numbers of values
         args = [known(arg, inner) for arg in args]
     keys = tuple(bind_sort_key(item, inner) for item in (order.expressions if order else ()))
-    if name in _QUANTILES and any(key.descending for key in keys):
-        raise err.Unsupported(
-            f"{name} with ORDER BY ... DESC is supported as WITHIN GROUP alone.", place
-        )
+    if name in _QUANTILES and keys:  # of which the direction alone matters
+        if inner.in_window and keys[0].descending:  # where DuckDB has no direction either
+            message = f"{name} with ORDER BY ... DESC is not supported in a window."
+            raise err.Unsupported(message, place)
+        args[1:] = [of_order(name, arg, keys[0].descending) for arg in args[1:]]
+        keys = ()
     if distinct:
         _check_order_of_distinct(args, keys)
     if clauses.within is not None:
@@ -368,21 +370,7 @@ def _within_group(
         raise err.InvalidQuery("mode() WITHIN GROUP takes no arguments.", place)
     if name == "mode":
         return name, [key.expr], (key,)
-    fraction = args[0]
-    if name == "quantile_disc":
-        return name, [key.expr, fraction], (key,) if key.descending else ()
-    if key.descending and fraction.type.kind is Kind.LIST:
-        raise err.Unsupported(
-            f"{name} of several fractions with ORDER BY ... DESC is not supported: take 1 minus each.",
-            place,
-        )
-    if (
-        key.descending
-        and isinstance(fraction, Literal)
-        and isinstance(fraction.value, int | Decimal)
-    ):
-        fraction = dataclasses.replace(fraction, value=-fraction.value or 1)
-    return name, [key.expr, fraction], ()
+    return name, [key.expr, of_order(name, args[0], key.descending)], ()
 
 
 def bind_grouping(node: exp.Expr, scope: Scope) -> Expr:

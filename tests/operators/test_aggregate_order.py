@@ -50,6 +50,9 @@ FROM_THE_END = [
     "quantile_cont(x, [-0.5, -0.0]), quantile_disc(d, [-1, -0.1]), quantile_cont(m, -0.25), quantile(x, -0.5 + 0.1)",
     "quantile_cont(distinct x, -0.3) filter (where x > 1), quantile_cont(x::utinyint, -0.9), quantile_cont(y, -0.5)",
     "percentile_cont(0.3) within group (order by d desc), percentile_cont(0) within group (order by x desc)",
+    "quantile_disc(x, 0.3 order by x desc), quantile_cont(d, 0.3 order by g desc), quantile_disc(s, 0.0 order by u desc)",
+    "quantile_cont(x, [0.5, 0] order by x desc), quantile_disc(x, [0, 0.0] order by x desc), quantile_cont(x, 0.3 order by -x)",
+    "percentile_cont([0.5, 1]) within group (order by d desc), percentile_disc([0.1, 0]) within group (order by m desc)",
 ]
 WIDE = """create table w as select (i * 37 % 41)::int as x, i % 5 as g, 't' || (i * 37 % 41) as s, (i * 37 % 41)::decimal(5, 1) as d,
     case when i % 9 = 0 then 'nan'::double when i % 8 = 0 then 'inf'::double when i % 7 = 0 then null else i / 4 end as f,
@@ -74,6 +77,7 @@ def test_negative_fractions_over_frames() -> None:
 @pytest.mark.parametrize(("call", "message"), {
     "quantile_cont(x, -1.5)": "between -1 and 1", "quantile_disc(x, [-0.3, 0.3])": "one sign",
     "quantile_cont(x, -0.3 order by x)": "between 0 and 1", "approx_quantile(x, -0.3)": "between 0 and 1",
+    "percentile_disc(-0.3) within group (order by x desc)": "between 0 and 1",
 }.items())  # fmt: skip
 def test_fractions_that_are_none(call: str, message: str, connection) -> None:
     connection.execute("create or replace table w as select 1 as x")

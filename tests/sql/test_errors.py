@@ -54,7 +54,7 @@ CASES = [
     (errors.ParseError, "select (1 +^)^ from t", "expected an expression"),
     (errors.ParseError, "^select count(*) from t group by^", "missing after GROUP BY"),
     (errors.InvalidQuery, "select string_agg(distinct s, ',' order by ^y^) from t", "reads its arguments alone"),
-    (errors.Unsupported, "select quantile_disc(^x, 0.5 order by x^ desc) from t", "WITHIN GROUP alone"),
+    (errors.Unsupported, "select quantile_disc(^x, 0.5 order by x^ desc) over () from t", "in a window"),
     (errors.InvalidQuery, "select t.x from t join u on ^sum(y)^ = 1", "Aggregates are not allowed in"),
     (errors.InvalidQuery, "select grouping(^x^) from t", "GROUPING takes columns of GROUP BY"),
     (errors.InvalidQuery, "select x from t where ^grouping(x)^ = 0", "of a query with GROUP BY"),

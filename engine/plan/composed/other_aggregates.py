@@ -5,6 +5,7 @@ Aggregates of dates, times and moments as those of the integers that they are.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial, reduce
@@ -65,7 +66,7 @@ def _at_each_fraction(
     """quantile_cont(x, [0.25, 0.5]) -> [quantile_cont(x, 0.25), quantile_cont(x, 0.5)]; NULL of no values."""
     value, fractions, *rest = args
     constants = _constants(fractions)
-    if any(_share_from_the_end(each) for each in constants):  # 0 is then the greatest
+    if any(_share_from_the_end(each) for each in constants):  # 0 is then the greatest, as 1 is
         values = [e.value for e in constants if isinstance(e, Literal)]
         if any(isinstance(v, int | float | Decimal) and v > 0 for v in values):
             raise InvalidQuery(f"The fractions of {name} have one sign.", fractions.span)
@@ -83,6 +84,36 @@ def _share_from_the_end(fraction: Expr) -> float | None:
     if not isinstance(written, Literal) or not isinstance(written.value, float):
         return None
     return -written.value if written.value < 0 else None
+
+
+def of_order(name: str, fraction: Expr, descending: bool) -> Expr:
+    """Return the fraction of values in an order: of a descending one minus it, and 1 for 0, or all that a list has."""
+    match fraction:
+        case Literal(value=int() | float() | Decimal() as share):
+            if share < 0:
+                raise InvalidQuery(
+                    f"The fraction of {name} has to be between 0 and 1.", fraction.span
+                )
+            backwards = -share or type(share)(1)
+            return dataclasses.replace(fraction, value=backwards) if descending else fraction
+        case Cast():
+            return dataclasses.replace(
+                fraction, operand=of_order(name, fraction.operand, descending)
+            )
+        case Call(function="list_value", args=shares):
+            ends = [of_order(name, share, descending) for share in shares]
+            if any(map(_is_below_0, ends)):  # beside which 0 is the greatest value
+                pairs = zip(ends, shares, strict=True)
+                ends = [end if _is_below_0(end) else share for end, share in pairs]
+            return dataclasses.replace(fraction, args=tuple(ends))
+    return fraction
+
+
+def _is_below_0(fraction: Expr) -> bool:
+    while isinstance(fraction, Cast):
+        fraction = fraction.operand
+    value = fraction.value if isinstance(fraction, Literal) else None
+    return isinstance(value, int | float | Decimal) and value < 0
 
 
 def _from_the_end(
