@@ -46,7 +46,7 @@ def ingest(source: object) -> pa.Table:
     Raises `TypeMismatch` for an object that is no table, or whose columns Arrow cannot hold.
     """
     try:
-        table = _to_table(source)
+        table = None if isinstance(source, type) else _to_table(source)
         if table is not None:
             return _as_read(table)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:

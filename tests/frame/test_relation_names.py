@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import fuseline
-from fuseline.errors import NoRows, UnknownAttribute, UnknownName, WrongArguments
+from fuseline.errors import NoRows, TypeMismatch, UnknownAttribute, UnknownName, WrongArguments
 
 ROWS = "select a, a % 2 as g from range(5) t(a)"
 CALLS: list[Callable[[Any], Any]] = [
@@ -89,3 +89,19 @@ def test_a_connection_has_the_rows_of_its_last_execute() -> None:
 def test_a_connection_that_ran_nothing_has_no_rows() -> None:
     with fuseline.connect(device="cpu") as connection, pytest.raises(NoRows):
         connection.fetchall()
+
+
+def test_what_a_function_of_map_does_wrong_is_its_own_fault() -> None:
+    with fuseline.connect(device="cpu") as connection:
+        frame = connection.sql(ROWS)
+        for function, message in (
+            (None, "map.. takes a function"),
+            (lambda: 1, "that map.. was given raised TypeError"),
+            (lambda rows: rows["no"], "that map.. was given raised KeyError: 'no'"),
+        ):
+            with pytest.raises(WrongArguments, match=message):
+                frame.map(function)
+        with pytest.raises(TypeMismatch, match="is no table"):
+            frame.map(type)
+        with pytest.raises(WrongArguments, match="takes SQL as text"):
+            frame.apply("sum", "a", 1)

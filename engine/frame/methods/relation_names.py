@@ -18,6 +18,7 @@ from ..batches import MOST_ROWS, batch_rows
 from ..binding import flat, is_aggregate
 from ..cursor import Description, described
 from ..expressions.expression import Expression, as_column, of_type
+from ..expressions.unbound import made_by
 from .planned import Planned, plan_of
 from .result_methods import ResultMethods
 
@@ -186,11 +187,11 @@ class RelationNames(TableMethods, ResultMethods):
         projected_columns: str = "",
     ) -> Frame:
         """Return an aggregate of each of some columns, by groups: `apply("sum", "sold, paid", "city", projected_columns="city")`."""
+        given = (function_name, function_aggr, group_expr, function_parameter, projected_columns)
+        for each in given:
+            _text(each, "apply")
         behind = f", {function_parameter}" if function_parameter else ""
-        calls = [
-            f"{_text(function_name, 'apply')}({column}{behind})"
-            for column in _text(function_aggr, "apply").split(",")
-        ]
+        calls = [f"{function_name}({column}{behind})" for column in function_aggr.split(",")]
         items = ", ".join([*([projected_columns] if projected_columns else ()), *calls])
         return self._asked(f"SELECT {items}", f"GROUP BY {group_expr or 'ALL'}")  # type: ignore[return-value]
 
@@ -200,7 +201,9 @@ class RelationNames(TableMethods, ResultMethods):
         schema: Mapping[str, str | type | DataType] | None = None,
     ) -> Frame:
         """Run, and return what a function makes of the rows as a pandas frame; `schema` are names and types of its columns."""
-        made = self._connection.from_df(function(self.df()))
+        if not callable(function):
+            raise WrongArguments(f"map() takes a function, not {shown(function)}.")
+        made = self._connection.from_df(made_by(function, "map()", self.df()))
         if schema is None:
             return made
         if [*schema] != made.columns:
