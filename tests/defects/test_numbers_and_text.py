@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import fuseline
@@ -181,3 +183,18 @@ def test_integers_beside_any_double(constant: str) -> None:
             f"select i from t where cast(i::integer as double) {sign} {constant}", table
         )
     assert_same_as_duckdb(f"select i::integer::double in (1, {constant}) as v from t", table)
+
+
+def test_floats_have_the_digits_of_doubles_where_their_own_are_not_decided() -> None:
+    """Half way between two spellings, or with an end of its interval that is a shorter number: one of 80."""
+    draw = np.random.default_rng(5)
+    drawn = draw.integers(0, 2**32, 20_000, dtype=np.uint32).view(np.float32)
+    near = (draw.integers(-(10**7), 10**7, 10_000) / 128).astype(np.float32)
+    powers = np.float32(2) ** np.arange(-149, 128, dtype=np.float32)
+    edges = np.array(
+        [128.95312, 177646608, 424300576, 15125440512, 0, -0.0, np.inf, -np.inf, np.nan], np.float32
+    )
+    values = np.concatenate([drawn[np.isfinite(drawn)], near, powers, edges])
+    rows = pa.table({"f": pa.array(values, mask=np.arange(len(values)) % 19 == 7)})
+    query = "select f::varchar as t, [f]::varchar as l from x"
+    assert_same_as_duckdb(query, {"x": rows}, backend="cpu", fuse=("never",), ordered=False)

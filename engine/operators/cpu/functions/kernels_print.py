@@ -42,6 +42,44 @@ def printed(vector: Vector) -> pa.Array:
 
 
 def _floats(data: Array, valid: Mask | None) -> pa.Array:
+    """As DuckDB prints them: a FLOAT with the digits of the same DOUBLE where its own are not decided.
+
+    So they are half way between two spellings as short, or where one lies half way to the next FLOAT: 128.953125 is neither 128.95312
+    nor 128.95313.
+    """
+    texts = _shortest(data, valid)
+    if data.dtype == np.float64:
+        return texts
+    exact = data.astype(np.float64)
+    double = _shortest(exact, valid)
+    known = np.isfinite(exact) & (data != 0)
+    if valid is not None:
+        known &= valid
+    places = np.flatnonzero(known)
+    short, long = texts.take(from_numpy(places)), double.take(from_numpy(places))
+    own, other = _written_digits(short), _written_digits(long)
+    one_more = pc.equal(pc.utf8_length(other), pc.add(pc.utf8_length(own), 1))
+    undecided = pc.and_(one_more, pc.ends_with(other, "5")).to_numpy(zero_copy_only=False)
+    value, read = np.abs(exact[places]), np.abs(short.cast(pa.float64()).to_numpy())
+    # Where an end of its interval is a shorter number, or the one that was found
+    half = np.spacing(np.abs(data[places])).astype(np.float64) / 2
+    digits = pc.utf8_length(own).to_numpy(zero_copy_only=False)
+    unit = 10.0 ** (np.floor(np.log10(read)) - digits + 2)
+    below = np.where(np.frexp(value)[0] == 0.5, half / 2, half)  # powers of two
+    for end in (value - below, value + half):
+        undecided |= np.abs(end / unit - np.rint(end / unit)) < 1e-6
+        undecided |= np.isclose(end, read, rtol=1e-13, atol=0)
+    chosen_rows = np.zeros(len(data), np.bool_)
+    chosen_rows[places] = undecided
+    return pc.if_else(from_numpy(chosen_rows), double, texts) if undecided.any() else texts
+
+
+def _written_digits(texts: pa.Array) -> pa.Array:
+    """Numbers without sign, point, exponent and the zeros around them."""
+    return pc.utf8_trim(pc.replace_substring_regex(texts, "e.*|[-.]", ""), "0")
+
+
+def _shortest(data: Array, valid: Mask | None) -> pa.Array:
     """As Python's repr, which DuckDB prints like: the fewest digits that read back as the same value.
 
     Arrow finds the same digits ten times as fast as numpy, without a point behind whole numbers, and exponents begin elsewhere.
