@@ -5,15 +5,18 @@ Python has no date outside of the years 1 to 9999: there DuckDB's client gives t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import cache, partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zoneinfo import ZoneInfo
 
-from ..plan.arrow.arrow_arrays import array_from, scalar_from
+import numpy as np
+
+from ..plan.arrow.arrow_arrays import array_from, bits_of, scalar_from
 from ..plan.calendar import (
+    EPOCH_DAY,
     INFINITE_DAY,
     INFINITE_MICROS,
     MICROS_A_DAY,
@@ -28,6 +31,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+DAYS = (
+    date.min.toordinal() - EPOCH_DAY.toordinal(),
+    date.max.toordinal() - EPOCH_DAY.toordinal() + 1,
+)
+A_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": MICROS_A_DAY}
+NO_MOMENT = np.iinfo(np.int64).min  # NumPy's NaT
 MANY = 64  # values, of which the way over NumPy is the shorter one
 Row: TypeAlias = tuple[Any, ...]  # as in DB-API: whoever asked knows the types of its values
 
@@ -41,7 +50,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_nested(column.type):
         return _nested_values(column.combine_chunks()) if len(column) else []
     if len(column) >= MANY and (moments := _moments(column)) is not None:
-        return moments
+        return list(moments)
     last = _end_of_day()
     if column.type != last.type or column.index(last).as_py() < 0:
         try:
@@ -58,25 +67,40 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def _moments(column: pa.ChunkedArray) -> list[date | time | None] | None:
+def _moments(column: pa.ChunkedArray) -> Sequence[date | time | None] | None:
     """Return dates, times and timestamps by NumPy, which takes a tenth of Arrow's time; None of other types, and of values that Python has not."""
     import pyarrow as pa
 
     kind = column.type
     zone = getattr(kind, "tz", None)
-    if not _is_moment(kind) or zone not in (None, "UTC") or has_values_beyond(column):
+    if not _is_moment(kind) or zone not in (None, "UTC"):
         return None
-    if not pa.types.is_time(kind):
-        moments = column.to_numpy().tolist()
-        if zone is None:
-            return list(moments)
-        utc = ZoneInfo(zone)
-        return [None if moment is None else moment.replace(tzinfo=utc) for moment in moments]
-    last = _end_of_day()
-    if kind != last.type or column.index(last).as_py() >= 0:
+    if pa.types.is_time(kind):
+        last = _end_of_day()
+        if kind != last.type or column.index(last).as_py() >= 0:
+            return None
+        clocks = _since_1970(column, "us")
+        return clocks and [None if moment is None else moment.time() for moment in clocks]
+    moments = _since_1970(column, "D" if pa.types.is_date(kind) else kind.unit)
+    if zone is None or moments is None:
+        return moments
+    utc = ZoneInfo(zone)
+    return [None if moment is None else moment.replace(tzinfo=utc) for moment in moments]
+
+
+def _since_1970(column: pa.ChunkedArray, unit: str) -> list[datetime | None] | None:
+    """Return counts of a unit as dates or datetimes; None where one is beyond Python's."""
+    array = column.combine_chunks()
+    bits, data = array.buffers()
+    width = np.int32 if unit == "D" else np.int64
+    held = np.frombuffer(data, width, len(array), array.offset * array.type.bit_width // 8)
+    counts = held.astype(np.int64)
+    valid = bits_of(bits, array.offset, len(array))
+    low, high = (days * A_DAY[unit] for days in DAYS)
+    if not (((counts >= low) & (counts < high)) | ~valid).all():
         return None
-    since_1970 = column.cast(pa.int64()).cast(pa.timestamp("us")).to_numpy().tolist()
-    return [None if moment is None else moment.time() for moment in since_1970]
+    made: list[datetime | None] = np.where(valid, counts, NO_MOMENT).view(f"M8[{unit}]").tolist()
+    return made
 
 
 @cache

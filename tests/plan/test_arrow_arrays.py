@@ -63,6 +63,9 @@ for fuse in ("always", "never"):
     for query in QUERIES:
         assert c.sql(query).to_arrow().num_rows, query
         assert "pandas" not in sys.modules, query
+moments = "select date '2020-01-01' + a::int, timestamp '2020-01-01' + interval (a) hour, time '10:00', s, x, a from t"
+assert len(c.sql(moments).fetchall()) == 2000
+assert "pandas" not in sys.modules
 """
 QUERIES = [
     "select s, sum(a), avg(x) from t where s like '%x1%' and s <> 'x2' group by s order by s limit 3",
@@ -71,6 +74,7 @@ QUERIES = [
     "select s, row_number() over (partition by s order by a), substr(s, 2, 1) from t where s like '_1%' and s between 'x1' and 'x5'",
     "select count(*) from t where s ilike 'X%1' or regexp_matches(s, '[0-9]7') or a in (select a + 1 from t where x > 7)",
     "select s, a from t order by s desc, a",
+    "select (x * 1e-9)::varchar, (x::float * 1e20::float)::varchar, a::decimal(9, 2)::varchar, lower(s) from t",
     "select string_agg(s, ',' order by a), quantile_cont(x, 0.5), min(s) from t",
 ]
 

@@ -9,15 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....plan.arrow.arrow_arrays import array_from, from_numpy, scalar_from
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, scalar_from, truth_values
 from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS
 from ....plan.temporal.ticks import DAY_SECONDS
 from ....plan.types import TICKS, DataType, Kind
+from ..table import to_numpy
 from . import kernels_calendar as calendar, kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector
 
 Texts = Callable[[Array, Mask | None], pa.Array]
-_EMPTY = ""  # no scalar of Arrow: to make one imports pandas
+_EMPTY = scalar_from("")  # a text would be made one by pyarrow, which imports pandas for that
 
 
 def printed(vector: Vector) -> pa.Array:
@@ -58,12 +59,14 @@ def _floats(data: Array, valid: Mask | None) -> pa.Array:
     places = np.flatnonzero(known)
     short, long = texts.take(from_numpy(places)), double.take(from_numpy(places))
     own, other = _written_digits(short), _written_digits(long)
-    one_more = pc.equal(pc.utf8_length(other), pc.add(pc.utf8_length(own), 1))
-    undecided = pc.and_(one_more, pc.ends_with(other, "5")).to_numpy(zero_copy_only=False)
-    value, read = np.abs(exact[places]), np.abs(short.cast(pa.float64()).to_numpy())
+    one_more = pc.equal(
+        pc.utf8_length(other), pc.add(pc.utf8_length(own), scalar_from(1, pa.int32()))
+    )
+    undecided = truth_values(pc.and_(one_more, pc.ends_with(other, "5")))
+    value, read = np.abs(exact[places]), np.abs(to_numpy(short.cast(pa.float64())))
     # Where an end of its interval is a shorter number, or the one that was found
     half = np.spacing(np.abs(data[places])).astype(np.float64) / 2
-    digits = pc.utf8_length(own).to_numpy(zero_copy_only=False)
+    digits = to_numpy(pc.utf8_length(own))
     unit = 10.0 ** (np.floor(np.log10(read)) - digits + 2)
     below = np.where(np.frexp(value)[0] == 0.5, half / 2, half)  # powers of two
     for end in (value - below, value + half):
@@ -95,7 +98,7 @@ def _shortest(data: Array, valid: Mask | None) -> pa.Array:
         others &= valid
     if not others.any():
         return texts
-    spelled = pa.array(_spelled(data[others]), pa.string())
+    spelled = array_from(_spelled(data[others]).tolist(), pa.string())
     return pc.replace_with_mask(texts, from_numpy(others), spelled)
 
 

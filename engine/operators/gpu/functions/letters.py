@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import cache, partial
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.handwritten import value_kernels as kernels
+from ....plan.arrow.arrow_arrays import array_from
 from ..columns import TEXT
 from ..memory.buffers import landed, zeros
 from ..pipeline import launch
@@ -35,7 +35,7 @@ def letters(upper: bool) -> dict[int, str]:
     """Return by code point the characters that change, and what they become."""
     surrogates = range(0xD800, 0xE000)
     texts = [chr(i) for i in range(BEHIND_LETTERS) if i not in surrogates]
-    made = (pc.utf8_upper if upper else pc.utf8_lower)(pa.array(texts)).to_pylist()
+    made = (pc.utf8_upper if upper else pc.utf8_lower)(array_from(texts)).to_pylist()
     return {ord(old): new for old, new in zip(texts, made, strict=True) if old != new}
 
 
