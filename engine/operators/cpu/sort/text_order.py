@@ -136,22 +136,53 @@ def sorted_rows(strings: pa.Array) -> Indices:
     runs: list[Ints] = []  # of rows that were equal so far
     for _ in range(MOST_WORDS):
         rows = order[places]
-        begin, end = bytes_of.ends[rows] + at, bytes_of.ends[rows + 1]
-        # Zeros behind an end are less than others, and more than the end
-        parts = [*runs, _words_from(bytes_of, begin, end), np.minimum(end - begin, WORD_BYTES + 1)]
+        parts = [*runs, *_next_words(bytes_of, rows, at)]
         found = lexicographic(parts)
-        order[places] = rows[found]
-        new = np.ones(len(found) + 1, bool)
-        new[1:-1] = np.any([part[found[1:]] != part[found[:-1]] for part in parts], axis=0)
-        tied = np.flatnonzero(~(new[1:] & new[:-1]) & (parts[-1][found] > WORD_BYTES))
+        begins = _settle(order, places, rows, found, parts)
+        tied = np.flatnonzero(~(begins[1:] & begins[:-1]) & (parts[-1][found] > WORD_BYTES))
         if not len(tied):
             return order
-        runs, places, at = [np.cumsum(new[:-1])[tied]], places[tied], at + WORD_BYTES
+        runs, places, at = [np.cumsum(begins[:-1])[tied]], places[tied], at + WORD_BYTES
     rest = order[places]
     ranks = np.empty(len(rest), np.int64)
     ranks[_sorted(strings.take(from_numpy(rest)))] = np.arange(len(rest))
     order[places] = rest[lexicographic([*runs, ranks])]
     return order
+
+
+def _next_words(bytes_of: WordsOfText, rows: Ints, at: int) -> tuple[Ints, Ints]:
+    """Return the next 8 bytes of some strings, and how many there are, 9 for more.
+
+    Zeros behind an end are less than others, and more than the end.
+    """
+    words, lengths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+
+    def look(start: int, stop: int) -> None:
+        here = rows[start:stop]
+        begin, end = bytes_of.ends[here] + at, bytes_of.ends[here + 1]
+        words[start:stop] = _as_integers(bytes_of.words(begin, end))
+        lengths[start:stop] = np.minimum(end - begin, WORD_BYTES + 1)
+
+    each_chunk(look, len(rows))
+    return words, lengths
+
+
+def _settle(
+    order: Ints, places: Ints, rows: Ints, found: Ints, parts: list[Ints]
+) -> npt.NDArray[np.bool_]:
+    """Put rows to the places of an order as they were found, and return which differ from the one before, with TRUE behind the last."""
+    begins = np.ones(len(found) + 1, bool)
+
+    def settle(start: int, stop: int) -> None:
+        order[places[start:stop]] = rows[found[start:stop]]
+        here, before = found[start + 1 : stop + 1], found[start:stop][: len(found) - start - 1]
+        differs = begins[start + 1 : start + 1 + len(here)]
+        differs[:] = False
+        for part in parts:
+            differs |= part[here] != part[before]
+
+    each_chunk(settle, len(found))
+    return begins
 
 
 def leading_words(strings: pa.Array) -> Ints:
@@ -162,13 +193,18 @@ def leading_words(strings: pa.Array) -> Ints:
 
 def _words_from(bytes_of: WordsOfText, begin: Ints, end: Ints) -> Ints:
     """Return 8 bytes of each string from a place on, as integers in their order."""
-    words = np.empty(len(begin), np.uint64)
+    words = np.empty(len(begin), np.int64)
 
     def chunk(start: int, stop: int) -> None:
-        words[start:stop] = bytes_of.words(begin[start:stop], end[start:stop]).byteswap()
+        words[start:stop] = _as_integers(bytes_of.words(begin[start:stop], end[start:stop]))
 
     each_chunk(chunk, len(begin))
-    return (words ^ np.uint64(1 << 63)).view(np.int64)
+    return words
+
+
+def _as_integers(words: npt.NDArray[np.uint64]) -> Ints:
+    """Return 8 bytes of each string as integers in their order."""
+    return (words.byteswap() ^ np.uint64(1 << 63)).view(np.int64)
 
 
 def _shared_bytes(strings: pa.Array) -> int:
