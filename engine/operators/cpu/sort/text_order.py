@@ -142,7 +142,8 @@ def sorted_rows(strings: pa.Array) -> Indices:
         tied = np.flatnonzero(~(begins[1:] & begins[:-1]) & (parts[-1][found] > WORD_BYTES))
         if not len(tied):
             return order
-        runs, places, at = [np.cumsum(begins[:-1])[tied]], places[tied], at + WORD_BYTES
+        run = np.cumsum(begins[:-1], dtype=np.int64)
+        runs, places, at = [run[tied]], places[tied], at + WORD_BYTES
     rest = order[places]
     ranks = np.empty(len(rest), np.int64)
     ranks[_sorted(strings.take(from_numpy(rest)))] = np.arange(len(rest))
