@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 from .catalog import Catalog, file_paths
 from .db_api import HasErrors
-from .errors import Unsupported, WrongArguments, shown
+from .errors import FileError, Unsupported, WrongArguments, shown
 from .fence import fenced
 from .plan.logical import CatalogTable, Logical
 from .plan.temporal import zones
@@ -57,7 +57,8 @@ class FileReaders:
     def read_csv(self, path: Source, name: str | None = None, **options: object) -> Frame:
         """Return the table of CSV files: a path, a list or a glob; looks at the first rows, from which DuckDB's rules tell dialect and types.
 
-        An open file, or another object with `read`, is read at once.          With `name` it can be used in SQL.  Options: those of `read_csv` in SQL, such as delim, header, types, nullstr, skip.
+        An open file, or another object with `read`, is read at once.
+        With `name` it can be used in SQL.  Options: those of `read_csv` in SQL, such as delim, header, types, nullstr, skip.
         """
         return self._read_files("csv", path, name, options)
 
@@ -124,12 +125,18 @@ class FileReaders:
         self, form: str, given: IO[str] | IO[bytes], name: str | None, options: Mapping[str, object]
     ) -> Frame:
         """Return the rows of what the caller holds, by a copy of it in a folder of its own: it may not be read twice."""
-        content = given.read()
-        if not isinstance(content, str | bytes):
+        try:
+            content = given.read()
+            data = content.encode() if isinstance(content, str) else content
+        except Exception as error:  # whatever an object of the caller raises
+            raise FileError(
+                f"{shown(given)} cannot be read: {type(error).__name__}: {error}."
+            ) from error
+        if not isinstance(data, bytes):
             raise WrongArguments(f"What {shown(given)} reads is no text and no bytes.")
         with TemporaryDirectory(prefix="fuseline-") as folder:
             path = FilePath(folder) / "rows"
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            path.write_bytes(data)
             with zones.of_session(self.settings.timezone):
                 table = self.catalog.open_own(form, str(path), options)
             warn_of_columns(table.name, table.unsupported)

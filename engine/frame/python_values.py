@@ -28,6 +28,7 @@ from ..plan.calendar import (
 from ..plan.types import HUGEINT, DataType, Kind, list_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
 
@@ -90,17 +91,25 @@ def _moments(column: pa.ChunkedArray) -> Sequence[date | time | None] | None:
 
 def _since_1970(column: pa.ChunkedArray, unit: str) -> list[datetime | None] | None:
     """Return counts of a unit as dates or datetimes; None where one is beyond Python's."""
-    array = column.combine_chunks()
-    bits, data = array.buffers()
-    width = np.int32 if unit == "D" else np.int64
-    held = np.frombuffer(data, width, len(array), array.offset * array.type.bit_width // 8)
-    counts = held.astype(np.int64)
-    valid = bits_of(bits, array.offset, len(array))
-    low, high = (days * A_DAY[unit] for days in DAYS)
-    if not (((counts >= low) & (counts < high)) | ~valid).all():
+    counts, valid = _counts(column)
+    if _is_beyond(counts, valid, unit):
         return None
     made: list[datetime | None] = np.where(valid, counts, NO_MOMENT).view(f"M8[{unit}]").tolist()
     return made
+
+
+def _counts(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return what moments are, anything for NULL, and which are not NULL; without Arrow's own way, which imports pandas."""
+    array = column.combine_chunks()
+    bits, data = array.buffers()
+    width = array.type.bit_width // 8
+    held = np.frombuffer(data, f"i{width}", len(array), array.offset * width)
+    return held.astype(np.int64), bits_of(bits, array.offset, len(array))
+
+
+def _is_beyond(counts: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_], unit: str) -> bool:
+    low, high = (days * A_DAY[unit] for days in DAYS)
+    return bool((((counts < low) | (counts >= high)) & valid).any())
 
 
 @cache
@@ -261,21 +270,9 @@ def _beyond(value: pa.Scalar) -> str | date:
 def has_values_beyond(column: pa.ChunkedArray) -> bool:
     """Whether a column holds a date or timestamp that Python has no value for."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     t = column.type
-    whole = _is_moment(t) and not (
-        pa.types.is_time(t) or (not pa.types.is_date(t) and t.unit == "ns")
-    )
-    if not whole or not len(column):
+    if not len(column) or not _is_moment(t) or pa.types.is_time(t):
         return False
-    low, high = (scalar_from(v, column.type) for v in _limits(column.type))
-    found = pc.min_max(column)
-    if not found["min"].is_valid:
-        return False
-    return pc.less(found["min"], low).as_py() or pc.greater(found["max"], high).as_py()
-
-
-def _limits(arrow: pa.DataType) -> tuple[date, date]:
-    kind: type[date] = date if arrow.bit_width == 32 else datetime
-    return kind.min, kind.max
+    unit = "D" if pa.types.is_date(t) else t.unit
+    return unit != "ns" and _is_beyond(*_counts(column), unit)

@@ -342,8 +342,9 @@ def _bind_function(node: exp.Table | exp.Lateral, function: exp.Expr, around: Sc
     if macro is not None or [name.lower() for name in schema] in MAIN:
         use(*path)
     elif schema:
-        shown = ".".join([*schema, function.name])
-        raise err.UnknownName(f'There is no table function "{shown}".', span_of(function))
+        raise err.UnknownName(
+            f'There is no such table function in "{".".join(schema)}".', span_of(function)
+        )
     if isinstance(function, exp.GenerateSeries):
         return bind_series(node, function, around, named)
     if macro is not None:

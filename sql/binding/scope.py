@@ -371,12 +371,8 @@ class Scope:
     def owner(self, columns: Set[Column]) -> Scope:
         """Return the innermost query whose tables have one of the columns, for none this one."""
         for scope in self.enclosing():
-            if not all(
-                map(
-                    columns.isdisjoint,
-                    (*(r.readable for r in scope.relations), scope.merged.values()),
-                )
-            ):
+            own = (*(r.readable for r in scope.relations), scope.merged.values())
+            if not all(map(columns.isdisjoint, own)):
                 return scope
         return self
 

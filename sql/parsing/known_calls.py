@@ -137,7 +137,23 @@ FUNCTION_PARSERS: dict[str, Callable[..., exp.Expr | None]] = {
 
 
 _PARTS = ("this", "table", "db", "catalog")
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 MAIN = (["main"], ["system", "main"])  # schemas of DuckDB's own functions
+
+
+def stands_in_main(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the token is the name of a call, behind the path of the schema of DuckDB's own functions and nothing else."""
+    if index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.L_PAREN:
+        return False
+    path: list[str] = []
+    while (
+        index > 1
+        and tokens[index - 1].token_type is TokenType.DOT
+        and tokens[index - 2].token_type in _NAMES
+    ):
+        index -= 2
+        path.insert(0, tokens[index].text.lower())
+    return path in MAIN and (not index or tokens[index - 1].token_type is not TokenType.DOT)
 
 
 def with_methods(node: exp.Expr) -> exp.Expr:

@@ -29,7 +29,7 @@ from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Tree, tree_of
 
-from .known_calls import is_of_sqlglot, parse_error, with_methods
+from .known_calls import is_of_sqlglot, parse_error, stands_in_main, with_methods
 from .misread import misread_in
 from .pieces import give_places, written_as
 
@@ -177,7 +177,7 @@ class Parser(DuckDBParser):
     def _parse_field(
         self, any_token: bool = False, tokens: Kinds = None, anonymous_func: bool = False
     ) -> exp.Expr | None:
-        if anonymous_func and self._stands_in_main():
+        if anonymous_func and stands_in_main(self._tokens, self._index):
             self.has_methods = True
             call = self._parse_function()
             return None if call is None else exp.Paren(this=call)
@@ -186,15 +186,6 @@ class Parser(DuckDBParser):
             self.has_methods = True
             return exp.Paren(this=field)  # before a call sqlglot takes columns apart
         return field
-
-    def _stands_in_main(self) -> bool:
-        """Whether what begins here is a call of one of DuckDB's own functions, behind the name of their schema."""
-        before = [
-            token.text.lower() for token in self._tokens[max(self._index - 4, 0) : self._index]
-        ]
-        alone = before[-2:] == ["main", "."] and before[-3:-2] != ["."]
-        calls = self._next is not None and self._next.token_type is TokenType.L_PAREN
-        return calls and (alone or before == ["system", ".", "main", "."])
 
     def _parse_type(
         self, parse_interval: bool = True, fallback_to_identifier: bool = False

@@ -14,7 +14,14 @@ import pandas as pd
 import pytest
 
 import fuseline
-from fuseline.errors import InterfaceError, TypeMismatch, UnknownColumn, Unsupported, WrongArguments
+from fuseline.errors import (
+    FileError,
+    InterfaceError,
+    TypeMismatch,
+    UnknownColumn,
+    Unsupported,
+    WrongArguments,
+)
 
 ROWS = """create table t as select * from (values
     (1, 'one', 1.5, 1.25::decimal(9, 2), date '2024-01-01'), (2, 'two', 2.5, 2.50, null), (3, null, null, null, null),
@@ -213,6 +220,12 @@ def test_an_open_file_is_read_whatever_files_may_be_opened(tmp_path: Path) -> No
         assert found.types == ["BIGINT", "DATE"]
         assert connection.sql("select count(day) from given").fetchall() == [(1,)]
         assert connection.read_csv(io.StringIO("a,b\n")).fetchall() == []
+        for wrong in ("a\n\ud800\n", None):  # no UTF-8, and an object that raises
+            given = io.StringIO(wrong)
+            if wrong is None:
+                given.close()
+            with pytest.raises(FileError, match=r"cannot be read: (Unicode|Value)"):
+                connection.read_csv(given)
         with pytest.raises(WrongArguments, match="no text"):
             connection.read_csv(SimpleNamespace(read=lambda: 3))
     (tmp_path / "t.csv").write_text("k,v\n1,x\n")
