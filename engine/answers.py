@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -37,9 +38,14 @@ def done() -> Answer:
     return Answer(table_of([("Success", BOOLEAN)], []))
 
 
+@lru_cache(32)
+def _counted(rows: int) -> Answer:
+    return Answer(table_of([("Count", BIGINT)], [(rows,)]), rows)
+
+
 def counted(rows: int, files: Sequence[str] | None = None) -> Answer:
     """Return the answer of a statement that has written so many rows, with the files where they were asked for."""
     if files is None:
-        return Answer(table_of([("Count", BIGINT)], [(rows,)]), rows)
+        return _counted(rows)
     columns = [("Count", BIGINT), ("Files", list_of(VARCHAR))]
     return Answer(table_of(columns, [(rows, list(files))]), rows, is_asked=True)

@@ -182,14 +182,18 @@ class Catalog(Namespace):
         made = pa.table(values, names=list(columns))
         return LiveTable(name, lambda: made)
 
-    def identities(self) -> dict[Hashable, str]:
-        """Return the names of all tables, and of files that were read, by what their columns are cached under."""
+    def all_tables(self) -> list[CatalogTable]:
+        """Return all tables, and files that were read."""
         with self._lock:
             others = View, Macro, UserType, SequenceObject, SchemaObject
             named: list[CatalogTable] = [
                 o for o in self._objects.values() if not isinstance(o, others)
             ]
-            return {t.identity: t.name for t in (*self._files.values(), *named)}
+            return [*self._files.values(), *named]
+
+    def identities(self) -> dict[Hashable, str]:
+        """Return the names of all tables, and of files that were read, by what their columns are cached under."""
+        return {t.identity: t.name for t in self.all_tables()}
 
     # What statements change
 

@@ -30,6 +30,7 @@ from .storage.tables.memory_table import MemoryTable
 if TYPE_CHECKING:
     from .connection import Connection
     from .plan.logical import Logical
+    from .plan_cache import CachedPlan
 
 
 def check_all(
@@ -122,11 +123,16 @@ TRIES = 100  # of a statement whose table other threads go on changing
 Change = st.Insert | st.Update | st.Delete | st.AlterTable | st.RenameView
 
 
-def changed(connection: Connection, statement: Change) -> Answer:
-    """Carry out a statement that changes a table; raises `ConstraintError` and changes nothing where rows break its rules."""
+def changed(
+    connection: Connection, statement: Change, prepared: CachedPlan | None = None
+) -> Answer:
+    """Carry out a statement that changes a table; raises `ConstraintError` and changes nothing where rows break its rules.
+
+    `prepared` is the query of an INSERT, if that is known.
+    """
     match statement:
         case st.Insert(query=query):
-            rows = connection.run(query.plan).to_arrow()
+            rows = connection.run(query.plan, prepared).to_arrow()
             add = _append if statement.conflict is None else _insert
             return exchanged(
                 connection, statement.table, lambda t: add(connection, statement, t, rows)
@@ -194,10 +200,9 @@ def numbered_rows(table: MemoryTable, stand_in: StandIn) -> MemoryTable:
 
 def _rows_to_insert(statement: st.Insert, old: Changed, given: pa.Table) -> pa.Table:
     arrays = dict(zip((c.lower() for c in statement.columns), given.columns, strict=True))
-    return pa.table(
-        [arrays[name.lower()].cast(to_arrow(t)) for name, t in old.fields],
-        names=[name for name, _ in old.fields],
-    )
+    schema = pa.schema([(name, to_arrow(t)) for name, t in old.fields])
+    rows = pa.table([arrays[name.lower()] for name, _ in old.fields], names=schema.names)
+    return rows if rows.schema == schema else rows.cast(schema)
 
 
 def with_generated(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from itertools import chain, filterfalse
 from operator import methodcaller
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, final
 
 from .catalog import Catalog
 from .errors import FuselineError, TypeMismatch
-from .plan.composed.nested_literals import plain
 from .plan.copies import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.expr import Value
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
 from .plan.shapes.guards import GuardedValues
+from .plan.shapes.parameters_key import Parameters as Parameters, parameters_key
 from .plan.shapes.plan_model import PlanModel
+from .plan.statements import Insert, Query
 from .plan.temporal.zones import quarter_hour, today
 from .plan.udf.python_function import PythonFunction
 from .plan.udf.settled_calls import functions_of
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from .observe.profile import PlanOrigin
     from .sql import NamedPiece, TextShape, TextSlots
 
-Parameters = Sequence[object] | Mapping[str, object] | None
 IS_CURRENT = methodcaller("is_current")
 KEPT_PLANS = 512
 KEPT_VARIANTS = 8  # plans of one shape
@@ -53,11 +53,13 @@ class CachedPlan:
     `passing` those that serve one run.  `spent` holds the seconds that looking it up or binding
     took, until a run takes them into its profile.  `contents` are what the values of its Python functions depended on when it was planned.
     `draft` is what is to serve other texts of the shape, once it is planned; `like` the text whose plan this one was made of, and its own.
+    `insert` is the statement that stores its rows.  `outlasts` says whether it stays right while tables that it does not read get other rows.
     """
 
     source: Logical
     text: str | None = None
     plan: Logical = field(init=False)
+    tables: tuple[CatalogTable, ...] = field(init=False)
     schedule: Schedule | None = None
     settings: Settings | None = None
     files: tuple[Any, ...] = ()  # `ParquetTable`s
@@ -70,6 +72,8 @@ class CachedPlan:
     draft: Draft | None = None
     origin: PlanOrigin = "new"
     like: tuple[TextShape, TextShape] | None = None
+    insert: Insert | None = None
+    outlasts: bool = False
 
     def __post_init__(self) -> None:
         self._read(self.source)
@@ -96,7 +100,7 @@ class CachedPlan:
 
     def _read(self, plan: Logical) -> None:
         self.plan = plan
-        tables = tables_of(plan)
+        tables = self.tables = tables_of(plan)
         self.files = tuple(t for t in tables if hasattr(t, "is_current"))
         named = [getattr(t, "named_files", None) for t in self.files]
         self.named_files = (
@@ -107,6 +111,10 @@ class CachedPlan:
             self.opened_by = tuple({tuple(map(id, pair)): pair for pair in pairs}.values())
         self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
+
+    def reads_only(self, tables: Set[int]) -> bool:
+        """Whether the plan serves as long as there are tables of these identities."""
+        return self.outlasts and all(id(table) in tables for table in self.tables)
 
     def take_draft(self) -> Draft | None:
         """Return the draft to the first who asks."""
@@ -196,14 +204,15 @@ class ShapedPlan:
 class PlanCache:
     """The prepared queries that were used last, by text and parameters or by the plan of a Frame; safe with several threads.
 
-    A change of the catalog empties it: kept plans would keep tables alive that the catalog has no more.  So does a new day, which
-    plans of CURRENT_DATE have as a constant.
+    A change of the catalog empties it: kept plans would keep tables alive that the catalog has no more.  Where tables have other
+    rows and nothing else is new, plans that read others stay.  A new day empties it too: plans of CURRENT_DATE have it as a constant.
     """
 
     def __init__(self, catalog: Catalog, serves_shapes: bool = True) -> None:
         self._catalog = catalog
         self._serves_shapes = serves_shapes
         self._version = catalog.version
+        self._layout = catalog.version - catalog.row_changes
         self._day = today(catalog.timezone)
         self._day_of = catalog.timezone, quarter_hour()
         self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
@@ -219,7 +228,7 @@ class PlanCache:
         """
         if type(text) is not str and not isinstance(text, str):
             raise TypeMismatch(f"SQL is given as a str, not as {type(text).__name__}.")
-        found = self._find(text if params is None else (text, _parameters_key(params)))
+        found = self._find(text if params is None else (text, parameters_key(params)))
         if found is not None or not self._serves_shapes:
             return found, None
         from .sql import text_shape
@@ -229,7 +238,7 @@ class PlanCache:
 
     def keep_text(self, text: str, params: Parameters, prepared: CachedPlan, version: int) -> None:
         """Keep what was bound with `version` of the catalog, unless that has changed since."""
-        key = text if params is None else (text, _parameters_key(params))
+        key = text if params is None else (text, parameters_key(params))
         self._keep(key, prepared, version)
 
     def _find_shape(
@@ -244,7 +253,8 @@ class PlanCache:
                 self._shaped.move_to_end(shape.key)
         for shaped in known:
             if shaped.settings == settings and (found := shaped.plan_for(shape)) is not None:
-                self.keep_text(shape.text, params, found, version)
+                if found.insert is None:  # whose text hardly comes again
+                    self.keep_text(shape.text, params, found, version)
                 return found
         return None
 
@@ -306,43 +316,21 @@ class PlanCache:
         day, day_of = self._day, (self._catalog.timezone, quarter_hour())
         if day_of != self._day_of:
             day, self._day_of = today(self._catalog.timezone), day_of
-        if self._version != self._catalog.version or day != self._day:
+        version = self._catalog.version
+        if self._version == version and day == self._day:
+            return
+        layout = version - self._catalog.row_changes
+        if layout == self._layout and day == self._day:
+            here = {id(table) for table in self._catalog.all_tables()}
+            for key in [key for key, plan in self._kept.items() if not plan.reads_only(here)]:
+                del self._kept[key]
+            for key, plans in list(self._shaped.items()):
+                if not all(plan.first.reads_only(here) for plan in plans):
+                    del self._shaped[key]
+        else:
             self._kept.clear()
             self._shaped.clear()
-            self._version, self._day = self._catalog.version, day
-
-
-def _parameters_key(params: Mapping[str, object] | Sequence[object]) -> Hashable:
-    """Return a key that differs whenever the bound plan could: 1, 1.0, TRUE and '1' are four."""
-    if isinstance(params, Mapping):
-        return tuple((name, type(v), _value_key(v)) for name, v in params.items())
-    listed = hasattr(params, "__len__") and hasattr(params, "__getitem__")
-    if not listed or isinstance(params, str | bytes) or getattr(params, "ndim", 1) != 1:
-        raise TypeMismatch(
-            f"params takes a list or a dictionary, not {type(params).__name__}: give one value as [value]."
-        )
-    return tuple((type(v), _value_key(v)) for v in params)
-
-
-def _value_key(value: object) -> Hashable:
-    """Return what tells a value from others of its type; a class of the caller may show itself as it likes, so that parts count."""
-    if type(value) in (int, str, bytes):
-        return value
-    value = plain(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, list | tuple):
-        return tuple((type(v), _value_key(v)) for v in value)
-    if isinstance(value, Mapping):
-        return tuple((str(name), type(v), _value_key(v)) for name, v in value.items())
-    try:
-        return repr(value)
-    except Exception as error:  # an object's own
-        raise TypeMismatch(
-            f"A parameter of the type {type(value).__name__} cannot be shown: {error}."
-        ) from error
+        self._version, self._layout, self._day = version, layout, day
 
 
 def tables_of(plan: Logical) -> tuple[CatalogTable, ...]:
@@ -365,21 +353,27 @@ def _with_tables(plan: Logical, replacements: Mapping[CatalogTable, ParquetTable
 
 
 def new_cached_plan(
-    slots: TextSlots | None, plan: Logical, text: str, version: int, is_known: bool
+    slots: TextSlots | None, statement: Query | Insert, text: str, version: int, is_known: bool
 ) -> CachedPlan:
-    """Return a bound query with the values of its text, and where it may serve others of its shape as a draft of that.
+    """Return a bound query, or that of an INSERT, with the values of its text, and where it may serve others of its shape as a draft of that.
 
     `is_known`: there are plans of the shape, whose guards do not hold.
 
-    It may not where tables or functions may be others the next time, or have a plan of their own.
+    It may not where tables or functions may be others the next time, or have a plan of their own, nor where more of an INSERT than
+    its query has values of the text.
     """
+    query = statement.query if isinstance(statement, Insert) else statement
     if slots is None:
-        return CachedPlan(plan, text)
-    model = PlanModel(plan)
-    made = CachedPlan(model.plan(slots.guards.values), text)
-    lasting = all(getattr(table, "identity", None) is not None for table in tables_of(plan))
+        return CachedPlan(query.plan, text)
+    model, values = PlanModel(query.plan), slots.guards.values
+    made = CachedPlan(model.plan(values), text, outlasts=not slots.reads_rows)
+    lasting = all(getattr(table, "identity", None) is not None for table in made.tables)
+    if isinstance(statement, Insert):
+        rest = PlanModel(replace(statement, query=Query(made.source)))
+        made.insert = rest.plan(values)
+        lasting = lasting and not rest.slots and query.is_kept
     if lasting and not made.functions and not made.passing:
         first = made.copy_for(made.source, text)  # which no run changes
-        made.draft = Draft(slots, first, plan, model, version)
+        made.draft = Draft(slots, first, query.plan, model, version)
         made.origin = "guards" if is_known else "new"
     return made

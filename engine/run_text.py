@@ -12,7 +12,7 @@ from .deep import deeply_for
 from .errors import FuselineError, InvalidQuery, NotByRows, Span
 from .interop.ingest import CallerObjects
 from .plan.logical import Logical
-from .plan.statements import Explain, Query, Transaction
+from .plan.statements import Explain, Insert, Query, Transaction
 from .plan_cache import CachedPlan, Parameters, new_cached_plan
 
 if TYPE_CHECKING:
@@ -53,6 +53,10 @@ def run_text(
     shape: TextShape | None = None
     if not runner.catalog.failed and not tables:
         answer, shape = runner.plans.find(text, params, runner.settings)
+        if answer is not None and answer.insert is not None:
+            if analyze is None and not answer.stale_tables():
+                return _insert_again(connection, runner, answer)
+            answer = None
     if type(answer) is not CachedPlan or answer.stale_tables():
         if analyze is None and (asked := _explained_text(text)) is not None:
             return _explain(connection, runner, text, asked, params, tables)
@@ -64,6 +68,33 @@ def run_text(
     if type(answer) is CachedPlan:
         answer.spent = time.perf_counter() - start
     return answer
+
+
+def _insert(
+    connection: Connection,
+    runner: QueryRunner,
+    prepared: CachedPlan,
+    objects: CallerObjects | None = None,
+) -> Answer:
+    from .change_tables import changed
+
+    if objects is not None and objects.were_named:
+        prepared.draft = None
+    assert prepared.insert is not None
+    runner.admit(prepared.insert)
+    return changed(connection, prepared.insert, prepared)
+
+
+def _insert_again(connection: Connection, runner: QueryRunner, prepared: CachedPlan) -> Answer:
+    """Carry out an INSERT of which another text of its shape was bound."""
+    with runner.stoppable():
+        try:
+            return _insert(connection, runner, prepared)
+        except FuselineError as error:
+            runner.catalog.fail()
+            prepared.place(error)
+            error.with_text(prepared.text)
+            raise
 
 
 def _explained_text(text: str) -> tuple[str, bool] | None:
@@ -137,15 +168,17 @@ def _bind(
             if answers:
                 stop.restart()
             if answers and isinstance(answers[-1], CachedPlan):
-                connection.run(
-                    answers[-1].source, answers[-1]
-                )  # its rows go nowhere, its errors do
+                # Its rows go nowhere, its errors do
+                connection.run(answers[-1].source, answers[-1])
             if not isinstance(statement, Transaction):
                 catalog.check_transaction()
             if isinstance(statement, Query):
                 is_kept = statement.is_kept
-                prepared = partial(new_cached_plan, slots, statement.plan, text, version, is_known)
+                prepared = partial(new_cached_plan, slots, statement, text, version, is_known)
                 answers.append(stop.anywhere(prepared))
+            elif isinstance(statement, Insert) and slots is not None and analyze is None:
+                plan = new_cached_plan(slots, statement, text, version, is_known)
+                answers.append(_insert(connection, runner, plan, objects))
             else:
                 if analyze is not None:
                     statement = explained(statement, analyze, Span(0, len(text)))

@@ -18,7 +18,7 @@ from fuseline.catalog import Catalog
 from fuseline.errors import FuselineError
 from fuseline.plan.dialect import read_in
 from fuseline.plan.logical import CatalogTable
-from fuseline.plan.statements import Query, Statement
+from fuseline.plan.statements import Insert, Query, Statement
 from fuseline.plan.temporal import zones
 
 from .binding.bind_expr import bind
@@ -84,8 +84,8 @@ def plan_sql(
             zone, dialect = zones.of_session(catalog.timezone), read_in(catalog.dialect)
             with zone, dialect, zones.of_statement(began) as moment:
                 statement = _bound(piece, session)
-            if (moment.was_asked or session.passing) and isinstance(statement, Query):
-                statement = dataclasses.replace(statement, is_kept=False)
+            if moment.was_asked or session.passing:
+                statement = _not_kept(statement)
             session.passing.clear()
             while session.trees:
                 refuse_unused(session.trees.pop())
@@ -109,6 +109,16 @@ def _bound(piece: Piece, session: Session) -> Statement:
         if better is None:
             raise
         raise better from (None if isinstance(error, FuselineError) else error)
+
+
+def _not_kept(statement: Statement) -> Statement:
+    """Return a statement whose query is bound anew each time."""
+    match statement:
+        case Query():
+            return dataclasses.replace(statement, is_kept=False)
+        case Insert(query=query):
+            return dataclasses.replace(statement, query=dataclasses.replace(query, is_kept=False))
+    return statement
 
 
 class _Package(ModuleType):

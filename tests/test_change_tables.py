@@ -33,6 +33,36 @@ SCRIPTS = {
     ],
     "delete returning": [PLAIN, "delete from t where a = 1 returning b, a + 1 as n", "delete from t returning *"],
     "truncate": [PLAIN, "truncate t", "insert into t values (1, 1)", "truncate table t"],
+    "inserts of one shape": [
+        "create table t (a tinyint, b varchar default 'z', c decimal(6, 2))",
+        *(f"insert into t values ({n}, 'x{n}', {n}.5)" for n in (1, 2, 3)), "insert into t values (200, 'x', 1.5)",
+        "insert into t values (4, '', 0.555)", "insert into t values (4, 'it''s', 10000.0)", "insert into t (b) values ('p')",
+        "insert into t (b) values ('q')", "alter table t alter column b set default 'y'", "insert into t (a) values (5)",
+        "alter table t add column d int default 7", "insert into t (b) values ('r')", "insert into t values (1, 'x1', 1.5)",
+        "drop table t", "insert into t (b) values ('s')", "create table t (b int, a varchar)", "insert into t (b) values (1)",
+        "insert into t (b) values (2)", "insert into t values (3, 'x'), (4, 'y')", "insert into t values (5, 'v'), (6, 'v')",
+    ],
+    "inserts of one shape with rules": [
+        KEYED, *(f"insert into t values ({n}, 'a{n}', {5 - n})" for n in (1, 2, 2, 3, 5, 4)),
+        *(f"insert or ignore into t values ({n}, 'i', 1)" for n in (4, 6)),
+        *(f"insert into t values ({n}, 'k', 1) on conflict do update set b = 'k{n}', c = 9 + {n}" for n in (4, 7, 6)),
+        *(f"insert into t values ({n}, 'r', 2) returning a + {n}, b || '{n}'" for n in (10, 11, 11, 12)),
+    ],
+    "inserts of queries of one shape": [
+        PLAIN, ASIDE, *(f"insert into t select k, v + {n} from u where v > {n}" for n in (5, 15)), "insert into u values (5, 50)",
+        *(f"insert into t select k, v + {n} from u where v > {n}" for n in (5, 25)), "update u set v = 7",
+        *(f"insert into t select a, b + {n} from t where b < {n}" for n in (4, 6, 6)),
+        *(f"with q as (select {n} as m) insert into t select m, {n} from q" for n in (4, 6)),
+    ],
+    "inserts of one shape in a transaction": [
+        PLAIN, "insert into t values (8, 8)", "begin", "insert into t values (9, 9)", "insert into t values (10, 10)",
+        "insert into t values (99999999999, 1)", "insert into t values (11, 11)", "rollback", "insert into t values (12, 12)",
+        "begin", "insert into t values (13, 13)", "rollback", "insert into t values (14, 14)",
+    ],
+    "inserts of a sequence of one shape": [
+        "create sequence s; create table t (a int default nextval('s'), b int)",
+        *(f"insert into t (b) values ({n})" for n in (4, 5, 6)), *(f"insert into t values (nextval('s') + {n}, {n})" for n in (7, 8)),
+    ],
     "update": [
         PLAIN, "update t set b = b + 1", "update t set a = b, b = a where a > 1", "update t set a = 9 where b > 100",
         "update t set b = 2.5", "update t set a = (select max(b) from t)", "update t set (a, b) = (7, 8) where a = 3",

@@ -43,10 +43,13 @@ class AttachedDatabase:
 
 
 class AttachedDatabases:
-    """Objects by name; `version` grows with each change, so plans made before it are known as old."""
+    """Objects by name; `version` grows with each change, so plans made before it are known as old.
+
+    `row_changes` counts those that gave tables other rows, and left each its name, columns and rules.
+    """
 
     def __init__(self) -> None:
-        self.version = 0
+        self.version = self.row_changes = 0
         self.session = co.SessionObjects()
         self.databases = {name: AttachedDatabase(name) for name in (co.MEMORY, co.TEMP)}
         self.current = co.SchemaPlace(

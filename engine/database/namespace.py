@@ -117,8 +117,9 @@ class Namespace(AttachedDatabases):
                 self._check_can_write(self.databases[name])
             if self._before is None:
                 changes = self._kept(changes)
-            self._objects = _with(self._objects, changes)
+            before, self._objects = self._objects, _with(self._objects, changes)
             self.version += 1
+            self.row_changes += all(_is_next(before.get(key), new) for key, new in changes.items())
 
     def check_writable(self, name: str) -> None:
         """Raise `CatalogError` for a database that is only read."""
@@ -261,6 +262,13 @@ def _with(
 ) -> Entries:
     both = {**objects, **changes}
     return {key: entry for key, entry in both.items() if entry is not None}
+
+
+def _is_next(old: object, new: object) -> bool:
+    """Whether a table differs from another one in its rows alone."""
+    fixed = ("name", "all_fields", "table_rules")
+    known = type(old) is type(new) and hasattr(old, "table_rules")
+    return known and all(getattr(old, name) == getattr(new, name) for name in fixed)
 
 
 def _kind(entry: object) -> OneOf["table", "view"]:

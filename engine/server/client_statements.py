@@ -313,7 +313,7 @@ def described(runner: QueryRunner, text: str) -> tuple[AskedParameters, pa.Schem
         return asked, None
     if not asked and statement.is_kept:
         is_known = shape is not None and plans.knows(shape)
-        prepared = new_cached_plan(slots, statement.plan, text, version, is_known)
+        prepared = new_cached_plan(slots, statement, text, version, is_known)
         plans.keep_text(text, None, prepared, version)
     return asked, _columns_of(statement.plan)
 

@@ -45,7 +45,7 @@ _TOKEN = re.compile(
 _LITERALS = ("text", "number")
 LONGEST_NUMBER = 4_000  # characters; Python reads no integer of more than 4,300 digits
 _NUMBER = re.compile(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_QUERIES = frozenset(["select", "with", "from", "values", "("])
+_STARTS = frozenset(["select", "with", "from", "values", "(", "insert"])
 _PLAIN = (
     int,
     float,
@@ -60,7 +60,7 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 
 @dataclass(frozen=True, slots=True)
 class TextShape:
-    """A text that is one query: what it has in common with others, and its own literals, parameters among them.
+    """A text that is one query or INSERT: what it has in common with others, and its own literals, parameters among them.
 
     `places` are those of its tokens, `tokens` says which of them is the literal of each slot of the text; parameters have the slots behind.
     """
@@ -92,7 +92,7 @@ class TextShape:
 
 
 def text_shape(text: str, params: Parameters) -> TextShape | None:
-    """Return the shape of a text that is one query of a moderate length; None for others."""
+    """Return the shape of a text that is one query or INSERT of a moderate length; None for others."""
     if len(text) > MOST_CHARACTERS:
         return None
     key: list[Hashable] = []
@@ -116,7 +116,7 @@ def text_shape(text: str, params: Parameters) -> TextShape | None:
         places.append((found.start(kind), end))
     if key[-1:] == [";"]:
         key.pop()
-    if end < len(text) or not key or ";" in key or str(key[0]).lower() not in _QUERIES:
+    if end < len(text) or not key or ";" in key or str(key[0]).lower() not in _STARTS:
         return None
     given = _given(params, len(literals))
     if given is None or len(literals) + len(given.literals) > MOST_SLOTS:
@@ -196,6 +196,7 @@ class TextSlots:
     shape: TextShape
     guards: PlanGuards = field(init=False)
     names: list[NamedPiece] = field(default_factory=list)
+    reads_rows = False  # whether the plan depends on rows that it does not read
 
     def __post_init__(self) -> None:
         self.guards = PlanGuards(self.shape.values, [each.type for each in self.shape.literals])

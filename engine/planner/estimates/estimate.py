@@ -92,7 +92,7 @@ def _(node: rel.Values, estimates: Estimates) -> RelationEstimate:
     made = {}
     for i, column in enumerate(node.made):
         exprs = [row[i] for row in node.rows]
-        values = [number(e.value) if isinstance(e, Literal) else None for e in exprs]
+        values = [number(e.hint) if isinstance(e, Literal) else None for e in exprs]
         known = [v for v in values if v is not None]
         complete = known and len(known) == len(values)
         distinct = float(max(1, len(set(known)) if complete else len(values)))

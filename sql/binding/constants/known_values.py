@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
 
 from fuseline.errors import DataError, InvalidQuery, OutOfRange, TypeMismatch, Unsupported
 from fuseline.plan.composed.nested_literals import as_told, constant_told
@@ -15,7 +16,7 @@ from fuseline.plan.composed.nested_values import listed_constants
 from fuseline.plan.expr import AggregateCall, Call, Expr, Literal, Subquery, Value, new_column
 from fuseline.plan.functions import SCALAR
 from fuseline.plan.functions.constant_arguments import places_of_constants
-from fuseline.plan.logical import Project, Values
+from fuseline.plan.logical import Logical, Project, Values
 from fuseline.plan.node import transform_up, walk
 from fuseline.plan.shapes.guards import SlotLiteral
 from fuseline.plan.types import BIGINT
@@ -23,6 +24,9 @@ from fuseline.plan.udf.python_function import PythonCall, PythonFold
 from fuseline.plan.window.window_call import Over, WindowCall
 
 from ..scope import Scope
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _OF_ROWS = (AggregateCall, Over, WindowCall, PythonFold, Subquery)
 
@@ -32,6 +36,13 @@ def known(expr: Expr, scope: Scope) -> Expr:
     if isinstance(expr, Literal) or listed_constants(expr) is not None or not _is_constant(expr):
         return expr
     return answered(expr, scope)
+
+
+def rows_now(plan: Logical, scope: Scope) -> pa.Table:
+    """Return the rows of a query that tells what is to be bound: the plan ends with the next change of any table."""
+    if scope.session.slots is not None:
+        scope.session.slots.reads_rows = True
+    return scope.session.catalog.rows(plan)
 
 
 def _is_constant(expr: Expr) -> bool:

@@ -18,7 +18,7 @@ from fuseline.plan.types import DOUBLE, NULL, VARCHAR, Kind, decimal, list_of
 from fuseline.sql.parsing.pieces import Piece, span_of
 
 from ...parsing.unread import use, use_all
-from ..constants.known_values import known
+from ..constants.known_values import known, rows_now
 from ..scope import Scope
 
 SHOWN = {
@@ -183,5 +183,5 @@ def setting_shown(name: str, scope: Scope) -> Logical | None:
 def _rows(text: str, scope: Scope) -> list[dict[str, str | None]]:
     """Return the rows of a query of ours, which are texts."""
     plan = bind_text("told", text, scope)
-    rows: list[dict[str, str | None]] = scope.session.catalog.rows(plan).to_pylist()
+    rows: list[dict[str, str | None]] = rows_now(plan, scope).to_pylist()
     return rows

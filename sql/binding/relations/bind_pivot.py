@@ -24,7 +24,7 @@ from ....records import dataclass
 from ...names import result_name
 from ...parsing.unread import use, use_all
 from ..columns_chosen import copied
-from ..constants.known_values import known_value
+from ..constants.known_values import known_value, rows_now
 from ..scope import Scope
 
 MOST_COLUMNS = (
@@ -181,7 +181,7 @@ def _values_in(node: exp.In, scope: Scope) -> list[exp.Expr]:
         raise InvalidQuery("The query in IN of a PIVOT has one column.", span_of(node))
     column = plan.columns[0]
     shown = infer.cast(ColumnRef(column), VARCHAR)
-    rows = scope.session.catalog.rows(Project(plan, ((new_column("shown", VARCHAR), shown),)))
+    rows = rows_now(Project(plan, ((new_column("shown", VARCHAR), shown),)), scope)
     to = exp.DataType.build(str(column.type), dialect="duckdb")
     texts = dict.fromkeys(text for text in rows.column(0).to_pylist() if text is not None)
     return [exp.Cast(this=exp.Literal.string(text), to=to.copy()) for text in texts]
@@ -236,7 +236,7 @@ def _found_cells(axis: Axis, table: exp.Expr, scope: Scope) -> tuple[PivotedValu
         order=exp.Order(expressions=[exp.Ordered(this=_as_text(value), desc=False)]),
         limit=exp.Limit(expression=exp.Literal.number(MOST_COLUMNS + 1)),
     )
-    rows = scope.session.catalog.rows(scope.bind_query(query)).column(0).to_pylist()
+    rows = rows_now(scope.bind_query(query), scope).column(0).to_pylist()
     texts = {text: exp.Literal.string(text) for text in rows}
     if by_text:
         return tuple(PivotedValue(_name(text), (value,), True) for text, value in texts.items())
