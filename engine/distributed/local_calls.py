@@ -32,13 +32,15 @@ if TYPE_CHECKING:
     from .query_calls import QuerySession
 
 SIZES = struct.Struct("<QQ")  # of what is pickled, and of the rows behind it, if there are any
+ROWS_ALIGNMENT = 64  # of where rows begin in a message, as Arrow has its buffers
+FEW_BYTES = 1 << 14  # of a message that is taken at once
 USER = struct.Struct("3i")  # the process, the user and the group at the other end
 ANSWER_SECONDS = 20  # for the other end to take or give more of an answer that has begun
 SEND_LIMIT = struct.pack("ll", ANSWER_SECONDS, 0)  # `timeval`
 
 
 class LocalDoor:
-    """A worker's end: a line for each query that one of this user's processes has at a time, which the session runs in the actor's thread."""
+    """A worker's end: a line for each query that one of this user's processes has at a time, and a thread for each, in which the session runs them."""
 
     def __init__(self, worker: Worker, session: QuerySession) -> None:
         self.name = f"\0fuseline-{uuid4().hex}"  # which is no file
@@ -66,10 +68,10 @@ class LocalDoor:
         with line, suppress(OSError, RuntimeError):  # closed, or the worker ends
             while _is_ours(line):
                 given, _ = _received(line)
-                self._worker.executors["actor"].submit(self._answer, line, given)
+                self._answer(line, given)
         self._lines.discard(line)
 
-    def _answer(self, line: socket.socket, given: bytearray) -> None:
+    def _answer(self, line: socket.socket, given: memoryview) -> None:
         order: QueryOrder = pickle.loads(given)
         part = self._session.run(order)
         rows, part.rows = b"" if part.rows is None else memoryview(part.rows), None
@@ -227,23 +229,35 @@ def _is_ours(line: socket.socket) -> bool:
 
 
 def _send(line: socket.socket, packed: bytes, rows: bytes | memoryview = b"") -> None:
-    line.sendall(SIZES.pack(len(packed), len(rows)) + packed)
-    if rows:
-        line.sendall(rows)
+    """Send a message by one call of the system, if the line takes it at once: two would wake the other end twice."""
+    padding = -(SIZES.size + len(packed)) % ROWS_ALIGNMENT if rows else 0
+    head = SIZES.pack(len(packed) + padding, len(rows)) + packed + bytes(padding)
+    sent = line.sendmsg((head, rows))
+    for part in (head, rows):
+        if sent < len(part):
+            line.sendall(memoryview(part)[sent:])
+        sent = max(0, sent - len(part))
 
 
-def _received(line: socket.socket) -> tuple[bytearray, bytearray]:
-    sizes = SIZES.unpack(_filled(line, SIZES.size))
-    packed, rows = (_filled(line, size) for size in sizes)
-    return packed, rows
+def _received(line: socket.socket) -> tuple[memoryview, memoryview]:
+    """Return what is pickled and the rows behind it, by one call of the system if they are few."""
+    found = memoryview(bytearray(FEW_BYTES))
+    count = 0
+    while count < SIZES.size:
+        count += _more(line, found[count:])
+    begin = SIZES.size + SIZES.unpack_from(found)[0]
+    end = SIZES.size + sum(SIZES.unpack_from(found))
+    if end > len(found):  # memory that nothing fills before, which the pool has used before
+        whole = memoryview(pa.allocate_buffer(end)).cast("B")
+        whole[:count] = found[:count]
+        found = whole
+    while count < end:
+        count += _more(line, found[count:end])
+    return found[SIZES.size : begin], found[begin:end]
 
 
-def _filled(line: socket.socket, size: int) -> bytearray:
-    found = bytearray(size)
-    left = memoryview(found)
-    while left:
-        count = line.recv_into(left)
-        if not count:
-            raise OSError("the other end has gone")
-        left = left[count:]
-    return found
+def _more(line: socket.socket, into: memoryview) -> int:
+    count = line.recv_into(into)
+    if not count:
+        raise OSError("the other end has gone")
+    return count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -15,13 +16,15 @@ import pyarrow as pa
 from ..errors import ExecutionError, FuselineError
 from ..observe.profile import Meeting, NodeProfile
 from ..plan.partitioning import Fact
-from ..plan.physical import Physical
+from ..plan.physical import ConcatRows, Physical
 from ..records import dataclass
 from ..settings import Settings
 from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .own_plans import Form
 from .sent_functions import FunctionPickler
+
+GROWING_BYTES = 1 << 14  # of rows, for which a stream grows as they are written
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,35 @@ class Part:
 
     def table(self) -> pa.Table:
         return pa.ipc.open_stream(self.rows).read_all()
+
+
+def stream_of(rows: pa.Table) -> pa.Buffer:
+    """Rows as an Arrow stream: of a slice only what it shows."""
+    made: pa.Buffer | None = None
+    sink: pa.NativeFile = pa.BufferOutputStream()
+    if rows.nbytes > GROWING_BYTES:  # each time a stream grows it copies what it has
+        counted = pa.MockOutputStream()
+        _write(rows, counted)
+        made = pa.allocate_buffer(counted.size())
+        sink = pa.FixedSizeBufferWriter(made)
+    _write(rows, sink)
+    return sink.getvalue() if made is None else made
+
+
+def _write(rows: pa.Table, sink: pa.NativeFile) -> None:
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+
+
+def without_plan(node: NodeProfile) -> NodeProfile:
+    """What is known of a node, without its plan and programs, which the client has no use for."""
+    receipt = node.receipt
+    if receipt is not None:
+        builds = tuple(replace(build, program=None) for build in receipt.builds)
+        receipt = replace(receipt, program=None, builds=builds)
+    return replace(
+        node, node=ConcatRows((), ()), receipt=receipt, host_values=dict(node.host_values)
+    )
 
 
 @dataclass(frozen=True)

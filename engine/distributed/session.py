@@ -10,8 +10,9 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import pyarrow as pa
 from distributed import get_worker
@@ -27,10 +28,8 @@ from ..backends import (
 )
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
-from ..observe.profile import NodeProfile
 from ..operators.context import Context, PlanMemory
 from ..operators.exchange.agree_columns import agree
-from ..plan.physical import ConcatRows
 from ..planner import Claim
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
@@ -42,7 +41,7 @@ from ..storage.tables.cached_columns import cached_columns
 from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .local_calls import LocalDoor
 from .meetings import Meetings
-from .orders import Part, QueryOrder, unpacked
+from .orders import Part, QueryOrder, stream_of, unpacked, without_plan
 from .own_plans import OwnPlan, check_files, own_plan
 from .partitions import arrow_of, taken
 from .query_calls import serve
@@ -61,13 +60,16 @@ WATCH_SECONDS = 0.5  # between two looks whether the client is there
 
 SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
+# Of each worker, held by what runs for any client: queries come in the threads of their lines, all else in the actors'
+_alone: WeakKeyDictionary[Worker, Lock] = WeakKeyDictionary()
 
 
 class WorkerSession:
-    """The engine of one worker; queries run one after the other, in the actor's thread."""
+    """The engine of one worker; queries run one after the other."""
 
     def __init__(self, settings: Settings) -> None:
         self._worker = get_worker()
+        self._alone = _alone.setdefault(self._worker, Lock())
         self._events = QueryEvents(self._worker)
         self._turn = next(_crews)
         self._team = -1
@@ -210,7 +212,7 @@ class WorkerSession:
         self._tables.clear()
         self._read.clear()
 
-    # What runs in the actor's thread
+    # What runs one after the other
 
     def link_place(self) -> tuple[str, str]:
         return self._link.places(self._device)
@@ -220,10 +222,15 @@ class WorkerSession:
 
     def link(self, identity: bytes) -> str:
         """Have the GPUs of the team linked, with all others; return why not."""
-        return self._link.make(self._workers, self._rank, identity)
+        with self._alone:
+            return self._link.make(self._workers, self._rank, identity)
 
     def run(self, order: QueryOrder) -> Part:
         """Run a query; an error is part of the answer, since one that is raised here would reach the client without its place."""
+        with self._alone:
+            return self._run(order)
+
+    def _run(self, order: QueryOrder) -> Part:
         meetings = self._meetings
         assert meetings is not None
         stop = Stop()
@@ -266,10 +273,11 @@ class WorkerSession:
         assert meetings is not None
         peers = QueryPeers(meetings, query, lambda: None, linked, self._link.made)
         context = context_of(self._settings, self._cache, Stop(), self._memory)
-        try:
-            return trial_seconds(peers, kind, nbytes, context)
-        finally:
-            meetings.end(query)
+        with self._alone:
+            try:
+                return trial_seconds(peers, kind, nbytes, context)
+            finally:
+                meetings.end(query)
 
     def read(self, reading: str, keys: list[Hashable]) -> tuple[pa.Schema, int]:
         """Take over partitions of a Dask dataframe that lie on this worker; return their columns, and how many rows they have."""
@@ -280,11 +288,14 @@ class WorkerSession:
 
     def take(self, reading: str, identity: Hashable, empty: ShardedTable) -> None:
         """Keep what was read as this worker's share of a table."""
-        self._tables[identity] = empty.share(taken(self._read.pop(reading), empty.data.schema))
+        rows = taken(self._read.pop(reading), empty.data.schema)
+        with self._alone:
+            self._tables[identity] = empty.share(rows)
 
     def share(self, identity: Hashable) -> pa.Table:
         """This worker's rows of a table."""
-        return self._tables[identity].data
+        with self._alone:
+            return self._tables[identity].data
 
     def _part(self, order: QueryOrder, peers: QueryPeers, stop: Stop) -> Part:
         begun = time.perf_counter()
@@ -315,8 +326,8 @@ class WorkerSession:
             self._tables[identity] = empty.share(made)
             rows, kept = None, (made.num_rows, made.nbytes)
         else:
-            rows, kept = None if made is None else _stream_of(made), (0, 0)
-        nodes = tuple(map(_sent, result.profile.nodes)) if order.timed else ()
+            rows, kept = None if made is None else stream_of(made), (0, 0)
+        nodes = tuple(map(without_plan, result.profile.nodes)) if order.timed else ()
         seconds = time.perf_counter() - begun
         return Part(
             self._rank,
@@ -368,25 +379,6 @@ async def _watch(session: ref[WorkerSession], worker: Worker, key: str) -> None:
             return
         del known
         await asyncio.sleep(WATCH_SECONDS)
-
-
-def _stream_of(rows: pa.Table) -> pa.Buffer:
-    """Rows as an Arrow stream: of a slice only what it shows."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return sink.getvalue()
-
-
-def _sent(node: NodeProfile) -> NodeProfile:
-    """What is known of a node, without its plan and programs, which the client has no use for."""
-    receipt = node.receipt
-    if receipt is not None:
-        builds = tuple(replace(build, program=None) for build in receipt.builds)
-        receipt = replace(receipt, program=None, builds=builds)
-    return replace(
-        node, node=ConcatRows((), ()), receipt=receipt, host_values=dict(node.host_values)
-    )
 
 
 def _host(address: str) -> str:
