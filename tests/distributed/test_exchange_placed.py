@@ -37,12 +37,20 @@ class Host:
 
 
 class Rows:
-    """Rows of a worker as bytes, the slot of each, and where a column has NULLs (None: nowhere)."""
+    """Rows of a worker as bytes, the slot of each, where a column has NULLs (None: nowhere), and the bytes of a value."""
 
-    def __init__(self, seed: int, rows: int, slots: int, nullable: Sequence[int], to: Any) -> None:
+    def __init__(
+        self,
+        seed: int,
+        rows: int,
+        slots: int,
+        nullable: Sequence[int],
+        to: Any,
+        widths: Sequence[int] = WIDTHS,
+    ) -> None:
         draw = np.random.default_rng(seed)
-        self.to = to(draw, rows)
-        self.columns = [draw.integers(0, 256, (rows, width), np.uint8) for width in WIDTHS]
+        self.to, self.widths = to(draw, rows), widths
+        self.columns = [draw.integers(0, 256, (rows, width), np.uint8) for width in widths]
         self.marks = [
             draw.random(rows) < 0.5 if i in nullable and rows else None for i in range(len(WIDTHS))
         ]
@@ -57,8 +65,14 @@ class Rows:
             for values, marks in zip(self.columns, self.marks, strict=True)
         ]
 
+    def widen(self, widths: Sequence[int]) -> None:
+        """Put zeros behind values."""
+        given = zip(self.columns, widths, strict=True)
+        self.columns = [np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c, width in given]
+        self.widths = widths
+
     def write(self, bases: Sequence[Sequence[int]]) -> None:
-        for array, starts in zip(arrays_of(WIDTHS, self.nulls), bases, strict=True):
+        for array, starts in zip(arrays_of(self.widths, self.nulls), bases, strict=True):
             for slot, start in enumerate(starts):
                 values, there = self.part(slot)[array.column]
                 data = (there.astype(np.uint8) if array.is_marks else values).tobytes()
@@ -92,7 +106,7 @@ COUNTS = [[100, 37, 251], [0, 0, 0], [0, 5, 0], [1, 0, 1000]]
 def columns_of(placed: PlacedRows) -> list[tuple[Any, Any]]:
     """The columns that have come, with whether there is a value."""
     found = []
-    for width, column in zip(WIDTHS, placed.columns, strict=True):
+    for width, column in zip(placed.widths, placed.columns, strict=True):
         marks = column.marks
         there = np.ones(placed.rows, np.uint8) if marks is None else marks.held  # type: ignore[attr-defined]
         found.append((column.values.held.reshape(-1, width), there))  # type: ignore[attr-defined]
@@ -106,6 +120,42 @@ def expected(sources: list[Rows], route: Any, own: int) -> list[tuple[bytes, lis
         (b"".join(p[i][0].tobytes() for p in parts), [int(t) for p in parts for t in p[i][1]])
         for i in range(len(WIDTHS))
     ]
+
+
+def to_all(rank: int, to: int) -> list[int]:
+    return [0]
+
+
+def to_the_first(rank: int, to: int) -> list[int]:
+    return [] if to else [0]
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+@pytest.mark.parametrize("narrow", [(), (0,), (0, 1), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("route", [own_slot, to_all, to_the_first])
+def test_values_are_as_wide_as_those_of_any_worker_with_rows(
+    route: Any, narrow: tuple[int, ...], counts: list[int]
+) -> None:
+    slots = WORKERS if route is own_slot else 1
+    sources = [
+        Rows(
+            r, counts[r], slots, [2], lambda d, n: d.integers(0, slots, n),
+            [8, 1, 8, 4] if r in narrow else WIDTHS,
+        )
+        for r in range(WORKERS)
+    ]  # fmt: skip
+    has_rows = [r for r in range(WORKERS) if counts[r]]
+
+    def work(peers: _Peers) -> PlacedRows | None:
+        return exchange_placed(peers, 4, WIDTHS, slots, route, sources[peers.rank], Host())
+
+    placed = run(work)
+    for own, found in enumerate(placed):
+        all_narrow = bool(has_rows) and all(r in narrow for r in has_rows)
+        assert list(found.widths) == ([8, 1, 8, 4] if all_narrow else WIDTHS)
+        assert [(v.tobytes(), t.tolist()) for v, t in columns_of(found)] == expected(
+            sources, route, own
+        )
 
 
 @pytest.mark.parametrize("counts", COUNTS, ids=str)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.gpu
 
 TYPES = {
     "id": BIGINT, "k": BIGINT, "tiny": TINYINT, "small": SMALLINT, "day": DATE, "real": DOUBLE,
-    "truth": BOOLEAN, "price": decimal(12, 2), "wide": decimal(38, 0),
+    "truth": BOOLEAN, "price": decimal(12, 2), "wide": decimal(38, 0), "sum": decimal(38, 0),
 }  # fmt: skip
 COLUMNS = {name: new_column(name, data_type) for name, data_type in TYPES.items()}
 ROWS = [[1000, 40_000, 333], [0, 0, 0], [0, 1, 0], [5, 0, 70_001]]
@@ -87,14 +87,18 @@ def rows_of(rank: int, rows: int) -> pa.Table:
             "truth": pa.array(numbers % 3 == 0, mask=none),
             "price": pa.array([Decimal(int(n)) / 100 for n in numbers], pa.decimal128(12, 2)),
             "wide": pa.array([Decimal(int(n)) * 10**30 for n in numbers], pa.decimal128(38, 0)),
+            "sum": pa.array([Decimal(int(n) - 50_000) for n in numbers], pa.decimal128(38, 0)),
         }
     )
 
 
-def exchanged(node: Exchange, rows: list[int], fuse: str, folder: Path) -> list[pa.Table]:
-    """What each worker has after an exchange."""
+def exchanged(
+    node: Exchange, rows: list[int], fuse: str, folder: Path, narrow: tuple[int, ...] = ()
+) -> list[pa.Table]:
+    """What each worker has after an exchange; `narrow` are those on which the wide sums lie as integers of 64 bits."""
     from fuseline.operators.gpu import table
     from fuseline.operators.gpu.exchange.placed_exchange import is_placed, placed_table
+    from fuseline.operators.gpu.late_materialization import is_of_registers
     from fuseline.operators.gpu.memory.device import take_device
 
     assert is_placed(node)
@@ -105,18 +109,37 @@ def exchanged(node: Exchange, rows: list[int], fuse: str, folder: Path) -> list[
         context = Context(ColumnCache(0), Stop().check, 1, folder, fuse)
         context.peers = DevicePeers(board, rank)  # type: ignore[assignment]
         given = table.from_arrow(rows_of(rank, rows[rank]), columns)
+        if rank in narrow:
+            given = with_registers(given)
         made = placed_table(node, given, context)
         assert made is not None
         assert not context.placed
+        if made.num_rows and any(rows):
+            is_narrow = all(r in narrow for r in range(WORKERS) if rows[r])
+            assert is_of_registers(made.columns, COLUMNS["sum"].id) == is_narrow
         return table.to_arrow(made, columns)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(work, range(WORKERS)))
 
 
-def exchange(kind: Any, **more: Any) -> Exchange:
+def with_registers(given: Any) -> Any:
+    """A table whose sums are made of integers as in registers, as a kernel leaves them."""
+    from fuseline.operators.gpu import table
+    from fuseline.operators.gpu.columns import INT64, cast
+    from fuseline.operators.gpu.late_materialization import LateColumns
+    from fuseline.operators.gpu.pipeline.finish import late_integers
+
+    column = COLUMNS["sum"]
+    held = dict(given.columns)
+    unscaled = cast(held[column.id], INT64)
+    held[column.id] = late_integers(unscaled, column.type, None)
+    return table.Table(LateColumns.of_one(held), given.num_rows)
+
+
+def exchange(kind: Any, by: tuple[str, ...] = ("k",), **more: Any) -> Exchange:
     stored = Stored(0, tuple(COLUMNS.values()), device="gpu")
-    return Exchange(stored, kind, 3, (COLUMNS["k"],), device="gpu", **more)
+    return Exchange(stored, kind, 3, tuple(COLUMNS[k] for k in by), device="gpu", **more)
 
 
 @pytest.mark.parametrize("rows", ROWS, ids=str)
@@ -138,3 +161,21 @@ def test_kernels_place_rows_as_libcudf_does(
     if not node.keeps_heavy:
         keys = [set(table["k"].to_pylist()) for table in own]
         assert sum(map(len, keys)) == len(set().union(*keys))
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+@pytest.mark.parametrize("narrow", [(0, 1, 2), (0,), (1, 2)], ids=str)
+@pytest.mark.parametrize(
+    "node", [exchange("hash"), exchange("gather", ()), exchange("broadcast", ())], ids=lambda n: n.kind
+)  # fmt: skip
+def test_integers_as_in_registers_stay_so_where_all_workers_have_them(
+    node: Exchange, narrow: tuple[int, ...], rows: list[int], tmp_path: Path
+) -> None:
+    found = exchanged(node, rows, "always", tmp_path, narrow)
+    given = pa.concat_tables([rows_of(rank, count) for rank, count in enumerate(rows)])
+    given = given.cast(found[0].schema)
+    if node.kind == "hash":
+        assert pa.concat_tables(found).sort_by("id").equals(given.sort_by("id"))
+    else:  # in the order of workers
+        wanted = [given] * WORKERS if node.kind == "broadcast" else [given, *[given[:0]] * 2]
+        assert all(one.equals(other) for one, other in zip(found, wanted, strict=True))

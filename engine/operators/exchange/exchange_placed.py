@@ -5,6 +5,7 @@ A slot holds the rows of a worker that go to the same others: there is one for e
 Rows come in the order of workers, and those of one in their order, slot by slot.  Own rows are written where they stay at once.
 
 All meet once, and then those that have rows for others move them, so that a worker that runs out of memory between the two can go on.
+Integers of 128 bits that lie as 64 bits on all workers with rows are moved so.
 """
 
 from __future__ import annotations
@@ -25,13 +26,20 @@ Route = Callable[
 
 
 class SlotRows(Protocol):
-    """A worker's rows before an exchange: how many are in each slot, and which columns have NULLs."""
+    """A worker's rows before an exchange: how many are in each slot, the bytes of a value of each column, and which columns have NULLs."""
 
     @property
     def counts(self) -> Sequence[int]: ...
 
     @property
+    def widths(self) -> Sequence[int]: ...
+
+    @property
     def nulls(self) -> Sequence[bool]: ...
+
+    def widen(self, widths: Sequence[int]) -> None:
+        """Have values of so many bytes, which are no fewer than before."""
+        ...
 
     def write(self, bases: Sequence[Sequence[int]]) -> None:
         """Copy the rows of all slots: `bases` say for each array of `arrays_of` where each slot's part begins."""
@@ -64,24 +72,28 @@ class PlacedColumn(NamedTuple):
 
 
 class PlacedRows(NamedTuple):
-    """Rows of all workers for this one."""
+    """Rows of all workers for this one; `widths` are the bytes of a value of each column."""
 
     rows: int
     columns: Sequence[PlacedColumn]
+    widths: Sequence[int]
 
 
 class _Told(NamedTuple):
-    """What a worker says before rows are sent: whether it has room for what it sends, its rows by slot, and its columns with NULLs."""
+    """What a worker says before rows are sent: whether it has room for what it sends, its rows by slot, its columns with NULLs, and their widths."""
 
     is_ready: bool
     counts: Sequence[int]
     nulls: Sequence[bool]
+    widths: Sequence[int]
 
 
 def route_of(node: Exchange, workers: int) -> Route:
-    """Return which slots of one worker's rows go to another: those of heavy keys to all, or to nobody."""
+    """Return which slots of one worker's rows go to another: those of heavy keys to all, or to nobody; without keys there is one slot."""
 
     def route(rank: int, to: int) -> tuple[int, ...]:
+        if not node.keys:
+            return (0,) if node.kind == "broadcast" or to == 0 else ()
         has_heavy = node.is_spread and (node.beside is not None or rank == to)
         return (to, workers) if has_heavy else (to,)
 
@@ -109,6 +121,7 @@ def exchange_placed(
 ) -> PlacedRows | None:
     """Give other workers the rows of their slots, and take theirs in; None where one has no room, and says so by no source.
 
+    `widths` are the bytes that a value of each column has at most.
     Raises `MemoryError` where there is none for what comes; a second call goes on.
     """
     exchange = _PlacedExchange(peers, widths, slots, route, source, memory)
@@ -147,13 +160,15 @@ class _PlacedExchange:
                 source = None
         counts = [0] * self.slots if source is None else source.counts
         nulls = [False] * len(self.widths) if source is None else source.nulls
-        message = np.array([source is not None, *counts, *nulls], np.int64).tobytes()
+        widths = self.widths if source is None else source.widths
+        message = np.array([source is not None, *counts, *nulls, *widths], np.int64).tobytes()
         told = self.peers.meet(HEADERS + number, message)
         found = []
         for said in told:
             is_ready, *rest = np.frombuffer(said, np.int64).tolist()
-            of_columns = [bool(nullable) for nullable in rest[self.slots :]]
-            found.append(_Told(bool(is_ready), rest[: self.slots], of_columns))
+            of_columns, end = rest[self.slots :], len(self.widths)
+            nulls = [bool(nullable) for nullable in of_columns[:end]]
+            found.append(_Told(bool(is_ready), rest[: self.slots], nulls, of_columns[end:]))
         return found
 
     def _make_room(self, source: SlotRows) -> None:
@@ -161,7 +176,7 @@ class _PlacedExchange:
         given = {slot for rank in others if rank != own for slot in self.route(own, rank)}
         end = 0
         for slot in sorted(given):
-            for array in arrays_of(self.widths, source.nulls):
+            for array in arrays_of(source.widths, source.nulls):
                 self.places[array, slot] = end
                 size = source.counts[slot] * array.width
                 end += -(-size // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
@@ -169,9 +184,11 @@ class _PlacedExchange:
 
     def move(self, number: int, told: Sequence[_Told]) -> PlacedRows:
         """Write own rows, send and receive the others."""
-        peers, source, sent = self.peers, self.source, self.sent
+        peers, source = self.peers, self.source
         own, workers = peers.rank, range(peers.workers)
         assert source is not None
+        self._agree_on_widths(source, told)
+        sent = self.sent
         assert sent is not None
         counts = [
             sum(told[rank].counts[slot] for slot in self.route(rank, own)) for rank in workers
@@ -218,6 +235,15 @@ class _PlacedExchange:
         peers.owes = False
         return placed
 
+    def _agree_on_widths(self, source: SlotRows, told: Sequence[_Told]) -> None:
+        """Have values as wide as those of any worker that has rows."""
+        filled = [said.widths for said in told if any(said.counts)]
+        self.widths = [*map(max, zip(*filled, strict=True))] if filled else self.widths
+        if any(source.counts) and list(source.widths) != list(self.widths):
+            source.widen(self.widths)
+            self.places.clear()
+            self._make_room(source)
+
     @staticmethod
     def _nulls(told: Sequence[_Told]) -> list[bool]:
         """Which columns have NULLs on any worker."""
@@ -230,7 +256,7 @@ class _PlacedExchange:
             )
             for width, nullable in zip(self.widths, self._nulls(told), strict=True)
         ]
-        return PlacedRows(rows, columns)
+        return PlacedRows(rows, columns, self.widths)
 
     @staticmethod
     def _address(placed: PlacedRows, array: ColumnArray) -> int:

@@ -1,8 +1,7 @@
 """An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
 
-Columns of fixed width, and texts of which all workers have the codes, that go where their keys say come where they stay at once
-(`placed_exchange`).  Of others libcudf packs columns into
-one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
+Columns of fixed width, and texts of which all workers have the codes, come where they stay at once (`placed_exchange`), unless they
+are sorted.  Of others libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
 the first worker, or to each, go by the host in one meeting: an aggregate of a few groups lies there, and is put together there.
 """
 
@@ -36,6 +35,7 @@ from ...exchange.exchange_rows import few_together, parts_of_few
 from .. import table as tables
 from ..columns import INT64, cast, empty, null_column, sequence
 from ..dictionaries import MOST_KEYS, Coded, Held, width_of_codes
+from ..late_materialization import together
 from ..memory import to_host
 from ..memory.device import device_memory, synchronize, with_room
 from ..memory.upload import on_host
@@ -58,11 +58,12 @@ class CodedExchange:
         """Return rows that have arrived so with their texts, which lie as codes."""
         if not self.keys:
             return made
-        found: dict[int, Held] = {}
+        texts: dict[int, Held] = {}
         for column, sent in zip(self.node.columns, self.columns, strict=True):
             keys = self.keys.get(column)
-            found[column.id] = made.columns[sent.id] if keys is None else Coded(made[sent], keys)
-        return Table(found, made.num_rows)
+            if keys is not None:
+                texts[column.id] = Coded(made[sent], keys)
+        return Table(together(made.columns, texts), made.num_rows)
 
     @property
     def sent(self) -> Exchange:

@@ -2,6 +2,7 @@
 
 Beside hashes of the keys, 4 bytes a row, kernels of our own read them and note a slot of 1 byte a row, from which they count, and then
 read each value once and write it once.  Where their machine code is not there yet, libcudf cuts rows, and those of each slot are copied.
+Rows that go to the first worker or to all are copied as they lie.  Integers as in registers stay so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ....codegen.handwritten import exchange_kernels as kernels
 from ....codegen.handwritten.group_kernels import ranges
 from ....codegen.handwritten.row_kernels import WARP, WORD
 from ....plan.exchange import Exchange
+from ....plan.expr import Column
 from ....storage.columns.encodings import Array
 from ...context import Context
 from ...exchange.exchange_placed import (
@@ -33,9 +35,12 @@ from ...exchange.exchange_rounds import Space
 from ...spilling import PARTS
 from .. import table as tables
 from ..columns import INT64, address_of, cast, empty, width_of
+from ..dictionaries import Held
+from ..late_materialization import Fetch, LateColumns, registers_of
 from ..memory.buffers import check, copy, landed, stream_handle
 from ..memory.device import kernel_files, with_room
 from ..pipeline import launch
+from ..pipeline.finish import from_registers, late_integers
 from ..pipeline.fixed_kernels import machine_code
 from ..table import Table, check_rows, device_type
 from .device_parts import BOOL, RowNumbers, cut_in_slots, row_numbers, sliced
@@ -47,8 +52,8 @@ _ANYWHERE = {name: 0 for name, _ in kernels.SIGNATURES[kernels.SCATTER] if "memo
 
 def is_placed(node: Exchange) -> bool:
     """Whether rows go so in an exchange, which all workers know of its plan."""
-    moves = bool(node.keys) and node.kind in ("hash", "range", "spread")
-    return moves and all(_widths(node))
+    kinds = ("hash", "range", "spread") if node.keys else ("gather", "broadcast")
+    return node.kind in kinds and not node.orders and all(_widths(node))
 
 
 def placed_table(node: Exchange, table: Table, context: Context) -> Table | None:
@@ -61,8 +66,9 @@ def placed_table(node: Exchange, table: Table, context: Context) -> Table | None
     kernel_files.place = context.kernel_directory, context.fuse
     if node.number not in context.placed:
         source: SlotRows | None = None
+        is_given = table.num_rows > 0 and not (node.of_first and peers.rank > 0)
         try:
-            numbers = with_room(lambda: row_numbers(node, table, context), context)
+            numbers = with_room(lambda: _row_numbers(node, table, context), context)
         except MemoryError:
             # The others would wait where they have to agree on heavy keys
             if node.is_spread:
@@ -71,8 +77,8 @@ def placed_table(node: Exchange, table: Table, context: Context) -> Table | None
             if numbers is None:
                 return table
             with suppress(MemoryError):
-                source = with_room(lambda: _source(node, table, numbers), context)
-        slots = peers.workers + 1 if node.is_spread else peers.workers
+                source = with_room(lambda: _source(node, table, numbers, is_given), context)
+        slots = peers.workers + int(node.is_spread) if node.keys else 1
         route, memory = route_of(node, peers.workers), _DeviceMemory(node, context)
         given = source if peers.linked else None
         placed = exchange_placed(peers, node.number, _widths(node), slots, route, given, memory)
@@ -84,18 +90,26 @@ def placed_table(node: Exchange, table: Table, context: Context) -> Table | None
     return made
 
 
+def _row_numbers(node: Exchange, table: Table, context: Context) -> RowNumbers | None:
+    return row_numbers(node, table, context) if node.keys else RowNumbers(1)
+
+
 def _widths(node: Exchange) -> list[int]:
-    """The bytes of a value of each column; 0 for texts."""
+    """The bytes that a value of each column has at most; 0 for texts."""
     return [width_of(device_type(column.type).id()) for column in node.columns]
 
 
 def _table(node: Exchange, placed: PlacedRows) -> Table:
     rows = check_rows(placed.rows, "An exchange")
-    columns = {
-        column.id: _column(device_type(column.type), rows, held)
-        for column, held in zip(node.columns, placed.columns, strict=True)
-    }
-    return Table(columns, rows)
+    columns: dict[int, Held | Fetch] = {}
+    for column, held, width in zip(node.columns, placed.columns, placed.widths, strict=True):
+        lying = device_type(column.type)
+        if width < width_of(lying.id()) and rows:
+            registers = _column(INT64, rows, held)
+            columns[column.id] = late_integers(registers, column.type, None)
+        else:
+            columns[column.id] = _column(lying, rows, held)
+    return Table(LateColumns.of_one(columns), rows)
 
 
 def _column(data_type: plc.DataType, rows: int, placed: PlacedColumn) -> plc.Column:
@@ -135,15 +149,17 @@ def _buffer(size: int) -> DeviceBuffer:
     return DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
 
 
-def _source(node: Exchange, table: Table, numbers: RowNumbers) -> SlotRows:
-    """Return what writes a table's rows to their slots."""
-    if numbers.numbers is None:
+def _source(node: Exchange, table: Table, numbers: RowNumbers, is_given: bool) -> SlotRows:
+    """Return what writes a table's rows to their slots, if it gives any."""
+    if not is_given:
         return _CutRows(node, [], numbers.slots)
+    if numbers.numbers is None:
+        return _CutRows(node, [_lying(node, table)], numbers.slots)
     codes = _codes() if numbers.slots <= kernels.MOST_SLOTS else None
     if codes is None:
         pieces = [sliced(stretch) for stretch in cut_in_slots(node, table, numbers)]
-        return _CutRows(node, pieces, numbers.slots)
-    return _ScatteredRows(_physical(node, tables.plc_table(table, node.columns)), numbers, codes)
+        return _CutRows(node, [_physical(node.columns, p) for p in pieces], numbers.slots)
+    return _ScatteredRows(node, _lying(node, table), numbers, codes)
 
 
 def _codes() -> Codes | None:
@@ -155,26 +171,59 @@ def _codes() -> Codes | None:
     return found if len(found) == len(codes) else None
 
 
-def _physical(node: Exchange, rows: plc.Table) -> list[plc.Column]:
+def _lying(node: Exchange, table: Table) -> list[plc.Column]:
+    """Return columns as they are sent: those of 128 bits that are made of integers as in registers as these."""
+    registers = {
+        column: found
+        for column in node.columns
+        if column.type.is_wide_decimal
+        and (found := registers_of(table.columns, column.id)) is not None
+    }
+    plain = [column for column in node.columns if column not in registers]
+    rows = iter(_physical(plain, tables.plc_table(table, plain)))
+    return [registers[c] if c in registers else next(rows) for c in node.columns]
+
+
+def _physical(columns: Sequence[Column], rows: plc.Table) -> list[plc.Column]:
     """Return columns in the types that all workers expect."""
-    pairs = zip(rows.columns(), node.columns, strict=True)
+    pairs = zip(rows.columns(), columns, strict=True)
     return [cast(held, device_type(column.type)) for held, column in pairs]
 
 
-class _CutRows:
-    """Rows that libcudf has cut by slots; of no pieces there are no rows."""
+class _SlotRows:
+    """Rows in pieces, the columns of each, which are as wide as those of the first one."""
 
-    def __init__(self, node: Exchange, pieces: Sequence[plc.Table], slots: int) -> None:
-        self._widths = _widths(node)
-        self._pieces = [_physical(node, piece) for piece in pieces]
-        self.counts = [piece.num_rows() for piece in pieces] or [0] * slots
+    def __init__(self, node: Exchange, pieces: Sequence[list[plc.Column]]) -> None:
+        self._node, self._pieces = node, list(pieces)
         self.nulls = [
-            any(piece[place].null_count() for piece in self._pieces)
-            for place in range(len(node.columns))
+            any(piece[place].null_count() for piece in pieces) for place in range(len(node.columns))
         ]
 
+    @property
+    def widths(self) -> list[int]:
+        some = self._pieces[0] if self._pieces else ()
+        return [width_of(column.type().id()) for column in some] or _widths(self._node)
+
+    def widen(self, widths: Sequence[int]) -> None:
+        types = [device_type(column.type) for column in self._node.columns]
+        self._pieces = [
+            [
+                held if width_of(held.type().id()) == width else from_registers(held, lying)
+                for held, width, lying in zip(piece, widths, types, strict=True)
+            ]
+            for piece in self._pieces
+        ]
+
+
+class _CutRows(_SlotRows):
+    """Rows of which those of each slot are a piece; of no pieces there are no rows."""
+
+    def __init__(self, node: Exchange, pieces: Sequence[list[plc.Column]], slots: int) -> None:
+        super().__init__(node, pieces)
+        self.counts = [piece[0].size() for piece in pieces] or [0] * slots
+
     def write(self, bases: Sequence[Sequence[int]]) -> None:
-        for array, starts in zip(arrays_of(self._widths, self.nulls), bases, strict=True):
+        for array, starts in zip(arrays_of(self.widths, self.nulls), bases, strict=True):
             for piece, rows, start in zip(self._pieces, self.counts, starts, strict=True):
                 if rows:
                     held = piece[array.column]
@@ -182,13 +231,15 @@ class _CutRows:
                     copy(start, address_of(values, array.width), rows * array.width)
 
 
-class _ScatteredRows:
+class _ScatteredRows(_SlotRows):
     """Rows that kernels count by slots, and write to them."""
 
-    def __init__(self, columns: Sequence[plc.Column], numbers: RowNumbers, codes: Codes) -> None:
+    def __init__(
+        self, node: Exchange, columns: list[plc.Column], numbers: RowNumbers, codes: Codes
+    ) -> None:
+        super().__init__(node, [columns])
         assert numbers.numbers is not None
-        self._columns, self._numbers, self._codes = columns, numbers, codes
-        self.nulls = [bool(column.null_count()) for column in columns]
+        self._numbers, self._codes = numbers, codes
         self._rows = int(numbers.numbers.size())
         self._warps, self._share = ranges(self._rows, kernels.RANGES)
         self._to = _buffer(self._rows)  # the slot of each row
@@ -226,10 +277,10 @@ class _ScatteredRows:
         return counts
 
     def write(self, bases: Sequence[Sequence[int]]) -> None:
-        widths = [width_of(column.type().id()) for column in self._columns]
+        (columns,) = self._pieces
         jobs: list[tuple[int, int, int, int]] = []
-        for array in arrays_of(widths, self.nulls):
-            column = self._columns[array.column]
+        for array in arrays_of(self.widths, self.nulls):
+            column = columns[array.column]
             if array.is_marks:
                 jobs.append((0, 0, int(column.null_mask().ptr), int(column.offset())))
             else:

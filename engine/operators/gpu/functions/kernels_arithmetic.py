@@ -7,7 +7,6 @@ smallest and largest values of the columns that an expression is made of.  Only 
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable, Mapping, Sequence
 
 import pylibcudf as plc
@@ -156,24 +155,8 @@ def extremes(column: plc.Column) -> Bounds:
 
 
 def extremes_of(columns: Sequence[plc.Column]) -> list[Bounds]:
-    """Return the extremes of several columns, 0 and 0 of those without values: all are being measured before the first answer is waited for."""
-    found = [integers(column) for column in columns]
-    wide = {i: _started(c) for i, c in enumerate(found) if c.type().id() == plc.TypeId.DECIMAL128}
-    others = iter(measured([c for i, c in enumerate(found) if i not in wide]))
-    return [(_wide(wide[i]) if i in wide else next(others)) or (0, 0) for i, _ in enumerate(found)]
-
-
-def _started(column: plc.Column) -> tuple[plc.Scalar, plc.Scalar] | None:
-    """The smallest and the largest of integers of 128 bits as scalars on the device, None for none."""
-    if column.size() == column.null_count():
-        return None
-    least = plc.reduce.reduce(column, plc.aggregation.min(), col.HUGE)
-    return least, plc.reduce.reduce(column, plc.aggregation.max(), col.HUGE)
-
-
-def _wide(ends: tuple[plc.Scalar, plc.Scalar] | None) -> Bounds | None:
-    with decimal.localcontext(prec=50):  # the default context rounds to 28 digits
-        return None if ends is None else (int(ends[0].to_py()), int(ends[1].to_py()))
+    """Return the extremes of several columns, 0 and 0 of those without values."""
+    return [ends or (0, 0) for ends in measured([integers(column) for column in columns])]
 
 
 def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
