@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import platform
 import time
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from threading import Lock
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
 KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
+MOST_MAPPED = 1 << 25  # bytes, to which glibc raises the second one by itself
 
 SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
@@ -68,6 +72,7 @@ class WorkerSession:
     """The engine of one worker; queries run one after the other."""
 
     def __init__(self, settings: Settings) -> None:
+        _keep_freed_memory()
         self._worker = get_worker()
         self._alone = _alone.setdefault(self._worker, Lock())
         self._events = QueryEvents(self._worker)
@@ -369,6 +374,14 @@ class WorkerSession:
             while len(self._schedules) > KEPT_SCHEDULES:
                 self._schedules.popitem(last=False)
         return self._schedules.get((order.team, order.plan))
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep what is freed as it does in other processes at most: Dask has it given back from 64 KB on, and mapped anew for each array."""
+    with suppress(AttributeError, OSError):  # of another library
+        set_limit = ctypes.CDLL(None).mallopt
+        set_limit(TRIM_THRESHOLD, 2 * MOST_MAPPED)
+        set_limit(MMAP_THRESHOLD, MOST_MAPPED)
 
 
 async def _watch(session: ref[WorkerSession], worker: Worker, key: str) -> None:
