@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SIZES = struct.Struct("<QQ")  # of what is pickled, and of the rows behind it, if there are any
 ROWS_ALIGNMENT = 64  # of where rows begin in a message, as Arrow has its buffers
-FEW_BYTES = 1 << 14  # of a message that is taken at once
+TAKEN_AT_ONCE = 1 << 14  # of a message that is taken at once
 USER = struct.Struct("3i")  # the process, the user and the group at the other end
 ANSWER_SECONDS = 20  # for the other end to take or give more of an answer that has begun
 SEND_LIMIT = struct.pack("ll", ANSWER_SECONDS, 0)  # `timeval`
@@ -241,7 +241,7 @@ def _send(line: socket.socket, packed: bytes, rows: bytes | memoryview = b"") ->
 
 def _received(line: socket.socket) -> tuple[memoryview, memoryview]:
     """Return what is pickled and the rows behind it, by one call of the system if they are few."""
-    found = memoryview(bytearray(FEW_BYTES))
+    found = memoryview(bytearray(TAKEN_AT_ONCE))
     count = 0
     while count < SIZES.size:
         count += _more(line, found[count:])
