@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -180,16 +180,27 @@ def _run_sparse(
 
 
 def select_rows(
-    kernel: HostFunction, program: Program, columns: Sequence[np.ndarray], rows: int, threads: int
+    kernel: HostFunction,
+    program: Program,
+    columns: Sequence[np.ndarray],
+    rows: int,
+    threads: int,
+    kept: KeptRows | None = None,
 ) -> np.ndarray | None:
-    """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
+    """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt; `kept`: the only rows that may be in."""
     over = kernel.over(_arguments(program, columns, {}))
-    ranges = ranges_of(rows, threads)
+    if kept is not None:
+        over = kept.only(over, resumes=False)
+    ranges = ranges_of(rows, threads, kept)
     selected = np.empty(rows, np.bool_)
+
+    def stretches(start: int, end: int) -> Iterable[tuple[int, int]]:
+        return [(start, end)] if kept is None else kept.within(start, end)
 
     def choose(bounds: tuple[int, int]) -> int:
         doubt = in_steps(over, *bounds, selected)
-        return -1 if doubt else int(np.count_nonzero(selected[slice(*bounds)]))
+        counts = [np.count_nonzero(selected[slice(*each)]) for each in stretches(*bounds)]
+        return -1 if doubt else int(sum(counts))
 
     counts = _each(choose, ranges)
     if min(counts) < 0:
@@ -198,11 +209,12 @@ def select_rows(
     found = np.empty(places[-1], np.int64)
 
     def number(part: tuple[tuple[int, int], int]) -> None:
-        (start, end), at = part
-        for block in range(start, end, NUMBERED_ROWS):
-            chosen = np.flatnonzero(selected[block : min(block + NUMBERED_ROWS, end)])
-            np.add(chosen, block, out=found[at : at + len(chosen)])
-            at += len(chosen)
+        bounds, at = part
+        for start, end in stretches(*bounds):
+            for block in range(start, end, NUMBERED_ROWS):
+                chosen = np.flatnonzero(selected[block : min(block + NUMBERED_ROWS, end)])
+                np.add(chosen, block, out=found[at : at + len(chosen)])
+                at += len(chosen)
 
     _each(number, list(zip(ranges, places, strict=False)))
     return found

@@ -10,13 +10,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.cpu import host_functions, host_kernels
 from ....codegen.cpu.hash_groups import DENSE
 from ....codegen.cpu.host_functions import HostFunction
 from ....codegen.cpu.host_indexes import build
-from ....codegen.cpu.kept_rows import KeptRows, kept_rows, zones_with
+from ....codegen.cpu.kept_rows import KeptRows, compared, kept_rows, zones_with, zones_within
 from ....codegen.emit import operations
 from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.loop import Machine, Number
@@ -275,7 +277,7 @@ def _run(
     for function, made, rows in builds:
         context.check()
         columns = _arguments(made, leaves)
-        kept = _rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
+        kept = _rows_kept(made, rows, memory, leaves) if rows >= ROWS_WORTH_A_LOOK else None
         deterministic = context.deterministic
         if build(function, made, columns, rows, memory, context.threads, deterministic, kept):
             return Launched(doubt=CLOSE)
@@ -287,20 +289,24 @@ def _run(
     return _main(*main, memory, leaves, context, node)
 
 
-def _rows_with_keys(
+def _rows_kept(
     made: Program, rows: int, memory: dict[str, Array], leaves: Leaves
 ) -> KeptRows | None:
-    """Return the only rows that may be in, by the zones of the columns that are looked for in indexes; None for all."""
-    found: Array | None = None
+    """Return the only rows that may be in, by the zones of the columns that are compared, or looked for in indexes; None for all."""
     leaf = made.relations[0].leaf
-    if rows < ROWS_WORTH_A_LOOK or made.ranking is not None or isinstance(leaf, p.Stored):
+    if made.ranking is not None or isinstance(leaf, p.Stored):
         return None
+    asked: list[Array | None] = []
+    for comparison in compared(made):
+        column = leaves.columns[id(leaf), made.read[comparison.place][1].id]
+        zones = zones_of(column)
+        asked.append(None if zones is None else zones_within(column, zones, comparison))
     for key in made.kept_keys:
         zones = zones_of(leaves.columns[id(leaf), key.column.id])
-        if zones is not None:
-            there = zones_with(key.index, memory, zones, key.least, rows)
-            if there is not None:
-                found = there if found is None else found & there
+        there = None if zones is None else zones_with(key.index, memory, zones, key.least, rows)
+        asked.append(there)
+    known = [there for there in asked if there is not None]
+    found = np.logical_and.reduce(known) if known else None
     return None if found is None or found.all() else kept_rows(found, rows)
 
 
@@ -329,7 +335,7 @@ def _main(
     node: p.Pipeline,
 ) -> Launched:
     columns = _arguments(made, leaves)
-    kept = _rows_with_keys(made, rows, memory, leaves) if made.kept_keys else None
+    kept = _rows_kept(made, rows, memory, leaves) if rows >= ROWS_WORTH_A_LOOK else None
     left_out = 0 if kept is None else rows - kept.count
     if made.accumulators:
         taken, lock = 0, Lock()
@@ -357,5 +363,5 @@ def _main(
         else:
             found = FirstRowsListing(made, node.cut, listed, leaves, context).rows(rows, ranges)
     else:
-        found = host_kernels.select_rows(function, made, columns, rows, context.threads)
+        found = host_kernels.select_rows(function, made, columns, rows, context.threads, kept)
     return Launched(found, CLOSE if found is None else None, left_out=left_out)
