@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain, filterfalse
 from operator import methodcaller
@@ -59,7 +59,7 @@ class CachedPlan:
     source: Logical
     text: str | None = None
     plan: Logical = field(init=False)
-    tables: tuple[CatalogTable, ...] = field(init=False)
+    reads: frozenset[int] = field(init=False)  # the identities of tables
     schedule: Schedule | None = None
     settings: Settings | None = None
     files: tuple[Any, ...] = ()  # `ParquetTable`s
@@ -100,7 +100,8 @@ class CachedPlan:
 
     def _read(self, plan: Logical) -> None:
         self.plan = plan
-        tables = self.tables = tables_of(plan)
+        tables = tables_of(plan)
+        self.reads = frozenset(map(id, tables))
         self.files = tuple(t for t in tables if hasattr(t, "is_current"))
         named = [getattr(t, "named_files", None) for t in self.files]
         self.named_files = (
@@ -111,10 +112,6 @@ class CachedPlan:
             self.opened_by = tuple({tuple(map(id, pair)): pair for pair in pairs}.values())
         self.functions = functions_of(plan)
         self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
-
-    def reads_only(self, tables: Set[int]) -> bool:
-        """Whether the plan serves as long as there are tables of these identities."""
-        return self.outlasts and all(id(table) in tables for table in self.tables)
 
     def take_draft(self) -> Draft | None:
         """Return the draft to the first who asks."""
@@ -322,11 +319,12 @@ class PlanCache:
         layout = version - self._catalog.row_changes
         if layout == self._layout and day == self._day:
             here = {id(table) for table in self._catalog.all_tables()}
-            for key in [key for key, plan in self._kept.items() if not plan.reads_only(here)]:
+            kept = self._kept.items()
+            for key in [key for key, p in kept if not (p.outlasts and p.reads <= here)]:
                 del self._kept[key]
-            for key, plans in list(self._shaped.items()):
-                if not all(plan.first.reads_only(here) for plan in plans):
-                    del self._shaped[key]
+            shaped = [(key, plans[0].first) for key, plans in self._shaped.items()]
+            for key in [key for key, p in shaped if not (p.outlasts and p.reads <= here)]:
+                del self._shaped[key]
         else:
             self._kept.clear()
             self._shaped.clear()
@@ -367,7 +365,7 @@ def new_cached_plan(
         return CachedPlan(query.plan, text)
     model, values = PlanModel(query.plan), slots.guards.values
     made = CachedPlan(model.plan(values), text, outlasts=not slots.reads_rows)
-    lasting = all(getattr(table, "identity", None) is not None for table in made.tables)
+    lasting = all(getattr(table, "identity", None) is not None for table in tables_of(made.plan))
     if isinstance(statement, Insert):
         rest = PlanModel(replace(statement, query=Query(made.source)))
         made.insert = rest.plan(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING
@@ -238,7 +237,7 @@ class Rows(Iterator[Row]):
         self._read: list[
             pa.Table
         ] = []  # with rows that nobody took yet, from `_position` of the first one on
-        self._position = 0
+        self._position = self._held = 0
         self._ready: list[Row] = []  # the rows from there on, the last one first
         self.given = 0
 
@@ -259,7 +258,7 @@ class Rows(Iterator[Row]):
         count = None if count is None else max(count, 0)
         taken = self._ready[::-1][:count]
         number, start = 0, self._position + len(taken)
-        with self._holding():
+        try:
             while (count is None or len(taken) < count) and self._more(number):
                 stopping.check()
                 table = self._read[number]
@@ -268,6 +267,8 @@ class Rows(Iterator[Row]):
                 start += most
                 if start >= table.num_rows:
                     number, start = number + 1, 0
+        finally:
+            self._let_go()
         del self._ready[len(self._ready) - min(len(taken), len(self._ready)) :]
         self._drop(number, start)
         self.given += len(taken)
@@ -282,9 +283,11 @@ class Rows(Iterator[Row]):
                 f"{self.given:,} rows of this answer are fetched already, and none are kept since not all fit into memory: "
                 "execute the query again."
             )
-        with self._holding():
+        try:
             while self._more(len(self._read)):
                 pass
+        finally:
+            self._let_go()
         return pa.concat_tables(self._read)
 
     def rest(self) -> Iterator[pa.Table]:
@@ -313,14 +316,11 @@ class Rows(Iterator[Row]):
                 self._hold(table.nbytes)
         return True
 
-    @contextmanager
-    def _holding(self) -> Iterator[None]:
-        """Let tables that are read count as long as they are needed together."""
-        self._held = 0
-        try:
-            yield
-        finally:
+    def _let_go(self) -> None:
+        """Let tables that were read count no longer: they were needed together."""
+        if self._held:
             self._hold(-self._held)
+            self._held = 0
 
     def _drop(self, tables: int, position: int) -> None:
         del self._read[:tables]
