@@ -330,7 +330,7 @@ def _kept_by(
     plan = narrow(
         plan, columns or plan.columns[:1]
     )  # whoever counts rows needs none, but a table has one
-    return prune_columns(plan) or plan
+    return prune_columns(plan)
 
 
 def _either(readers: Iterable[tuple[CommonScan, Expr | None]]) -> Expr | None:

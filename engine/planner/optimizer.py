@@ -1,6 +1,6 @@
 """The order in which rules make a plan better.
 
-A rule takes a whole tree and returns another, or None when it has nothing to do.  To know what the optimizer does, read `RULES`, and
+A rule takes a whole tree and returns another, or the same when it has nothing to do.  To know what the optimizer does, read `RULES`, and
 for physical plans `PHYSICAL_RULES`.
 """
 

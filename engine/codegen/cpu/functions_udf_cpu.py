@@ -21,24 +21,17 @@ types: Any = numba_types  # of which Numba's stubs know few
 SINGLE_MAX = 3.4028234663852886e38
 
 
-class Checked(CompilerBase):
-    """Numba's compiler with operators that raise where Python's integers would go on, and where Python would raise."""
+def _compiler(step: type) -> type[CompilerBase]:
+    """Return Numba's compiler with a step more."""
 
-    def define_pipelines(self) -> list[Any]:
-        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        made.add_pass_after(CheckedArithmetic, InlineClosureLikes)
-        made.finalize()
-        return [made]
+    class Compiler(CompilerBase):
+        def define_pipelines(self) -> list[Any]:
+            made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            made.add_pass_after(step, InlineClosureLikes)
+            made.finalize()
+            return [made]
 
-
-class Told(CompilerBase):
-    """The same for a function without loops, which gives its value and whether it failed."""
-
-    def define_pipelines(self) -> list[Any]:
-        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        made.add_pass_after(ToldArithmetic, InlineClosureLikes)
-        made.finalize()
-        return [made]
+    return Compiler
 
 
 @intrinsic
@@ -147,8 +140,10 @@ class Compilers:
 
 
 CPU = Compilers(
-    njit(error_model="python", pipeline_class=Checked),
-    njit(error_model="python", pipeline_class=Told),
+    # Operators that raise where Python's integers would go on, and where Python would raise
+    njit(error_model="python", pipeline_class=_compiler(CheckedArithmetic)),
+    # For a function without loops, which gives its value and whether it failed
+    njit(error_model="python", pipeline_class=_compiler(ToldArithmetic)),
     njit,
 )
 

@@ -120,29 +120,29 @@ class Rewrite:
 REWRITE = Rewrite(ir, ir_utils)
 
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class CheckedArithmetic(FunctionPass):
-    """Operators that raise."""
+def step_of(
+    kind: type,
+    register: Callable[..., Callable[[type], type]],
+    name: str,
+    *steps: Callable[[FunctionIR], object],
+) -> type:
+    """Return a pass of a compiler over a function, of these steps."""
 
-    _name = "fuseline_checked_arithmetic"
+    class CompilerStep(kind):
+        _name = f"fuseline_{name}"
 
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
+        def __init__(self) -> None:  # which a pass has of its own
+            super().__init__()
 
-    def run_pass(self, state: StateDict) -> bool:
-        REWRITE.checked(state.func_ir)
-        return True
+        def run_pass(self, state: StateDict) -> bool:
+            for step in steps:
+                step(state.func_ir)
+            return True
+
+    register(mutates_CFG=False, analysis_only=False)(CompilerStep)
+    return CompilerStep
 
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class ToldArithmetic(FunctionPass):
-    """Operators that tell."""
-
-    _name = "fuseline_told_arithmetic"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: StateDict) -> bool:
-        REWRITE.told(state.func_ir)
-        return True
+# Operators that raise, and such that tell
+CheckedArithmetic = step_of(FunctionPass, register_pass, "checked_arithmetic", REWRITE.checked)
+ToldArithmetic = step_of(FunctionPass, register_pass, "told_arithmetic", REWRITE.told)

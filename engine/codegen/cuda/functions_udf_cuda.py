@@ -14,7 +14,6 @@ from numba.cuda import dispatcher
 from numba.cuda.compiler import CUDACompiler, CUDACompileResult, compile_extra
 from numba.cuda.core import analysis, ir, ir_utils
 from numba.cuda.core.callconv import CUDACallConv
-from numba.cuda.core.compiler import StateDict
 from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.core.untyped_passes import InlineClosureLikes
@@ -25,7 +24,7 @@ from numba.cuda.typing.templates import infer_global, make_intrinsic_template
 from ..cpu.functions_udf_checked_cpu import stub
 from ..cpu.functions_udf_cpu import Compilers, python_function as python_function_of
 from ..cpu.functions_udf_noted_cpu import INTRINSICS, OVERLOADS
-from ..cpu.functions_udf_pass_cpu import Rewrite
+from ..cpu.functions_udf_pass_cpu import Rewrite, step_of
 
 MOST_TURNS = 1 << 16
 
@@ -70,33 +69,11 @@ def _count_turns(function: ir.FunctionIR) -> None:
     function._definitions = ir_utils.build_definitions(blocks)
 
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class CheckedOnDevice(FunctionPass):
-    """Operators that raise, and loops that end."""
-
-    _name = "fuseline_checked_on_device"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: StateDict) -> bool:
-        REWRITE.checked(state.func_ir)
-        _count_turns(state.func_ir)
-        return True
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class ToldOnDevice(FunctionPass):
-    """Operators that tell."""
-
-    _name = "fuseline_told_on_device"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: StateDict) -> bool:
-        REWRITE.told(state.func_ir)
-        return True
+# Operators that raise, in loops that end, and such that tell
+CheckedOnDevice = step_of(
+    FunctionPass, register_pass, "checked_on_device", REWRITE.checked, _count_turns
+)
+ToldOnDevice = step_of(FunctionPass, register_pass, "told_on_device", REWRITE.told)
 
 
 class DeviceCompiler(CUDACompiler):

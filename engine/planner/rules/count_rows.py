@@ -13,7 +13,7 @@ from ...plan.types import BIGINT
 MOST = (1 << 63) - 1
 
 
-def count_rows(plan: rel.Logical) -> rel.Logical | None:
+def count_rows(plan: rel.Logical) -> rel.Logical:
     """Answer count(*) of relations whose number of rows is known.
 
         Aggregate(count(*), Scan(t))        -> Values(rows of t)
@@ -21,8 +21,7 @@ def count_rows(plan: rel.Logical) -> rel.Logical | None:
 
     Projections and sorts keep the number, pairs multiply it, UNION ALL adds up, a limit cuts it.
     """
-    result = transform_up(plan, _counted)
-    return None if result is plan else result
+    return transform_up(plan, _counted)
 
 
 def _counted(node: rel.Logical) -> rel.Logical | None:

@@ -17,7 +17,7 @@ from ..subqueries.subquery_joins import Attachment, filter_by, unnested
 from .simplify import simplify
 
 
-def decorrelate(plan: rel.Logical) -> rel.Logical | None:
+def decorrelate(plan: rel.Logical) -> rel.Logical:
     """Turn subqueries into joins, from the innermost outward.
 
         Filter(exists(q), x)                      -> Join(x, q, semi);  not exists: anti
@@ -32,7 +32,7 @@ def decorrelate(plan: rel.Logical) -> rel.Logical | None:
     Queries" (BTW 2015); the cases are in `planner/subqueries/unnest.py` and `planner/subqueries/flatten.py`.
     """
     if not any(_is_nested(node) for node in walk(plan)):
-        return None
+        return plan
     placed = {c.id for node in walk(plan) for c in made_by(node)}
     return _Decorrelation(placed).visit(plan)
 
@@ -77,7 +77,7 @@ class _Decorrelation:
             plan, _ = fresh(plan)
             made = {c.id for node in walk(plan) for c in made_by(node)}
         self.placed |= made
-        return self.visit(simplify(plan) or plan)
+        return self.visit(simplify(plan))
 
     def _attached(self, node: rel.Logical, below: rel.Logical) -> rel.Logical:
         attachment = Attachment(below, self.take)

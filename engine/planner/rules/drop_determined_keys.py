@@ -14,7 +14,7 @@ from ...plan.udf.python_function import PythonCall, PythonFold
 from ..rewrite import pass_on, replace_columns
 
 
-def drop_determined_keys(plan: Logical) -> Logical | None:
+def drop_determined_keys(plan: Logical) -> Logical:
     """Group by the keys from which the others follow.
 
         Aggregate((k, f(k) as x), a, y)  ->  Project(k, f(k) as x, a, Aggregate(k, a, y))
@@ -24,8 +24,7 @@ def drop_determined_keys(plan: Logical) -> Logical | None:
     """
     read = {c for node in walk(plan) for expr in node.expressions for c in columns_of(expr)}
     read.update(plan.columns)
-    result = transform_up(plan, lambda node: _drop(node, read))
-    return None if result is plan else result
+    return transform_up(plan, lambda node: _drop(node, read))
 
 
 def _drop(node: Logical, read: set[Column]) -> Logical | None:

@@ -14,7 +14,7 @@ from ..plan_properties import at_most_one_row, unique_keys
 from ..rewrite import pass_on
 
 
-def eliminate(plan: rel.Logical) -> rel.Logical | None:
+def eliminate(plan: rel.Logical) -> rel.Logical:
     """Drop what has no effect, and everything above an input without rows.
 
         Filter(false, x)                      -> Values()
@@ -31,8 +31,7 @@ def eliminate(plan: rel.Logical) -> rel.Logical | None:
     Decorrelation and views leave such nodes behind.  Generated texts have small tables as UNION ALL of `select 1, 'a'`: each branch of
     10,000 was planned and run by itself, which took twice as long.
     """
-    result = transform_up(plan, _eliminate)
-    return None if result is plan else result
+    return transform_up(plan, _eliminate)
 
 
 def _eliminate(node: rel.Logical) -> rel.Logical | None:

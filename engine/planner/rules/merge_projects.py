@@ -12,7 +12,7 @@ from ...plan.node import transform_up, walk
 from ..rewrite import pass_on, replace_columns
 
 
-def merge_projects(plan: Logical) -> Logical | None:
+def merge_projects(plan: Logical) -> Logical:
     """Merge a projection into the projection or aggregation above it, and lift renamings above joins and sorts.
 
         Project(e, Project(f, x))         -> Project(e[f], x)
@@ -24,8 +24,7 @@ def merge_projects(plan: Logical) -> Logical | None:
     A projection between two joins hides their relations from each other.  An expression that is read twice stays where it is computed
     once.
     """
-    result = transform_up(plan, _merge)
-    return None if result is plan else result
+    return transform_up(plan, _merge)
 
 
 def _merge(node: Logical) -> Logical | None:

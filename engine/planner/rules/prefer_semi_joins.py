@@ -15,7 +15,7 @@ from ..plan_properties import unique_keys
 Columns = frozenset[Column]
 
 
-def prefer_semi_joins(plan: Logical) -> Logical | None:
+def prefer_semi_joins(plan: Logical) -> Logical:
     """Ask only whether there is a match, where it does not matter how many there are.
 
         Distinct(Project(x.a, Join(x, y, p)))              -> Distinct(Project(x.a, Join(x, y, semi, p)))
@@ -27,8 +27,7 @@ def prefer_semi_joins(plan: Logical) -> Logical | None:
     Without its row in `RULES` it is off.
     """
     estimates = Estimates()
-    result = transform_up(plan, lambda node: _visit(node, estimates))
-    return None if result is plan else result
+    return transform_up(plan, lambda node: _visit(node, estimates))
 
 
 def _visit(node: Logical, estimates: Estimates) -> Logical | None:

@@ -17,7 +17,7 @@ Needed = frozenset[Column]
 ONE_ROW = rel.Values((), ((),))
 
 
-def prune_columns(plan: rel.Logical) -> rel.Logical | None:
+def prune_columns(plan: rel.Logical) -> rel.Logical:
     """Keep of scans, projections, aggregations and unions the columns that are read above, and drop joins nobody reads.
 
         Project(a, Scan(a, b))                    -> Project(a, Scan(a))
@@ -26,8 +26,7 @@ def prune_columns(plan: rel.Logical) -> rel.Logical | None:
 
     Column storage pays for each column that is touched.
     """
-    result = narrow(_prune(plan, frozenset(plan.columns)), plan.columns)
-    return None if result is plan else result
+    return narrow(_prune(plan, frozenset(plan.columns)), plan.columns)
 
 
 def _prune(node: rel.Logical, needed: Needed) -> rel.Logical:

@@ -20,7 +20,7 @@ MIN_ROWS_A_KEY = (
 )
 
 
-def push_aggregates(plan: Logical) -> Logical | None:
+def push_aggregates(plan: Logical) -> Logical:
     """Aggregate the right side of a left join by its join keys first.
 
         Aggregate(k, count(y.a), Join(x, y, left, x.j = y.j))
@@ -30,8 +30,7 @@ def push_aggregates(plan: Logical) -> Logical | None:
     sides can be exchanged, rather the side with unique keys is looked up.
     """
     estimates = Estimates()
-    result = transform_up(plan, lambda node: _push(node, estimates))
-    return None if result is plan else result
+    return transform_up(plan, lambda node: _push(node, estimates))
 
 
 def _push(node: Logical, estimates: Estimates) -> Logical | None:

@@ -16,7 +16,7 @@ from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same
 Parts = list[ex.Expr]
 
 
-def push_filters(plan: rel.Logical) -> rel.Logical | None:
+def push_filters(plan: rel.Logical) -> rel.Logical:
     """Move each part of a predicate down to the smallest input that has its columns.
 
         Filter(p, Project(e, x))           -> Project(e, Filter(p[e], x))
@@ -35,8 +35,7 @@ def push_filters(plan: rel.Logical) -> rel.Logical | None:
     of what its branches say of it; so it does for the keys of groups and of windows' partitions from an OR that reads
     results too, which a common query that is read for one year and for another has: TPC-DS Q4, Q11 and Q74 read two of five years so.
     """
-    result = _push(plan, [])
-    return None if result is plan else result
+    return _push(plan, [])
 
 
 def _push(node: rel.Logical, parts: Parts) -> rel.Logical:

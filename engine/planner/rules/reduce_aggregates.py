@@ -31,7 +31,7 @@ class ComparedColumn:
     other: Source
 
 
-def reduce_aggregates(plan: Logical) -> Logical | None:
+def reduce_aggregates(plan: Logical) -> Logical:
     """Filter the input of an aggregation by the keys that the other side of a join above it has.
 
         Join(x, Aggregate(k, a, y), x.k = k)  ->  Join(x, Aggregate(k, a, Join(y, x', semi, y.k = x'.k)), x.k = k)
@@ -41,8 +41,7 @@ def reduce_aggregates(plan: Logical) -> Logical | None:
     (Bancilhon et al., 1986).
     """
     estimates = Estimates()
-    result = transform_up(plan, lambda node: _reduce(node, estimates))
-    return None if result is plan else result
+    return transform_up(plan, lambda node: _reduce(node, estimates))
 
 
 def _reduce(node: Logical, estimates: Estimates) -> Logical | None:

@@ -20,7 +20,7 @@ from ..join_order import (
 from ..rewrite import narrow
 
 
-def reorder_joins(plan: Logical) -> Logical | None:
+def reorder_joins(plan: Logical) -> Logical:
     """Order each group of joins by estimated cost.
 
         Join(Join(x, y, p), z, q)             -> Join(x, Join(z, y, ...), ...)      whatever is cheapest
@@ -30,8 +30,7 @@ def reorder_joins(plan: Logical) -> Logical | None:
     cost a plan can have.
     """
     estimates = Estimates()
-    result = _visit(plan, estimates)
-    return None if result is plan else result
+    return _visit(plan, estimates)
 
 
 def _visit(node: Logical, estimates: Estimates) -> Logical:

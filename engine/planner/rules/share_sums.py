@@ -19,7 +19,7 @@ FEWEST = 3  # sums that are worth a sum and a count of their own
 Made = tuple[Column, AggregateCall]
 
 
-def share_sums(plan: Logical) -> Logical | None:
+def share_sums(plan: Logical) -> Logical:
     """Sum a column once, where several sums differ in a constant that is added to it.
 
         Aggregate(sum(x + 1), sum(x + 2), sum(x + 3))  ->  Project(s + 1 * n, s + 2 * n, s + 3 * n, Aggregate(sum(x) as s, count(x) as n))
@@ -27,8 +27,7 @@ def share_sums(plan: Logical) -> Logical | None:
     Only where the column's bounds prove that no `x + c` is beyond its type, which is an error.  Ninety sums over 10 million rows take 14 ms
     of CPU time instead of 76 (a busy machine); `FEWEST` = inf switches it off.
     """
-    result = transform_up(plan, _shared)
-    return None if result is plan else result
+    return transform_up(plan, _shared)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..expressions.simplification import Known, as_condition, simplified
 from ..plan_properties import never_null
 
 
-def simplify(plan: Logical) -> Logical | None:
+def simplify(plan: Logical) -> Logical:
     """Fold constants, settle AND, OR and NOT, take factors out of ORs, and move casts from columns to constants.
 
         1 + 2 -> 3                                   date '1998-12-01' - interval '90' day -> timestamp '1998-09-02'
@@ -24,8 +24,7 @@ def simplify(plan: Logical) -> Logical | None:
     Every other rule compares and moves expressions, and finds more when equal things look alike.  What would raise an error is left
     for run time.
     """
-    result = transform_up(plan, _simplify_node)
-    return None if result is plan else result
+    return transform_up(plan, _simplify_node)
 
 
 def _simplify_node(node: Logical) -> Logical | None:
