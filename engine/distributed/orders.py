@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Any
 from weakref import WeakSet, finalize, ref
@@ -24,7 +25,8 @@ from ..storage.tables.memory_table import MemoryTable, ShardedTable
 from .own_plans import Form
 from .sent_functions import FunctionPickler
 
-GROWING_BYTES = 1 << 14  # of rows, for which a stream grows as they are written
+FEW_ROWS, FEW_BYTES = 512, 1 << 16  # of rows that are one batch
+MESSAGE = struct.Struct("<ii")  # a mark, and the length of what follows, as messages of Arrow begin
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class QueryOrder:
 
 @dataclass
 class Part:
-    """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
+    """What one worker says after a query: rows as an Arrow stream, in `one_batch` or several, or the error that ended it; `lost`: another worker's.
 
     `kept` are the rows and bytes that stay there.  `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of
     its plan in the order of its profile, without the plan, where the run was timed.  `refuted`: what the plan relies on and is wrong.
@@ -95,22 +97,41 @@ class Part:
     meetings: tuple[Meeting, ...] = ()
     nodes: tuple[NodeProfile, ...] = ()
     unlinked: bool = False
+    one_batch: bool = False
 
     def table(self) -> pa.Table:
-        return pa.ipc.open_stream(self.rows).read_all()
+        rows = self.rows
+        if rows is None or not self.one_batch:
+            return pa.ipc.open_stream(rows).read_all()
+        schema, begin = _schema_of(rows)
+        return pa.Table.from_batches([pa.ipc.read_record_batch(rows.slice(begin), schema)])
 
 
-def stream_of(rows: pa.Table) -> pa.Buffer:
-    """Rows as an Arrow stream: of a slice only what it shows."""
-    made: pa.Buffer | None = None
-    sink: pa.NativeFile = pa.BufferOutputStream()
-    if rows.nbytes > GROWING_BYTES:  # each time a stream grows it copies what it has
-        counted = pa.MockOutputStream()
-        _write(rows, counted)
-        made = pa.allocate_buffer(counted.size())
-        sink = pa.FixedSizeBufferWriter(made)
-    _write(rows, sink)
-    return sink.getvalue() if made is None else made
+@lru_cache(maxsize=512)
+def _schema_in(message: bytes) -> pa.Schema:
+    return pa.ipc.open_stream(message).schema
+
+
+def _schema_of(stream: pa.Buffer) -> tuple[pa.Schema, int]:
+    """The schema that a stream begins with, and where it ends: workers say the same for each run of a plan, and a schema takes six times as long to read as a row."""
+    view = memoryview(stream)
+    end = MESSAGE.size + MESSAGE.unpack_from(view)[1]
+    return _schema_in(bytes(view[:end])), end
+
+
+def stream_of(rows: pa.Table) -> tuple[pa.Buffer, bool]:
+    """Rows as an Arrow stream, of a slice only what it shows, and whether they are one batch, without dictionaries, which nested values may have."""
+    is_few = 0 < rows.num_rows <= FEW_ROWS and rows.nbytes <= FEW_BYTES
+    if is_few and not any(
+        kind.num_fields or pa.types.is_dictionary(kind) for kind in rows.schema.types
+    ):
+        (batch,) = rows.combine_chunks().to_batches()
+        return pa.py_buffer(b"".join((rows.schema.serialize(), batch.serialize()))), True
+    counted = pa.MockOutputStream()
+    _write(rows, counted)
+    made = pa.allocate_buffer(counted.size())  # a stream that grows copies what it has
+    _write(rows, pa.FixedSizeBufferWriter(made))
+    return made, False
 
 
 def _write(rows: pa.Table, sink: pa.NativeFile) -> None:

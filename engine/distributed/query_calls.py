@@ -7,8 +7,10 @@ best where it took 1.7, on two busy CPU cores.
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from distributed.actor import ProxyRPC
@@ -23,6 +25,8 @@ HANDLER = "fuseline_run"
 INSIDE_BYTES = (
     1 << 16
 )  # of rows, which then go inside the message; more go beside it, without a copy
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
+MOST_MAPPED = 1 << 25  # bytes, to which glibc raises the second one by itself
 NO_SESSION = "The worker has no session of this client any more."
 
 
@@ -74,3 +78,11 @@ def _run(
     is_few = part.rows is None or part.rows.size <= INSIDE_BYTES
     is_short = is_few and part.error is None and not part.nodes
     return order, part, pickle.dumps(part, 5) if is_short else {"part": to_serialize(part)}
+
+
+def keep_freed_memory() -> None:
+    """Have glibc keep what is freed as it does in other processes at most: Dask has it given back from 64 KB on, and mapped anew for each array."""
+    with suppress(AttributeError, OSError):  # of another library
+        set_limit = ctypes.CDLL(None).mallopt
+        set_limit(TRIM_THRESHOLD, 2 * MOST_MAPPED)
+        set_limit(MMAP_THRESHOLD, MOST_MAPPED)

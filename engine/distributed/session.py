@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import platform
 import time
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from threading import Lock
@@ -46,7 +44,7 @@ from .meetings import Meetings
 from .orders import Part, QueryOrder, stream_of, unpacked, without_plan
 from .own_plans import OwnPlan, check_files, own_plan
 from .partitions import arrow_of, taken
-from .query_calls import serve
+from .query_calls import keep_freed_memory, serve
 from .query_events import QueryEvents
 from .query_peers import QueryPeers
 from .trials import TrialKind, trial_seconds
@@ -59,8 +57,6 @@ if TYPE_CHECKING:
 KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc's malloc.h numbers them
-MOST_MAPPED = 1 << 25  # bytes, to which glibc raises the second one by itself
 
 SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
@@ -72,7 +68,7 @@ class WorkerSession:
     """The engine of one worker; queries run one after the other."""
 
     def __init__(self, settings: Settings) -> None:
-        _keep_freed_memory()
+        keep_freed_memory()
         self._worker = get_worker()
         self._alone = _alone.setdefault(self._worker, Lock())
         self._events = QueryEvents(self._worker)
@@ -329,9 +325,10 @@ class WorkerSession:
         if order.keep is not None and made is not None:
             identity, empty = order.keep
             self._tables[identity] = empty.share(made)
-            rows, kept = None, (made.num_rows, made.nbytes)
+            rows, one_batch, kept = None, False, (made.num_rows, made.nbytes)
         else:
-            rows, kept = None if made is None else stream_of(made), (0, 0)
+            rows, one_batch = (None, False) if made is None else stream_of(made)
+            kept = 0, 0
         nodes = tuple(map(without_plan, result.profile.nodes)) if order.timed else ()
         seconds = time.perf_counter() - begun
         return Part(
@@ -342,6 +339,7 @@ class WorkerSession:
             seconds=seconds,
             meetings=tuple(peers.met),
             nodes=nodes,
+            one_batch=one_batch,
         )
 
     def _holds(self, claim: Claim, context: Context, options: RunOptions) -> bool:
@@ -374,14 +372,6 @@ class WorkerSession:
             while len(self._schedules) > KEPT_SCHEDULES:
                 self._schedules.popitem(last=False)
         return self._schedules.get((order.team, order.plan))
-
-
-def _keep_freed_memory() -> None:
-    """Have glibc keep what is freed as it does in other processes at most: Dask has it given back from 64 KB on, and mapped anew for each array."""
-    with suppress(AttributeError, OSError):  # of another library
-        set_limit = ctypes.CDLL(None).mallopt
-        set_limit(TRIM_THRESHOLD, 2 * MOST_MAPPED)
-        set_limit(MMAP_THRESHOLD, MOST_MAPPED)
 
 
 async def _watch(session: ref[WorkerSession], worker: Worker, key: str) -> None:

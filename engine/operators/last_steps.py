@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..codegen.groups.results import Registers
 from ..plan import physical as p
 from ..plan.arrow.arrow_arrays import array_from
 from ..plan.expr import AggregateCall, Column, ColumnRef
@@ -22,7 +21,7 @@ from ..plan.functions import AGGREGATE
 from ..plan.partial import FinishAverages
 from ..plan.types import DATE, VARCHAR, DataType, Kind
 from ..records import dataclass
-from .row_interpreter import RowSteps, Unsure, Values, checked, column_of, is_known, values_of
+from .row_interpreter import RowSteps, Unsure, Values, array_of, checked, is_known, values_of
 
 MOST_ROWS = 512  # of so many, arrays take as long
 WORD = 1 << 63
@@ -50,14 +49,12 @@ class FewRows:
     def table(self, columns: Sequence[Column]) -> pa.Table:
         places = array_from(self.places, pa.int64())
         made = [
-            self.arrays[c.id].take(places) if c.id in self.arrays else self._computed(c)
+            array_of(self.lists[c.id], c.type)
+            if c.id not in self.arrays
+            else self.arrays[c.id].take(places)
             for c in columns
         ]
         return pa.Table.from_arrays(made, [c.name for c in columns])
-
-    def _computed(self, column: Column) -> pa.Array:
-        found = column_of(self.lists[column.id], column.type)
-        return found.array() if isinstance(found, Registers) else found
 
 
 RowStep: TypeAlias = Callable[[FewRows], FewRows]
@@ -79,7 +76,8 @@ class LastSteps:
     def run(self, rows: pa.Table) -> pa.Table | None:
         if self._steps is None or rows.num_rows > MOST_ROWS:
             return None
-        arrays = {c.id: a for c, a in zip(self._given, rows.columns, strict=True)}
+        whole = rows.combine_chunks()
+        arrays = {c.id: a for c, a in zip(self._given, whole.columns, strict=True)}
         found = FewRows(arrays, {}, [*range(rows.num_rows)])
         try:
             for step in self._steps:

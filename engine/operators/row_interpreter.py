@@ -7,6 +7,7 @@ one lambda of Python, which calls nothing for a row: TPC-H's 22 queries take 430
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -16,15 +17,23 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..codegen.groups.results import Registers, arrow_array
+from ..codegen.groups.results import DECIMAL_LIMIT, Registers, arrow_array
 from ..plan.arrow.arrow_arrays import truth_values
 from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, new_column, physical
-from ..plan.types import BOOLEAN, DataType, Kind
+from ..plan.types import BOOLEAN, DataType, Kind, to_arrow
 from ..records import dataclass
 from ..storage.columns.encodings import Array
 
 MOST_ROWS = 64  # of so many, arrays take as long
 MOST_LETTERS = 1 << 13  # of expressions, which Python compiles in 2 ms
+LOW = (1 << 64) - 1
+WORDS = "qq"  # of a value of 128 bits
+# How Python calls the numbers of arrays
+LETTERS: dict[int, str] = {
+    pa.int8().id: "b", pa.int16().id: "h", pa.int32().id: "i", pa.int64().id: "q",
+    pa.uint8().id: "B", pa.uint16().id: "H", pa.uint32().id: "I",
+    pa.float64().id: "d", pa.decimal128(38).id: WORDS,
+}  # fmt: skip
 
 RegisterRow: TypeAlias = Sequence[Any]  # a row's values as in registers, None for NULL
 Values: TypeAlias = list[Any]  # of a column, as in registers
@@ -193,13 +202,16 @@ def is_known(data_type: DataType) -> bool:
 
 def values_of(array: pa.Array) -> Values:
     """The values of a column in the types of results, of decimals the unscaled integers."""
-    if not pa.types.is_decimal128(array.type):
+    letter = LETTERS.get(array.type.id)
+    if letter is None or not len(array):
         found: Values = array.to_pylist()
         return found
-    words = np.frombuffer(array.buffers()[1], np.uint64)
-    limbs = words[2 * array.offset : 2 * (array.offset + len(array))]
-    highs = limbs[1::2].view(np.int64).tolist()
-    found = [(h << 64) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
+    width = array.type.bit_width // 8
+    begin = array.offset * width
+    data = memoryview(array.buffers()[1])[begin : begin + len(array) * width]
+    found = data.cast(letter[:1]).tolist()  # type: ignore[call-overload]
+    if letter == WORDS:
+        found = [(h << 64) + (low & LOW) for low, h in zip(found[::2], found[1::2], strict=True)]
     return with_nulls(found, truth_values(array.is_valid())) if array.null_count else found
 
 
@@ -219,6 +231,22 @@ def column_of(values: Values, data_type: DataType) -> Registers | pa.Array:
         return Registers(np.array(values, np.int64), valid, data_type)
     except OverflowError:
         return arrow_array(np.array(values, object), valid, data_type, None)
+
+
+def array_of(values: Values, data_type: DataType) -> pa.Array:
+    """A column of such values as Arrow has it: of numbers without NULL by their bytes alone, an eighth of the time that arrays of NumPy take."""
+    arrow = to_arrow(data_type)
+    letter = LETTERS.get(arrow.id)
+    if letter is None or None in values:
+        found = column_of(values, data_type)
+        return found.array() if isinstance(found, Registers) else found
+    if letter == WORDS:
+        if any(abs(v) >= DECIMAL_LIMIT for v in values):
+            raise Unsure
+        data = b"".join([v.to_bytes(16, "little", signed=True) for v in values])
+    else:
+        data = struct.pack(f"{len(values)}{letter}", *values)
+    return pa.Array.from_buffers(arrow, len(values), [None, pa.py_buffer(data)], 0)
 
 
 def _lies(data_type: DataType) -> bool:

@@ -14,7 +14,7 @@ import pytest
 
 from fuseline.distributed import local_calls
 from fuseline.distributed.local_calls import LocalCall, LocalDoor, LocalLines, wait_for
-from fuseline.distributed.orders import Part, QueryOrder
+from fuseline.distributed.orders import Part, QueryOrder, stream_of
 from fuseline.errors import ClusterError, InternalError
 
 BYTES = 1 << 20  # of an answer, more than a socket holds
@@ -124,3 +124,26 @@ def test_neither_end_trusts_another_user(
     monkeypatch.setattr(local_calls.os, "getuid", lambda: os.geteuid() + 1)
     assert LocalLines.to(door.name) is None
     assert LocalLines.to("\0fuseline-none") is None
+
+
+ROWS: dict[str, pa.Table] = {
+    "one": pa.table({"a": [1], "b": ["x"]}),
+    "none": pa.table({"a": pa.array([], pa.int64())}),
+    "a slice": pa.table({"a": range(4000), "b": [f"text {n}" for n in range(4000)]}).slice(1000, 7),
+    "several batches": pa.concat_tables([pa.table({"a": [None, n]}) for n in range(3)]),
+    "dictionaries": pa.table({"a": pa.array(["x", "y", "x"]).dictionary_encode()}),
+    "dictionaries inside": pa.table({"a": pa.array([["x"], ["y"]]).cast(pa.list_(pa.dictionary(pa.int8(), pa.string())))}),
+    "nested": pa.table({"a": [[1, None], []], "b": [{"c": 1, "d": "x"}, None]}),
+    "many": pa.table({"a": range(100_000), "b": [f"text {n}" for n in range(100_000)]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_rows_come_as_they_were_made(rows: pa.Table) -> None:
+    for _ in range(2):  # the schema is known then
+        stream, one_batch = stream_of(rows)
+        part = Part(rows=stream, one_batch=one_batch)
+        assert part.table().equals(rows.cast(rows.schema))
+        assert pa.ipc.open_stream(stream).read_all().equals(rows), "any reader takes it"
+    plain = not any(word in str(rows.schema) for word in ("dict", "list", "struct"))
+    assert one_batch == (rows.num_rows in range(1, 513) and plain)
