@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -147,7 +148,17 @@ def translated(error: BaseException) -> err.FuselineError | None:
         )
     if isinstance(error, OSError) and error.errno in REFUSALS:
         return err.ExecutionError(f"The operating system refused: {error}.")
+    library = _missing_library(error)
+    if library:
+        return err.ExecutionError(f"{library} is not installed: pip install {library}.")
     return internal_error(error)
+
+
+def _missing_library(error: BaseException) -> str:
+    """The library that somebody else's module, or a call such as `df()`, could not import; nothing for a module of ours or of Python."""
+    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    library = name.partition(".")[0]
+    return "" if library == __package__ or library in sys.stdlib_module_names else library
 
 
 def _is_fault(error: BaseException) -> bool:

@@ -112,6 +112,26 @@ def test_what_becomes_of_others(error: BaseException, becomes: type[BaseExceptio
     assert type(caught.value) is becomes
 
 
+@pytest.mark.parametrize(("method", "library"), [("pl", "polars"), ("df", "pandas")])
+def test_a_library_that_is_not_installed_is_named_with_its_command(
+    method: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)  # which no import finds
+    with fuseline.connect("cpu") as connection:
+        frame = connection.sql("select 1 as a")
+        with pytest.raises(
+            ExecutionError, match=f"{library} is not installed: pip install {library}"
+        ):
+            getattr(frame, method)()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("name", ["fuseline.none", "json.none", None])
+def test_a_missing_module_of_ours_is_a_fault(name: str | None) -> None:
+    with pytest.raises(InternalError):
+        raising(ModuleNotFoundError("No module", name=name))()
+
+
 @pytest.mark.faults
 def test_a_panic_of_rust_is_a_fault_although_it_is_no_exception() -> None:
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
