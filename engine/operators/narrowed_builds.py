@@ -30,6 +30,7 @@ from ..plan.types import BOOLEAN
 from ..records import dataclass
 from ..storage.tables.column_chunks import places_of
 from .context import ChunkScan
+from .known_inputs import FEWEST_ALIKE
 from .scan_runs import (
     KeyBounds,
     Selection,
@@ -39,7 +40,6 @@ from .scan_runs import (
     run_at,
     selected,
 )
-from .widened_rows import FEWEST_ALIKE
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping

@@ -34,13 +34,14 @@ from ....records import dataclass
 from ....storage.columns.encodings import Array
 from ....storage.columns.row_zones import zones_of
 from ...context import Context, Feedback, Origin, PipelineReceipt, latest
+from ...known_inputs import KnownInputs
 from ...pipeline_backend import Done, Retry, Void, compiling, of_every_run, of_one_run
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
 from ..table import Table
 from .finish import finished, passing, selected_rows
 from .first_rows import Bound, FirstRowsListing, Ranges
-from .pipeline_inputs import KnownInputs, Leaves
+from .pipeline_inputs import Leaves
 
 # Where rows come in the order of a key, each thread touches its own stretch of groups
 ROWS_A_GROUP_IN_ORDER = 1
@@ -120,9 +121,8 @@ class Attempt:
         known = kernels.known
         self._leaves = leaves = self._leaves_of(known.wanted)
         if leaves.find(known):
-            others, rows = known.other_uses, known.other_rows
-            return not (others or rows) or leaves.fits(others, rows)
-        if not leaves.fits(known.uses, known.rows):
+            return not (known.others or known.derived) or leaves.others_fit(known)
+        if not leaves.fits(known):
             return False
         kernels.known = leaves.renewed(known)
         return True
@@ -154,7 +154,7 @@ class Attempt:
         stages = kernels.kernels.stages
         ask_kernels(node, stages, context)
         rows = [leaves.count(made.relations[0].leaf) for made in stages.programs]
-        receipt, is_stored = kernels.receipt, kernels.known.reads_stored_rows
+        receipt, is_stored = kernels.receipt, bool(kernels.known.others)
         size = receipt.bytes
         if is_stored:  # kernels may be made for more rows than there are
             size = sum([column.nbytes for column in leaves.columns_of(kernels.known)])

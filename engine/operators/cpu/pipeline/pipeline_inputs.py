@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -18,12 +17,20 @@ from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.shapes.plan_model import at_present
 from ....plan.types import Kind
-from ....records import dataclass
-from ....storage.columns.cache import CacheKey, TableScan, kernel_key
+from ....storage.columns.cache import TableScan
 from ....storage.columns.encode import encode
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
-from ...widened_rows import serve_column, serve_rows, widened, widened_count
+from ...known_inputs import (
+    Key,
+    KnownInputs,
+    KnownScan,
+    Read,
+    serve_column,
+    serve_rows,
+    widened,
+    widened_count,
+)
 from ..functions.expressions import evaluate
 from ..memory.chunks import each
 from ..rows import values_scan
@@ -33,93 +40,6 @@ from ..table import Indices, Table, physical_type, take_array, to_physical
 
 ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
 ROWS_COMPARED = 1 << 12  # to tell whether most have values that others have too
-Key = tuple[int, int]  # identity of a leaf, and the number of its column
-
-
-@dataclass(frozen=True)
-class Use:
-    """A column that kernels read, or an expression over one, as it was when they were made; they know it as `made`.
-
-    The column itself is not held, so that the cache may let it go.
-    """
-
-    leaf: p.Physical
-    made: Column
-    expr: Expr | None
-    described: Input
-    column: weakref.ref[EncodedColumn]
-
-
-@dataclass(frozen=True)
-class KnownScan:
-    """A scan as an earlier run has read it, its rows, and what was read of it: by names in its table, and by keys in the cache."""
-
-    scan: TableScan
-    rows: int
-    reads: tuple[tuple[str, Key], ...]
-    cached: tuple[tuple[CacheKey, weakref.ref[EncodedColumn]], ...]
-
-    @classmethod
-    def of(cls, leaf: p.Physical, scan: TableScan, rows: int, uses: Collection[Use]) -> KnownScan:
-        own = [use for use in uses if use.leaf is leaf and use.expr is None]
-        names = [scan.sources[scan.made.index(use.made)] for use in own]
-        keys = [(id(leaf), use.made.id) for use in own]
-        cached = [kernel_key(scan, name, DEVICE) for name in names]
-        columns = [use.column for use in own]
-        reads, held = zip(names, keys, strict=True), zip(cached, columns, strict=True)
-        return cls(scan, rows, tuple(reads), tuple(held))
-
-
-@dataclass(frozen=True)
-class KnownInputs:
-    """What kernels were made for, for the next run, which mostly finds the same columns in the cache.
-
-    `leaves` are those of the body, each with its scan as it was read, None of what is no scan, and the rows that it has at most.
-    """
-
-    uses: tuple[Use, ...]
-    leaves: tuple[tuple[p.Physical, TableScan | None, int], ...]
-
-    @cached_property
-    def wanted(self) -> frozenset[Column]:
-        return frozenset([use.made for use in self.uses])
-
-    @cached_property
-    def scans(self) -> Mapping[int, KnownScan]:
-        """The scans by the identity of their leaves."""
-        return {
-            id(leaf): KnownScan.of(leaf, scan, rows, self.uses)
-            for leaf, scan, rows in self.leaves
-            if scan is not None
-        }
-
-    @cached_property
-    def cached(self) -> list[tuple[CacheKey, weakref.ref[EncodedColumn]]]:
-        """The columns of all scans by their keys in the cache."""
-        return [pair for scan in self.scans.values() for pair in scan.cached]
-
-    @cached_property
-    def keys(self) -> list[Key]:
-        """What a run calls these columns."""
-        return [key for scan in self.scans.values() for _, key in scan.reads]
-
-    @cached_property
-    def rows(self) -> list[tuple[p.Physical, int]]:
-        return [(leaf, rows) for leaf, _, rows in self.leaves]
-
-    @cached_property
-    def other_uses(self) -> list[Use]:
-        """What has to be compared even where all scans' columns are the same: columns of stored rows, and derived ones."""
-        scans = self.scans
-        return [use for use in self.uses if use.expr is not None or id(use.leaf) not in scans]
-
-    @cached_property
-    def reads_stored_rows(self) -> bool:
-        return any(scan is None for _, scan, _ in self.leaves)
-
-    @cached_property
-    def other_rows(self) -> list[tuple[p.Physical, int]]:
-        return [(leaf, rows) for leaf, scan, rows in self.leaves if scan is None]
 
 
 class Leaves:
@@ -146,9 +66,8 @@ class Leaves:
         self._repeating = repeating
         self._context = context
         self._scans: dict[int, EncodedScan] = {}
-        self._known: Mapping[
-            int, KnownScan
-        ] = {}  # of an earlier run, all of whose columns are in the cache
+        # Of an earlier run, all of whose columns are in the cache
+        self._known: Mapping[int, KnownScan] = {}
         self._derived: dict[tuple[int, Expr], Column] = {}
         self._exprs: dict[Key, Expr] = {}
         self.columns: dict[Key, EncodedColumn] = {}  # that were asked for
@@ -207,32 +126,31 @@ class Leaves:
             self.columns[id(leaf), column.id] = held
         return held
 
-    def use(self, leaf: p.Physical, made: Column) -> Use:
+    def _read(self, leaf: p.Physical, made: Column) -> Read:
         """Return what a later run has to know of a column that was read."""
         key = id(leaf), made.id
         column, expr = self.columns[key], self._exprs.get(key)
-        return Use(leaf, made, expr, self._described(leaf, made, column), weakref.ref(column))
+        return Read(leaf, made, self._described(leaf, made, column), expr, weakref.ref(column))
 
     def known(
         self, read: Collection[tuple[p.Physical, Column]], leaves: Collection[p.Physical]
     ) -> KnownInputs:
         """Return what a later run has to know of the columns that kernels read, and of all leaves of the body."""
         rows = [(leaf, self.rows(leaf)) for leaf in leaves]  # which has looked at all scans
-        uses = tuple([self.use(leaf, column) for leaf, column in read])
-        return KnownInputs(uses, tuple([(leaf, self._as_read(leaf), n) for leaf, n in rows]))
+        reads = tuple([self._read(leaf, column) for leaf, column in read])
+        return KnownInputs(
+            reads, tuple([(leaf, self._as_read(leaf), n) for leaf, n in rows]), DEVICE
+        )
 
     def renewed(self, known: KnownInputs) -> KnownInputs:
         """Return the same of columns that were loaded anew since."""
-        uses = [
-            replace(use, column=weakref.ref(self.columns[id(use.leaf), use.made.id]))
-            for use in known.uses
-        ]
-        leaves = [(leaf, self._as_read(leaf), rows) for leaf, rows in known.rows]
-        return KnownInputs(tuple(uses), tuple(leaves))
+        reads = [replace(r, encoded=weakref.ref(self.columns[r.key])) for r in known.reads]
+        leaves = [(leaf, self._as_read(leaf), rows) for leaf, _, rows in known.leaves]
+        return KnownInputs(tuple(reads), tuple(leaves), DEVICE)
 
     def columns_of(self, known: KnownInputs) -> list[EncodedColumn]:
         """Return the columns that kernels read."""
-        return [self.columns[id(use.leaf), use.made.id] for use in known.uses]
+        return [self.columns[read.key] for read in known.reads]
 
     def _as_read(self, leaf: p.Physical) -> TableScan | None:
         scan = self._scans.get(id(leaf))
@@ -263,35 +181,39 @@ class Leaves:
 
     def find(self, known: KnownInputs) -> bool:
         """Look in the cache for the very columns of scans that an earlier run has read; say whether they are all there."""
-        cache = self._context.cache
-        found: dict[Key, EncodedColumn] | None = cache.together(known)
+        found = self._context.cache.together(known)
         if found is None:
-            values = [column() for _, column in known.cached]
-            found = dict(zip(known.keys, values, strict=True))  # type: ignore[arg-type]
-            if not cache.keep_together(known, [key for key, _ in known.cached], values, found):
-                return False
+            found = known.scanned_in(self._context.cache)
+        if found is None:
+            return False
         self.columns.update(found)
         self._known = known.scans
         return True
 
-    def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
-        """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
-        for leaf, count in rows:
-            if not self._has(leaf, count):
+    def fits(self, known: KnownInputs) -> bool:
+        """Whether all leaves and columns that an earlier run has read are such that its kernels serve again."""
+        leaves = (self._has(leaf, rows) for leaf, _, rows in known.leaves)
+        return all(leaves) and all(map(self._is_same, known.reads))
+
+    def others_fit(self, known: KnownInputs) -> bool:
+        """Whether columns of stored rows, and derived ones, are so, where all scans' columns are the same."""
+        for leaf, rows, reads in known.others:
+            if not (self._has(leaf, rows) and all(map(self._is_same, reads))):
                 return False
-        return all(map(self._is_same, uses))
+        return all(map(self._is_same, known.derived))
 
     def _has(self, leaf: p.Physical, count: int) -> bool:
         if not isinstance(leaf, p.Stored):
             return self.rows(leaf) == count
         return serve_rows(count, self.count(leaf))
 
-    def _is_same(self, use: Use) -> bool:
-        if use.expr is not None:
-            now = self._evaluated(use.leaf, use.made, use.expr)
+    def _is_same(self, read: Read) -> bool:
+        if read.expr is not None:
+            now = self._evaluated(read.leaf, read.column, read.expr)
         else:
-            now = self.encoded(use.leaf, use.made)
-        return use.column() is now or serve_column(use.described, input_of(use.made, now))
+            now = self.encoded(read.leaf, read.column)
+        same = read.encoded is not None and read.encoded() is now
+        return same or serve_column(read.source, input_of(read.column, now))
 
     def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
         key = id(leaf), made.id
@@ -357,7 +279,7 @@ class Leaves:
                 held = encoded_scan(scan, self._wanted, self._context)
             else:
                 there = {source: self.columns[key] for source, key in known.reads}
-                held = EncodedScan(known.scan, there, set(), self._context)
+                held = EncodedScan(known.names.scan, there, set(), self._context)
             self._scans[id(leaf)] = held
         return held
 

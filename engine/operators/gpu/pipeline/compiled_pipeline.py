@@ -32,6 +32,7 @@ from ....plan.text.concealed_text import concealed_tree
 from ....records import dataclass
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context, Feedback, Origin, latest
+from ...known_inputs import KnownInputs
 from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
 from . import launch
@@ -39,7 +40,7 @@ from .finish import Finisher, wanted_of
 from .late_arguments import Constants, RowsOf, constants_of, late_constants, part
 from .launch import Given, Launch, Launches
 from .picking import picking, short_arrays
-from .pipeline_inputs import KnownInputs, Relations
+from .pipeline_inputs import Relations
 from .ready_pipeline import ComingOut, Ready, ResultMemory, coming_out_of, in_their_order, remark_of
 from .regions import BufferSpan, Region, Regions, with_buckets
 from .unpack_counters import short_results, unpacking, with_packed_counts

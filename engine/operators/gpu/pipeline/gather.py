@@ -15,6 +15,7 @@ from ....records import dataclass
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
+from ...known_inputs import LateRead
 from ..columns import null_column
 from ..dictionaries import Coded, Held
 from ..few_rows import run_on_host
@@ -23,7 +24,7 @@ from ..functions.kernels_arithmetic import proven_of
 from ..late_materialization import Bounds, Fetch, Fetches, LateColumns, Places
 from ..memory.host_table import HostColumns
 from ..table import Table, device_type
-from .leaf_columns import LateRead, Leaf, ScanLeaf, StoredLeaf
+from .leaf_columns import Leaf, ScanLeaf, StoredLeaf
 from .pipeline_inputs import Relations
 from .stored import decoded
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
-from functools import cached_property
 from typing import Protocol
 
-from ....plan import physical as p
 from ....plan.expr import Column
-from ....records import dataclass
-from ....storage.columns.cache import CacheKey, plain_key
+from ....storage.columns.cache import CacheKey, TableScan, plain_key
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
+from ...known_inputs import Names
 from ..dictionaries import Held
 from ..memory.host_table import HostColumns
-from ..scan.encoded import cache_keys, plain_column
+from ..scan.encoded import plain_column
 from ..scan.scan import DEVICE
 from ..table import Table
 from .stored import stored_columns
-
-Scan = p.ParquetScan | p.MemoryScan
 
 
 class Leaf(Protocol):
@@ -42,31 +37,6 @@ class Leaf(Protocol):
         ...
 
 
-class LateRead:
-    """Columns that runs fetch in the end, for which a cache keeps how (`ColumnCache.together`)."""
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the columns of a scan are called in its table, and by what keys the cache has them; `late` by ids: those that runs fetch in the end."""
-
-    scan: Scan
-    _keys: dict[str, CacheKey] = field(default_factory=dict, repr=False)
-    late: dict[tuple[int, ...], LateRead] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def sources(self) -> Mapping[Column, str]:
-        return dict(zip(self.scan.made, self.scan.sources, strict=True))
-
-    def key(self, source: str) -> CacheKey:
-        """Return the key of a column, encoded."""
-        found = self._keys.get(source)
-        if found is None:
-            (found,) = cache_keys(self.scan, [source])
-            self._keys[source] = found
-        return found
-
-
 class ScanLeaf:
     """A scan whose columns are in the cache."""
 
@@ -77,7 +47,7 @@ class ScanLeaf:
         self._encoded, self._context = dict(encoded), context
 
     @property
-    def scan(self) -> Scan:
+    def scan(self) -> TableScan:
         return self.names.scan
 
     @property

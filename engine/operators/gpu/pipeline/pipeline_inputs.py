@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
-from functools import cache, cached_property
+from dataclasses import replace
+from functools import cache
 
 import pyarrow as pa
 
@@ -20,122 +20,29 @@ from ....codegen.typed_values import Input, unnumbered
 from ....plan import physical as p
 from ....plan.arrow.arrow_arrays import array_from
 from ....plan.expr import Column, Expr, columns_of, new_column
-from ....plan.shapes.plan_model import PlanModel, at_present, of_present
+from ....plan.shapes.plan_model import at_present, of_present
 from ....plan.types import BOOLEAN
-from ....records import dataclass
-from ....storage.columns.cache import CacheKey, ColumnCache
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
-from ...widened_rows import serve_column, serve_rows, widened, widened_count
+from ...known_inputs import (
+    Key,
+    KnownInputs,
+    KnownScan,
+    Names,
+    Read,
+    serve_column,
+    serve_rows,
+    widened,
+    widened_count,
+)
 from ..columns import INT64, reinterpret
 from ..dictionaries import Held
 from ..functions.expressions import evaluate
 from ..scan.encoded import scan_columns
+from ..scan.scan import DEVICE
 from ..table import Table, to_device
 from .derived_columns import derived
-from .leaf_columns import Leaf, Names, Scan, ScanLeaf, StoredLeaf
-
-Key = tuple[int, int]  # identity of a leaf and of its column
-
-
-@dataclass(frozen=True)
-class KnownScan:
-    """A leaf that is a scan, how many rows that one has, and what is read of it: names there, and keys."""
-
-    node: p.Physical
-    names: Names
-    rows: int
-    reads: tuple[tuple[str, Key], ...]
-
-
-@dataclass(frozen=True)
-class Read:
-    """A column that kernels read: `column` of a leaf, or `expr` over one, and what the generator was told of it.
-
-    `encoded` is that of a scan, which the cache may let go of.
-    """
-
-    leaf: p.Physical
-    column: Column
-    source: Input
-    expr: Expr | None = None
-    encoded: weakref.ref[EncodedColumn] | None = None
-
-    @cached_property
-    def key(self) -> Key:
-        return id(self.leaf), self.column.id
-
-    @cached_property
-    def model(self) -> PlanModel[Expr]:
-        """What makes the expression of a text's values."""
-        assert self.expr is not None
-        return PlanModel(self.expr)
-
-
-@dataclass(frozen=True)
-class KnownInputs:
-    """What kernels were made for: the columns that they read, and the rows of each leaf, with the scan that has them."""
-
-    reads: tuple[Read, ...]
-    leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
-    # What was last said of columns of stored rows, which kernels served
-    _served: dict[Key, tuple[object, ...]] = field(default_factory=dict, compare=False)
-
-    def serve(self, read: Read, encoded: EncodedColumn) -> bool:
-        """Whether kernels serve a column of stored rows; what is said of those mostly was said before."""
-        ends, order = (encoded.low, encoded.high), (encoded.ascending, encoded.clustered)
-        said = encoded.encoding, encoded.validity is None, *ends, *order
-        if read.key in self._served and self._served[read.key] == said:
-            return True
-        found = serve_column(read.source, input_of(read.column, encoded))
-        if found and encoded.encoding.values is None:
-            self._served[read.key] = said
-        return found
-
-    @cached_property
-    def scans(self) -> Mapping[int, KnownScan]:
-        """The leaves that are scans, by their identity."""
-        found = {}
-        for node, scan, rows in self.leaves:
-            if scan is not None:
-                names = Names(scan)
-                reads = self.read_of(node)
-                pairs = tuple((names.sources[read.column], read.key) for read in reads)
-                found[id(node)] = KnownScan(node, names, rows, pairs)
-        return found
-
-    @cached_property
-    def scanned(self) -> dict[Key, Read]:
-        """What is read of scans as it is."""
-        scans = [node for node, scan, _ in self.leaves if scan is not None]
-        return {read.key: read for node in scans for read in self.read_of(node)}
-
-    @cached_property
-    def keys(self) -> tuple[CacheKey, ...]:
-        """For each of `scanned` its key in the cache."""
-        scans = self.scans.values()
-        return tuple(scan.names.key(name) for scan in scans for name, _ in scan.reads)
-
-    def scanned_in(self, cache: ColumnCache) -> dict[Key, EncodedColumn] | None:
-        """Return the columns of scans, if a cache still has these very ones; all runs are given the same, to read."""
-        refs = [read.encoded for read in self.scanned.values()]
-        values = [ref() for ref in refs if ref is not None]
-        found: dict[Key, EncodedColumn] = dict(zip(self.scanned, values, strict=True))  # type: ignore[arg-type]
-        return found if cache.keep_together(self, self.keys, values, found) else None
-
-    @cached_property
-    def others(self) -> tuple[tuple[p.Physical, int, tuple[Read, ...]], ...]:
-        """The leaves that are stored rows, how many these are, and what is read of each."""
-        stored = [(node, rows) for node, scan, rows in self.leaves if scan is None]
-        return tuple((node, rows, tuple(self.read_of(node))) for node, rows in stored)
-
-    @cached_property
-    def derived(self) -> tuple[Read, ...]:
-        return tuple(read for read in self.reads if read.expr is not None)
-
-    def read_of(self, leaf: p.Physical) -> list[Read]:
-        """Return what is read of a leaf as it is."""
-        return [read for read in self.reads if read.leaf is leaf and read.expr is None]
+from .leaf_columns import Leaf, ScanLeaf, StoredLeaf
 
 
 class Relations:
@@ -255,7 +162,9 @@ class Relations:
                 columns = scan_columns(leaf if chunk is None else chunk.scan, context)
                 if columns.loaded:
                     self.loading += time.perf_counter() - start
-                found = ScanLeaf(Names(columns.scan), columns.encoded, columns.rows, context)
+                found = ScanLeaf(
+                    Names(columns.scan, DEVICE), columns.encoded, columns.rows, context
+                )
             self._leaves[key] = leaf, found  # the node too, so that no other gets its identity
         return self._leaves[key][1]
 
@@ -274,7 +183,7 @@ class Relations:
         for node, leaf in self._leaves.values():
             scan = leaf.scan if isinstance(leaf, ScanLeaf) and not self.context.chunk else None
             leaves.append((node, scan, self.rows(node)))
-        self._known = KnownInputs(tuple(self._reads.values()), tuple(leaves))
+        self._known = KnownInputs(tuple(self._reads.values()), tuple(leaves), DEVICE)
         return self._known
 
     def find(self, known: KnownInputs) -> bool:

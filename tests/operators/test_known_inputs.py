@@ -11,7 +11,7 @@ import pytest
 from fuseline.codegen.ranges import I64_MAX, IntegerRange
 from fuseline.codegen.row_sources import input_of
 from fuseline.codegen.typed_values import Input
-from fuseline.operators.widened_rows import (
+from fuseline.operators.known_inputs import (
     serve_column,
     serve_rows,
     widened,
