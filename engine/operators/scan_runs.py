@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..plan import physical as p
 from ..plan.physical import RowGroups
+from ..storage.columns.cache import CacheKey, ColumnCache, TableScan
 from ..storage.columns.encodings import Array
-from ..storage.tables.column_chunks import SIGNED, places_of, row_ranges, starts_of
+from ..storage.tables.column_chunks import SIGNED, places_of, starts_of
 
 if TYPE_CHECKING:
     from ..storage.tables.parquet import ParquetTable
 
 Selection = tuple[RowGroups, ...]
+T = TypeVar("T")
 
 # The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
 CHUNKS_IN_ROOM = 4
@@ -43,12 +45,44 @@ _bounds: WeakKeyDictionary[ParquetTable, dict[str, KeyBounds | None]] = WeakKeyD
 
 
 def files_of(scan: p.ParquetScan) -> ParquetTable:
-    return cast("ParquetTable", scan.table)
+    return scan.table  # type: ignore[return-value]  # whose scans have no other
 
 
 def selected(scan: p.ParquetScan) -> Selection:
     """Return the row groups that a scan reads."""
     return files_of(scan).all_row_groups if scan.selection is None else scan.selection
+
+
+def chosen_of(scan: p.ParquetScan) -> tuple[ParquetTable, Selection | None, Selection]:
+    """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
+    table, chosen = files_of(scan), scan.selection
+    if chosen is None or chosen == table.all_row_groups:
+        return table, None, table.all_row_groups
+    return table, chosen, chosen
+
+
+def by_id(scan: TableScan, columns: Mapping[str, T]) -> dict[int, T]:
+    """Return columns of a scan by the ids that they have in plans."""
+    return {c.id: columns[s] for c, s in zip(scan.made, scan.sources, strict=True)}
+
+
+def held_columns(
+    scan: p.ParquetScan,
+    cache: ColumnCache,
+    device: str,
+    cut: Callable[[T, ParquetTable, Selection], T],
+) -> dict[str, T]:
+    """Return those columns of a scan that a cache holds as they are: as they are asked for, or `cut` out of whole columns."""
+    table, selection, _ = chosen_of(scan)
+    found: dict[str, T] = {}
+    for source in dict.fromkeys(scan.sources):
+        column = cache.get(CacheKey(table.identity, selection, source, device))
+        if column is None and selection is not None:
+            whole = cache.get(CacheKey(table.identity, None, source, device))
+            column = None if whole is None else cut(whole, table, selection)
+        if column is not None:
+            found[source] = column
+    return found
 
 
 def run_at(table: ParquetTable, places: Array) -> Selection:
@@ -60,8 +94,9 @@ def run_at(table: ParquetTable, places: Array) -> Selection:
     return tuple(RowGroups(file, tuple(groups.tolist())) for file, groups in parts if len(groups))
 
 
-def rows_in(table: ParquetTable, selection: Selection) -> int:
-    return sum(end - first for first, end in row_ranges(table, selection))
+def rows_in(table: ParquetTable, selection: Sequence[RowGroups]) -> int:
+    rows = table.group_rows
+    return sum([rows[part.file][group] for part in selection for group in part.groups])
 
 
 def plain_bytes(scan: p.ParquetScan, selection: Selection) -> int:

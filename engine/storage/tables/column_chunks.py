@@ -256,7 +256,7 @@ def places_of(table: ParquetTable, selection: Iterable[RowGroups]) -> Array:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def row_ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
+def row_ranges(table: ParquetTable, selection: Sequence[RowGroups]) -> Iterator[tuple[int, int]]:
     """Yield first and last row (exclusive) of each run of neighbours among the selected row groups."""
     places, starts = np.sort(places_of(table, selection)), starts_of(table)[1]
     for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):

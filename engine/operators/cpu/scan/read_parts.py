@@ -35,6 +35,7 @@ from ....storage.tables.footers import decoding, unreadable, wrong_count
 from ....storage.tables.parquet import ParquetTable
 from ...column_tiers import read_from_files
 from ...context import Context
+from ...scan_runs import chosen_of, rows_in
 from ..table import combine, concat_arrays, physical_type, to_physical
 from .made_columns import converted, made_column
 from .remote_parts import ReadAhead, bytes_of
@@ -48,21 +49,6 @@ LARGEST_DICTIONARY_SHARE = 0.5
 Rows: TypeAlias = pa.Array | enc.EncodedColumn  # of a column, as operators read it or as kernels do
 # Makes codes of a part of a column, None of what has none
 Encoder = Callable[[str, pa.Array], enc.EncodedColumn | None]
-
-
-def chosen_of(
-    node: p.ParquetScan,
-) -> tuple[ParquetTable, tuple[RowGroups, ...] | None, tuple[RowGroups, ...]]:
-    """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
-    table = node.table
-    assert isinstance(table, ParquetTable)
-    if node.selection in (None, table.all_row_groups):
-        return table, None, table.all_row_groups
-    return table, node.selection, node.selection
-
-
-def rows_of(table: ParquetTable, part: RowGroups) -> int:
-    return sum(table.group_rows[part.file][g] for g in part.groups)
 
 
 def read_in_parts(
@@ -87,7 +73,7 @@ def read_in_parts(
     from_files = [s for s in sources if s not in table.constants]
     read_from_files(table, from_files, chosen, context)
     parts = _parts(table, chosen, PARTS_A_THREAD * context.threads)
-    rows = sum(rows_of(table, part) for part in parts)
+    rows = rows_in(table, parts)
     # A task reads one column, whose parts are freed when they are joined; of small files it reads all that is wanted, and of
     # remote ones, where each request takes long
     apart = rows >= SMALL_PART_ROWS * len(parts) and not table.is_remote
@@ -172,7 +158,7 @@ def _as_read(part: Rows, arrow_type: pa.DataType) -> pa.Array:
 
 def _parts(table: ParquetTable, chosen: Sequence[RowGroups], least: int) -> list[RowGroups]:
     """Split a selection into parts of one file each, of about equal work: at least `least` of them if possible."""
-    total = sum(rows_of(table, part) for part in chosen)
+    total = rows_in(table, chosen)
     target = max(1, min(ROWS_A_TASK, total // max(1, least)))
     parts: list[RowGroups] = []
     for part in chosen:
@@ -293,7 +279,7 @@ def constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> p
     values = list(dict.fromkeys(v for v in constant.values if v is not None))
     code_of: dict[object, int | None] = {v: i for i, v in enumerate(values)}
     codes = [code_of.get(constant.values[part.file]) for part in chosen]
-    counts = [rows_of(table, part) for part in chosen]
+    counts = [rows_in(table, (part,)) for part in chosen]
     repeated = np.repeat(np.array([-1 if c is None else c for c in codes], np.int32), counts)
     indices = from_numpy(repeated, repeated >= 0)
     dictionary = to_physical(array_from(values, to_arrow(constant.type)), constant.type)

@@ -7,8 +7,6 @@ holds only as kernels read it is decoded instead of being read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 
 from ....plan import physical as p
@@ -20,9 +18,10 @@ from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...column_tiers import keep, lift
 from ...context import Context
+from ...scan_runs import by_id, chosen_of, held_columns, rows_in
 from ..memory.ask_memory import ask_columns
 from ..table import Table, concat_arrays, physical_type, to_physical
-from .read_parts import Encoder, Rows, chosen_of, read_in_parts, rows_of
+from .read_parts import Encoder, Rows, read_in_parts
 
 DEVICE = "cpu"
 
@@ -63,7 +62,7 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
         context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
     found |= made
     context.bytes_read += sum(array.nbytes for array in found.values())
-    return Table(by_id(node, found), sum(rows_of(table, part) for part in chosen))
+    return Table(by_id(node, found), rows_in(table, chosen))
 
 
 def read_columns(
@@ -96,32 +95,10 @@ def _from_memory(table: MemoryTable, source: str, context: Context) -> pa.Array:
     return array
 
 
-def by_id(
-    node: p.ParquetScan | p.MemoryScan, arrays: Mapping[str, pa.Array]
-) -> dict[int, pa.Array]:
-    return {c.id: arrays[s] for c, s in zip(node.made, node.sources, strict=True)}
-
-
 def held_of(node: p.ParquetScan, context: Context) -> dict[str, pa.Array]:
     """Return those columns of a scan that the cache holds as they are, or the column store."""
-    table, selection, _ = chosen_of(node)
     lift(node, node.sources, DEVICE, context)
-    found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
-    return {source: array for source, array in found.items() if array is not None}
-
-
-def _cached(
-    table: ParquetTable,
-    source: str,
-    selection: tuple[RowGroups, ...] | None,
-    context: Context,
-) -> pa.Array | None:
-    """Return a column from the cache: as it is asked for, or cut out of the whole column."""
-    array = context.cache.get(CacheKey(table.identity, selection, source, DEVICE))
-    if array is not None or selection is None:
-        return array
-    whole = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
-    return None if whole is None else _cut(whole, table, selection)
+    return held_columns(node, context.cache, DEVICE, _cut)
 
 
 def _decoded(

@@ -14,18 +14,17 @@ from ....storage.tables.footers import decoding, wrong_count
 from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
+from ...scan_runs import by_id, chosen_of, rows_in
 from ..table import Table, to_physical
 from .read_parts import (
     checked,
-    chosen_of,
     constant,
     joined,
     read_part,
     readable,
     reader,
-    rows_of,
 )
-from .scan import DEVICE, by_id, decoded, held_codes, held_of
+from .scan import DEVICE, decoded, held_codes, held_of
 
 DECODED_ROWS = 1 << 14  # at a time: 17 ms for the first of 20 columns, where 1 M rows take 200
 READ_BYTES = 1 << 16  # at a time of a column's pages, which are as large or larger
@@ -123,7 +122,7 @@ def _from_file(
             read = {s: checked(rows, table, s, part.file) for s in sources}
             yield count, {s: joined([array], table.types[s]) for s, array in read.items()}
         if data.num_rows or _next(batches, path) is not None:
-            raise wrong_count(path, rows_of(table, part) + 1, rows_of(table, part))
+            raise wrong_count(path, rows_in(table, (part,)) + 1, rows_in(table, (part,)))
 
 
 def _next(batches: Iterator[pa.RecordBatch], path: str) -> pa.RecordBatch | None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....records import dataclass
 from ....storage.columns.cache import (
     NO_ENCODING,
-    CacheKey,
     TableScan,
-    encoded_key,
     kernel_key,
     part_of,
     plain_key,
@@ -53,12 +51,6 @@ def scan_columns(scan: TableScan, context: Context) -> ScanColumns:
         context.check()
     rows = next(iter(found.values())).rows if found else _row_count(part_of(scan, []), context)
     return ScanColumns(scan, found, rows, len(context.lifted) > lifted or bool(missing))
-
-
-def cache_keys(scan: TableScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:
-    """Return the keys of a scan's columns, encoded, in the cache."""
-    identity, selection = scan.table.identity, row_groups(scan)
-    return tuple(encoded_key(identity, selection, source, DEVICE) for source in sources)
 
 
 def plain_column(scan: TableScan, column: Column, context: Context) -> Held:

@@ -36,6 +36,7 @@ from ....storage.tables.parquet import ParquetTable
 from ...column_tiers import read_from_files
 from ...context import Context
 from ...cpu.scan.read_parts import read_part
+from ...scan_runs import Selection, by_id, chosen_of, held_columns, rows_in
 from ..columns import empty, null_column
 from ..dictionaries import Held, encoded, slices
 from ..memory.device import check_room, is_out_of_memory, make_room, on_device, synchronize
@@ -63,8 +64,6 @@ MOST_IO_THREADS = (
     16  # that copy from files; libcudf's own number, 4, leaves a PCIe 5 link idle half of the time
 )
 
-Selection = tuple[RowGroups, ...] | None
-
 # Footers of a table's files as libcudf keeps them, which it would read anew for each turn of columns
 _footers: WeakKeyDictionary[ParquetTable, dict[int, pq.FileMetaData]] = WeakKeyDictionary()
 _footers_lock = Lock()
@@ -88,7 +87,7 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
         found[source] = column
     if not isinstance(table, DeviceTable):
         context.bytes_read += _bytes(found)
-    return Table(_by_id(node, found), table.num_rows)
+    return Table(by_id(node, found), table.num_rows)
 
 
 @on_device
@@ -103,7 +102,8 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
 
 
 def _scanned(node: p.ParquetScan, context: Context) -> Table:
-    table, selection, chosen = _chosen(node)
+    table, selection, chosen = chosen_of(node)
+    rows = _selected_rows(table, chosen)
     found = _held(node, context)
     made: dict[str, Held] = {}
     for source in dict.fromkeys(node.sources):
@@ -119,7 +119,7 @@ def _scanned(node: p.ParquetScan, context: Context) -> Table:
         context.cache.put(key, column, column.device_buffer_size())
     found |= made
     context.bytes_read += _bytes(found)
-    return Table(_by_id(node, found), _selected_rows(table, chosen))
+    return Table(by_id(node, found), rows)
 
 
 def read_columns(
@@ -143,7 +143,8 @@ def read_columns(
         if isinstance(table, DeviceTable):
             return found
     else:
-        files, _, chosen = _chosen(node)
+        files, _, chosen = chosen_of(node)
+        _selected_rows(files, chosen)
         found = _held(node, context)
         missing = [s for s in dict.fromkeys(node.sources) if s not in found]
         found |= dict(_read(files, missing, chosen, context, stream))
@@ -151,26 +152,10 @@ def read_columns(
     return found
 
 
-def _chosen(
-    node: p.ParquetScan,
-) -> tuple[ParquetTable, Selection, tuple[RowGroups, ...]]:
-    """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
-    table = node.table
-    assert isinstance(table, ParquetTable)
-    whole = node.selection in (None, table.all_row_groups)
-    chosen = table.all_row_groups if whole or node.selection is None else node.selection
-    _selected_rows(table, chosen)
-    return table, None if whole else chosen, chosen
-
-
 def _selected_rows(table: ParquetTable, chosen: Sequence[RowGroups]) -> int:
     whole = chosen is table.all_row_groups
-    count = table.num_rows if whole else sum(_rows(table, part) for part in chosen)
+    count = table.num_rows if whole else rows_in(table, chosen)
     return check_rows(count, f'Reading "{table.name}"')
-
-
-def _by_id(node: p.ParquetScan | p.MemoryScan, columns: Mapping[str, Held]) -> dict[int, Held]:
-    return {c.id: columns[s] for c, s in zip(node.made, node.sources, strict=True)}
 
 
 def _bytes(columns: Mapping[str, Held]) -> int:
@@ -186,29 +171,12 @@ def _held_in_memory(table: MemoryTable, source: str, context: Context) -> Held |
 
 def _held(node: p.ParquetScan, context: Context) -> dict[str, Held]:
     """Return those columns of a scan that the cache holds as they are, after a look into the column store."""
-    table, selection, _ = _chosen(node)
     lift_columns(node, context)
-    found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
-    return {source: column for source, column in found.items() if column is not None}
-
-
-def _rows(table: ParquetTable, part: RowGroups) -> int:
-    return sum(table.group_rows[part.file][g] for g in part.groups)
-
-
-def _cached(
-    table: ParquetTable, source: str, selection: Selection, context: Context
-) -> Held | None:
-    """Return a column from the cache: as it is asked for, or cut out of the whole column."""
-    column: Held | None = context.cache.get(CacheKey(table.identity, selection, source, DEVICE))
-    if column is not None or selection is None:
-        return column
-    whole: Held | None = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
-    return None if whole is None else _cut(whole, table, selection)
+    return held_columns(node, context.cache, DEVICE, _cut)
 
 
 def _decoded(
-    table: ParquetTable | MemoryTable, source: str, selection: Selection, context: Context
+    table: ParquetTable | MemoryTable, source: str, selection: Selection | None, context: Context
 ) -> Held | None:
     """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
     held = context.cache.get(encoded_key(table.identity, selection, source, DEVICE))
@@ -357,7 +325,7 @@ def _read_on_device(
 
 def _within(table: ParquetTable, column: plc.Column, share: Sequence[RowGroups]) -> plc.Column:
     """Return the rows of a column that are the table's, of what files hold of some row groups."""
-    rows = sum(_rows(table, part) for part in share)
+    rows = rows_in(table, share)
     if rows == column.size():
         return column
     skipped, _ = table.within(share[0]) or (0, 0)
@@ -385,7 +353,8 @@ def _constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> 
     """Return a column with one value a file."""
     constant = table.constants[source]
     parts = [
-        _repeated(constant.values[part.file], constant.type, _rows(table, part)) for part in chosen
+        _repeated(constant.values[part.file], constant.type, rows_in(table, (part,)))
+        for part in chosen
     ]
     return concat_columns(parts or [empty(device_type(constant.type))])
 
