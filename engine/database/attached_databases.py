@@ -76,14 +76,16 @@ class AttachedDatabases:
         self, parts: Sequence[str], home: co.SchemaPlace | None = None
     ) -> co.ObjectName | None:
         """Return the name of the table or view that parts mean, with its place; `home` is where one part is looked up first."""
-        name = self.qualified(parts)
-        if name is None:
-            return None
-        at_home = None
-        if home is not None and len(parts) == 1:
-            at_home = self._key(co.ObjectName(name, home))
-        key = at_home or self._key(name)
-        return None if key is None else co.ObjectName(name, key.place)
+        key = self._key_of(parts, home, "relation")
+        return None if key is None else co.ObjectName(parts[-1], key.place)
+
+    def _key_of(
+        self, parts: Sequence[str], home: co.SchemaPlace | None, kind: co.ObjectKind
+    ) -> co.ObjectKey | None:
+        name, key = self.qualified(parts), None
+        if name is not None and home is not None and len(parts) == 1:
+            key = self._key(co.ObjectName(name, home), kind)
+        return self._key(name, kind) if key is None and name is not None else key
 
     def named(self, name: str) -> str:
         """Return the name of a table or view as it is given, or with its place where it stands behind that; raises `UnknownName`."""
@@ -174,13 +176,7 @@ class AttachedDatabases:
         self, parts: Sequence[str], home: co.SchemaPlace | None = None
     ) -> tuple[co.ObjectKey, SequenceObject] | None:
         """Return the sequence that parts mean, under its key; `home` is where one part is looked up first."""
-        name = self.qualified(parts)
-        if name is None:
-            return None
-        key = None
-        if home is not None and len(parts) == 1:
-            key = self._key(co.ObjectName(name, home), "sequence")
-        key = key or self._key(name, "sequence")
+        key = self._key_of(parts, home, "sequence")
         return None if key is None else (key, self._objects[key])  # type: ignore[return-value]
 
     def named_entry(

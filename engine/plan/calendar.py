@@ -96,9 +96,6 @@ def interval_text(months: int, days: int, nanoseconds: int) -> str:
     named = ((years, "year"), (months, "month"), (days, "day"))
     parts = [f"{n} {unit}{'' if n in (1, -1) else 's'}" for n, unit in named if n]
     if nanoseconds or not parts:
-        seconds, micros = divmod(abs(nanoseconds) // 1000, 1_000_000)
-        fraction = f".{micros:06d}".rstrip("0") if micros else ""
         sign = "-" if nanoseconds < 0 else ""
-        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        parts.append(f"{sign}{clock}{fraction}")
+        parts.append(sign + clock_text(abs(nanoseconds) // 1000))
     return " ".join(parts)

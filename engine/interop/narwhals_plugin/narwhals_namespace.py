@@ -121,23 +121,26 @@ class NarwhalsNamespace(SQLNamespace[NarwhalsFrame, NarwhalsExpression, Frame, E
             made = lit(value)
             return [made if dtype is None else made.cast(frame.data_type(dtype))]
 
-        return self._named(constant, lambda frame, _: constant(frame), "literal")
+        return self._made(constant, lambda frame, _: constant(frame), name="literal")
 
     def len(self) -> NarwhalsExpression:
-        return self._named(lambda _: [count()], None, "len")
+        return self._made(lambda _: [count()], None, name="len")
 
-    def _named(
+    def _made(
         self,
         call: Callable[[NarwhalsFrame], Sequence[Expression]],
         window_function: Callable[[NarwhalsFrame, WindowInputs[Expression]], Sequence[Expression]]
         | None,
-        name: str,
+        *exprs: NarwhalsExpression,
+        name: str | None = None,
     ) -> NarwhalsExpression:
+        """Return an expression of a name, or of those that others have together."""
+        names = combine_evaluate_output_names(*exprs) if name is None else lambda _: [name]
         return NarwhalsExpression(
             call,
             window_function,
-            evaluate_output_names=lambda _: [name],
-            alias_output_names=None,
+            evaluate_output_names=names,
+            alias_output_names=combine_alias_output_names(*exprs) if name is None else None,
             version=self._version,
         )
 
@@ -168,13 +171,13 @@ class NarwhalsNamespace(SQLNamespace[NarwhalsFrame, NarwhalsExpression, Frame, E
             check_column_names_are_unique([name for name, _ in fields])
             return [lit(dict(fields))]
 
-        return self._combined(build, None, *exprs)
+        return self._made(build, None, *exprs)
 
     def list(self, *exprs: NarwhalsExpression) -> NarwhalsExpression:
         def build(frame: NarwhalsFrame) -> Sequence[Expression]:
             return [lit([value for expr in exprs for value in expr(frame)])]
 
-        return self._combined(build, None, *exprs)
+        return self._made(build, None, *exprs)
 
     # Aggregates of two columns
 
@@ -212,24 +215,7 @@ class NarwhalsNamespace(SQLNamespace[NarwhalsFrame, NarwhalsExpression, Frame, E
         ) -> Sequence[Expression]:
             return [build(*pair(frame), lambda part: windowed(part, inputs.partition_by))]
 
-        return self._combined(
-            lambda frame: [build(*pair(frame), lambda part: part)], over_each, a, b
-        )
-
-    def _combined(
-        self,
-        call: Callable[[NarwhalsFrame], Sequence[Expression]],
-        window_function: Callable[[NarwhalsFrame, WindowInputs[Expression]], Sequence[Expression]]
-        | None,
-        *exprs: NarwhalsExpression,
-    ) -> NarwhalsExpression:
-        return NarwhalsExpression(
-            call,
-            window_function,
-            evaluate_output_names=combine_evaluate_output_names(*exprs),
-            alias_output_names=combine_alias_output_names(*exprs),
-            version=self._version,
-        )
+        return self._made(lambda frame: [build(*pair(frame), lambda part: part)], over_each, a, b)
 
 
 class NarwhalsSelectors(LazySelectorNamespace["NarwhalsFrame", Expression]):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....plan.arrow.arrow_arrays import array_from, from_numpy, scalar_from, truth_values
-from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS
+from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, interval_text
 from ....plan.temporal.ticks import DAY_SECONDS
 from ....plan.types import TICKS, DataType, Kind
 from ..table import to_numpy
@@ -268,20 +268,8 @@ def _intervals(data: Array, valid: Mask | None) -> pa.Array:
     """Text such as 1 year 2 months 3 days 04:05:06, made once for each different interval."""
     different, places = np.unique(data, return_inverse=True)
     return chosen(
-        [interval_text(*row) for row in different.tolist()] or [""], places.reshape(-1), valid
+        [interval_text(months, days, micros * 1000) for months, days, micros in different.tolist()]
+        or [""],
+        places.reshape(-1),
+        valid,
     )
-
-
-def interval_text(months: int, days: int, micros: int) -> str:
-    years = abs(months) // 12 * (1 if months >= 0 else -1)
-    parts = [
-        f"{count} {unit}{'' if abs(count) == 1 else 's'}"
-        for count, unit in ((years, "year"), (months - years * 12, "month"), (days, "day"))
-        if count
-    ]
-    if micros or not parts:
-        seconds, fraction = divmod(abs(micros), 1_000_000)
-        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        clock += f".{fraction:06d}".rstrip("0") if fraction else ""
-        parts.append(f"{'-' if micros < 0 else ''}{clock}")
-    return " ".join(parts)
