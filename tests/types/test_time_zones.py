@@ -232,3 +232,19 @@ def test_a_machine_without_zones_says_what_is_missing(monkeypatch: pytest.Monkey
     monkeypatch.setattr(zones, "zone_names", dict)
     with connected() as connection, pytest.raises(FuselineError, match="pip install tzdata"):
         connection.sql("select timezone('Europe/Nowhere', timestamp '2024-01-01')").fetchall()
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_what_lies_between_two_moments(zone: str) -> None:
+    """Days are over when the clocks of the earlier one say so, in whatever order they are subtracted."""
+    moments = [*AROUND[::5], -(10**15), 10**15 + 1, None]
+    pairs = [(a, b) for i, a in enumerate(moments) for b in moments[i % 3 :: 3]]
+    table = pa.table({n: pa.array(p, pa.timestamp("us", "UTC")) for n, p in zip("ab", zip(*pairs, strict=True), strict=True)})  # fmt: skip
+    setup = (f"set timezone = '{zone}'",)
+    assert_same_as_duckdb("select a, b, a - b from t", {"t": table}, setup=setup, fuse=("never",))
+    for infinite in ("infinity", "-infinity"):
+        for text in (f"a - timestamptz '{infinite}'", f"timestamptz '{infinite}' - a"):
+            with connected({"t": table}) as connection:
+                connection.execute(setup[0])
+                with pytest.raises(FuselineError, match="Cannot subtract infinite timestamps"):
+                    connection.sql(f"select {text} from t").fetchall()

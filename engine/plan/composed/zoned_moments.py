@@ -55,7 +55,17 @@ def _subtracted(make: Make, name: str, args: Sequence[Expr], span: Span | None) 
         return _moved(make, args[0], args[1], True, span)
     if zones.session() in zones.UTC_NAMES:
         return _by_clocks(make, name, args, span)
-    return _difference(make, coerce(args[0], TIMESTAMPTZ), coerce(args[1], TIMESTAMPTZ), span)
+    end, start = (coerce(arg, TIMESTAMPTZ) for arg in args)
+    is_back = make.compare("lt", end, start, span)
+    # From the earlier one on, whose clocks say when days are over
+    earlier = make.case([is_back], [end], start, span)
+    later = make.case([is_back], [start], end, span)
+    found = _difference(make, earlier, later, span)
+    found = make.case([is_back], [make.call("neg", [found], span)], found, span)
+    without = make.call(
+        name, [_utc(end), _utc(start)], span
+    )  # which says what infinite ones cannot be
+    return _of_finite(make, [end, start], found, without, span)
 
 
 def _counted(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr:
@@ -225,7 +235,7 @@ def _by_time(make: Make, moment: Expr, interval: Expr, span: Span | None) -> Exp
     return Cast(moved, TIMESTAMPTZ, span=span)
 
 
-def _difference(make: Make, end: Expr, start: Expr, span: Span | None) -> Expr:
+def _difference(make: Make, start: Expr, end: Expr, span: Span | None) -> Expr:
     """Whole days of the calendar from one moment to another, and the time that is left."""
     day, micro = (Literal(unit, VARCHAR) for unit in ("day", "microsecond"))
     count = make.call("date_sub", [day, _local(start), _local(end)], span)
