@@ -14,6 +14,7 @@ from fuseline.codegen.compile.compiler import NotCompiled
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Interval, Literal
 from fuseline.plan.types import BIGINT, INTERVAL
+from tests.compare import assert_same_as_duckdb
 from tests.limits import SetLimits
 
 from .plans import assert_agree, check, column, computed, number, scan, scan_of, text
@@ -117,6 +118,20 @@ def test_regular_expressions_without_a_compiler(
 @pytest.mark.parametrize("kind", ["zoned", "timestamp"])
 def test_clocks_of_zones(zone: str, kind: str) -> None:
     check(lambda a: infer.call("timezone", [text(zone), a]), kind, values=60)
+    check(lambda a: infer.call("timezone", [text(None), a]), kind, values=60)
+
+
+def test_clocks_of_a_constant_moment() -> None:
+    """A literal of another type is compared with moments by the clocks of the session's zone: both arguments are constants then."""
+    table = pa.table({"z": pa.array([951_868_923_004_005, 0, None], pa.timestamp("us", "UTC"))})
+    for other in ("timestamp '2000-03-01 01:02:03.004005'", "date '2000-03-01'", "null::timestamp"):
+        assert_same_as_duckdb(
+            f"select z, z = {other}, z is not distinct from {other} from t",
+            {"t": table},
+            setup=("set timezone = 'Europe/Berlin'",),
+            backend="gpu",
+            fuse=("always", "never"),
+        )
 
 
 def test_moments_made_of_numbers() -> None:

@@ -28,10 +28,10 @@ def make_timestamp(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Valu
 
 
 def timezone(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    zone, moments = args
-    if not isinstance(zone, Constant) or zone.value is None:
-        return null(device_type(call.type))
-    column = as_column(moments, scope.rows)
+    zone = call.args[0]  # whose value is a column where the moments are a constant too
+    if not isinstance(zone, Literal) or not isinstance(zone.value, str):
+        return null(call.type)
+    column = as_column(args[1], scope.rows)
     micros = as_column(integers(column), scope.rows)
     to_local = call.type.kind is not Kind.TIMESTAMPTZ
     table, offsets, first, last = _changes(zone.value, to_local)
