@@ -212,10 +212,10 @@ DUCKDB_NAMES = {
 
 
 def described_settings() -> dict[str, str]:
-    """Return what each setting does, in the words of the class that has them."""
-    lines = (Settings.__doc__ or "").splitlines()
-    words = [line.split(maxsplit=1) for line in lines if line.startswith("    ")]
-    return {found[0]: found[1] for found in words if found and found[0] in Settings.names()}
+    """Return what each setting does, in the words of the class that has them, which CPython indents before 3.13 and leaves out with -OO."""
+    names = Settings.names()
+    words = (line.split(maxsplit=1) for line in (Settings.__doc__ or "").splitlines())
+    return dict.fromkeys(names, "") | {f[0]: f[1] for f in words if f and f[0] in names}
 
 
 def _cache_home() -> Path:

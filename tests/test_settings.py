@@ -1,3 +1,4 @@
+import inspect
 import os
 from pathlib import Path
 
@@ -7,7 +8,13 @@ import fuseline
 from fuseline.backends import cache_limits
 from fuseline.errors import InvalidQuery, UnknownName
 from fuseline.operators.host_memory import host_memory
-from fuseline.settings import Settings, history_file, parse_bytes, parse_seconds
+from fuseline.settings import (
+    Settings,
+    described_settings,
+    history_file,
+    parse_bytes,
+    parse_seconds,
+)
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -139,3 +146,13 @@ def test_limits_of_columns_beside_a_gpu_are_two():
     assert cache_limits("cpu", settings)["cpu"] == 7
     given = cache_limits("gpu", Settings(column_cache_limit=7))
     assert given == {"gpu": 7, "cpu": host_memory() // 2}
+
+
+def test_descriptions_are_read_of_a_docstring_in_each_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython 3.13 takes the indentation out of docstrings, and -OO all of them."""
+    known = described_settings()
+    assert all(known.values())
+    monkeypatch.setattr(Settings, "__doc__", inspect.cleandoc(Settings.__doc__ or ""))
+    assert described_settings() == known
+    monkeypatch.setattr(Settings, "__doc__", None)
+    assert described_settings() == dict.fromkeys(known, "")
