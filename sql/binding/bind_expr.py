@@ -80,6 +80,25 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
         return told
 
 
+def _word(function: Handler) -> Handler:
+    """A word that is a function without parentheses, where no column or select item of this query has its name."""
+
+    def bound(node: exp.Expr, scope: Scope) -> Expr:
+        assert isinstance(node, exp.Func)
+        name, place = node.sql_names()[0].lower(), span_of(node)
+        if "is_word" not in node.meta:
+            return function(node, scope)
+        item = scope.aliases.get(name)
+        if item is not None and any(part is node for part in item.walk()):
+            raise UnknownName(
+                f'"{name}" is read by the item of that name: call it otherwise.', place
+            )
+        found = scope.changed(outer=None).find([name], place)
+        return function(node, scope) if found is None else found
+
+    return bound
+
+
 def _told(node: exp.Column, scope: Scope) -> Expr | None:
     """Return what CURRENT_SCHEMA or USER is, which sqlglot takes for columns; None for other names."""
     name = node.name.lower()
@@ -312,14 +331,14 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Placeholder: bind_literal.bind_parameter,
     exp.Parameter: bind_literal.bind_parameter,
     exp.CurrentDatabase: lambda node, scope: _place(node, scope, 0),
-    exp.CurrentCatalog: lambda node, scope: _place(node, scope, 0),
+    exp.CurrentCatalog: _word(lambda node, scope: _place(node, scope, 0)),
     exp.CurrentSchema: lambda node, scope: _place(node, scope, 1),
     **dict.fromkeys(
         (exp.CurrentUser, exp.SessionUser, exp.CurrentRole),
-        lambda node, _: derived.function("current_user", (), span_of(node)),
+        _word(lambda node, _: derived.function("current_user", (), span_of(node))),
     ),
     **{
-        kind: lambda node, _, name=name: derived.function(name, (), span_of(node))  # type: ignore[misc]
+        kind: _word(lambda node, _, name=name: derived.function(name, (), span_of(node)))  # type: ignore[misc]
         for kind, name in function_names.MOMENTS.items()
     },
     exp.And: _logic("and"),
@@ -367,7 +386,9 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Columns: _columns,
     exp.Collate: _refused("COLLATE outside of ORDER BY and comparisons is"),
     exp.AtTimeZone: _at_time_zone,
-    exp.CurrentTime: _refused("TIME WITH TIME ZONE, as CURRENT_TIME and unlike LOCALTIME, is"),
+    exp.CurrentTime: _word(
+        _refused("TIME WITH TIME ZONE, as CURRENT_TIME and unlike LOCALTIME, is")
+    ),
     exp.Try: bind_lambda.bind_try,
     **volatile.HANDLERS,
 }

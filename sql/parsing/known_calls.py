@@ -112,13 +112,16 @@ _BY_OWN_NAMES = (
     *("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET"),
     *("DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"),
 )
-_WORDS = {name for kind in DuckDBParser.NO_PAREN_FUNCTIONS.values() for name in kind.sql_names()}
+# Without parentheses too
+WORDS: dict[str, type[exp.Expr]] = {
+    name: kind for kind in DuckDBParser.NO_PAREN_FUNCTIONS.values() for name in kind.sql_names()
+}
 
 
 def _is_known(name: str) -> bool:
     word = name.lower()
     named = scalar_name(word) or aggregate_name(word) or window_name(word)
-    return named is not None or is_function(word) or word in _CALLED or name in _WORDS
+    return named is not None or is_function(word) or word in _CALLED or name in WORDS
 
 
 FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {  # without those of lists and JSON

@@ -24,7 +24,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from fuseline.errors import ParseError, Span, Unsupported
 from fuseline.sql.grammar.ranks import SUMS, climb, complement, leads_to_text
 from fuseline.sql.parsing.dropped import dropped, mend_empty_formats, refuse_empty_group
-from fuseline.sql.parsing.known_calls import FUNCTION_PARSERS, FUNCTIONS
+from fuseline.sql.parsing.known_calls import FUNCTION_PARSERS, FUNCTIONS, WORDS
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, LESS, for_parser, tokenize
 from fuseline.sql.parsing.unread import Tree, tree_of
@@ -84,6 +84,7 @@ class Parser(DuckDBParser):
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         **DuckDBParser.NO_PAREN_FUNCTION_PARSERS,
         "@": lambda self: self.expression(exp.Abs(this=climb(self, SUMS))),
+        **{n: lambda self, kind=kind: self._parse_word(kind) for n, kind in WORDS.items()},  # type: ignore[misc]
     }
     COMPARISON: ClassVar = {**DuckDBParser.COMPARISON, LESS: exp.LT}
     RANGE_PARSERS: ClassVar = {
@@ -117,6 +118,15 @@ class Parser(DuckDBParser):
         **DuckDBParser.STATEMENT_PARSERS,
         **dict.fromkeys(_PIVOTS, lambda self: self._parse_pivot_query()),
     }
+
+    def _parse_word(self, kind: type[exp.Expr]) -> exp.Expr | None:
+        """Parse a word that is a function, unless a column has its name; with parentheses it is that alone."""
+        if self._curr.token_type is TokenType.L_PAREN:
+            self._retreat(self._index - 1)
+            return self._parse_function(optional_parens=False)
+        node = self.expression(kind())
+        node.meta.update(start=self._prev.start, end=self._prev.end, is_word=True)
+        return node
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """Parse an argument: a lambda's body keeps its columns."""
