@@ -148,9 +148,7 @@ def _bind_join(
                 "The right side of a POSITIONAL join cannot be LATERAL.", span_of(join.this)
             )
         return dataclasses.replace(both, plan=positional_join(left.plan, right.plan))
-    using: Sequence[exp.Identifier] = join.args.get("using") or ()
-    if method == "NATURAL":
-        using = _natural(left, right, join)
+    using = _natural(left, right, join) if method == "NATURAL" else _using(join)
     if using:
         pairs = _pairs(left, right, using, scope)
         equalities = conjunction([equal(mine, theirs, span) for mine, theirs, span in pairs])
@@ -170,7 +168,7 @@ def _bind_asof(
 ) -> Source:
     """Bind `a ASOF JOIN b`: the last name of USING is compared by >=."""
     kind, place, both = _kind(join), span_of(join.this), _cross(left, right)
-    on, using = join.args.get("on"), join.args.get("using") or ()
+    on, using = join.args.get("on"), _using(join)
     if on is not None:
         visible = both if before is None else beside(before, both)
         condition = scope.over(visible).inside("a join condition").bind(on)
@@ -184,6 +182,17 @@ def _bind_asof(
     tests.append(infer.call("ge", [ColumnRef(mine, span), ColumnRef(theirs, span)], span))
     plan = asof_join(left.plan, right.plan, kind, conjunction(tests), place)
     return _with_one_of_each(plan, left, right, kind, using, pairs)
+
+
+def _using(join: exp.Join) -> list[exp.Identifier]:
+    """Return the names of USING; a word such as CURRENT_DATE is one there, too."""
+    found: list[exp.Identifier] = []
+    for name in join.args.get("using") or ():
+        if isinstance(name, exp.Func):
+            use(name)
+            name = exp.to_identifier(name.sql_names()[0].lower(), True)  # noqa: PLW2901
+        found.append(name)
+    return found
 
 
 def _pairs(left: Source, right: Source, using: Sequence[exp.Identifier], scope: Scope) -> _Pairs:

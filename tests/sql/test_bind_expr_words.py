@@ -17,6 +17,8 @@ QUERIES = [
     "select t.{0}, \"{0}\" from t",
     "select {0}, count(*) from t group by {0} order by all",
     "select sum({0}), min({0} * 2) from t",
+    "select a.{0}, {0} from t a join t b using ({0}) order by 1",
+    "select {0} from t a asof join t b using ({0}) order by 1",
     "select {0} from (select {0} from t where {0} = 2)",
     "select 7 as {0}, {0} + 1",
     "select {0} as x, x + 1 from t order by x",
