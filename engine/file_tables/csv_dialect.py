@@ -7,9 +7,9 @@ notes; of those that are fit the order of `Contest.offer` chooses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
-from itertools import chain, islice
+from itertools import islice
 
 from ..records import dataclass
 from .csv_candidates import Wishes, alike, candidates
@@ -83,7 +83,7 @@ def sniff(text: str, is_whole: bool, wishes: Wishes, most_rows: int) -> DialectS
         found = measured[same]
         if found is not None:
             contest.offer(replace(found, dialect=dialect))
-    head = _Head(text, is_whole, skip, most_rows)
+    head = replace(first, most=most_rows)
     best = _refined(contest.best, head, wishes)
     return None if best is None else _sample(best, head, wishes)
 
@@ -96,13 +96,20 @@ class _Head:
     is_whole: bool
     skip: int
     most: int
-    known: dict[Dialect, list[CsvRow]] = field(default_factory=dict)  # that were split before
+    known: dict[Dialect, tuple[list[CsvRow], Iterator[CsvRow]]] = field(default_factory=dict)
 
     def all_rows(self, dialect: Dialect) -> list[CsvRow]:
+        return list(islice(self.rows_on(dialect), self.most))
+
+    def rows_on(self, dialect: Dialect) -> Iterator[CsvRow]:
+        """Yield all rows of a text, each of which is split once."""
         if dialect not in self.known:
-            found = islice(rows_of(dialect, [self.text], self.skip), self.most)
-            self.known[dialect] = list(found)
-        return self.known[dialect]
+            self.known[dialect] = [], rows_of(dialect, [self.text], self.skip)
+        split, rest = self.known[dialect]
+        yield from split
+        for row in rest:
+            split.append(row)
+            yield row
 
     def rows(self, dialect: Dialect, wishes: Wishes) -> list[CsvRow] | None:
         """Return the rows but empty lines; None where one is none."""
@@ -324,9 +331,7 @@ def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
     kept: list[CsvRow] = []
     regular = True
     same = alike(best.dialect, head.text, wishes)
-    known = head.all_rows(same)
-    later = islice(rows_of(same, [head.text], head.skip), len(known), None)
-    for row in chain(known, later):
+    for row in head.rows_on(same):
         if row.number < begin or row.comment == "line":
             continue
         if len(kept) >= head.most:

@@ -10,7 +10,7 @@ import pytest
 
 import fuseline
 from fuseline.file_tables import csv_rows
-from fuseline.file_tables.csv_rows import CsvRow, Dialect, rows_of
+from fuseline.file_tables.csv_rows import LONGEST_LINE, CsvRow, Dialect, rows_of
 
 QUOTES = [('"', '"'), ('"', ""), ('"', "\\"), ("'", "'"), ('"', "'"), ("", ""), ("'", '"')]
 SIGNS = ["a", "b", '"', '"', ",", ",", "|", "\n", "\r", " ", "#", "'", "\\", '""', ' "', '" ', ',"', '",']  # fmt: skip
@@ -52,3 +52,29 @@ def test_dialects_of_many_rows_are_those_of_duckdb(line, repeats, tmp_path) -> N
     except duckdb.Error:
         return
     assert fuseline.connect(device="cpu").sql(query).fetchall() == theirs
+
+
+@pytest.mark.parametrize("size", [1, 7, 5000, 1 << 20])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_lines_that_are_rows_split_as_the_expression_splits_them(size: int, quote: str) -> None:
+    long = "x" * LONGEST_LINE
+    lines = [
+        "a,b",
+        "",
+        ",",
+        "é,1",
+        '"1\n2",3',
+        ' "4" ,5',
+        "6\r",
+        f"{long},7",
+        f"{long[3:]},8",
+        "9,",
+    ]
+    text = "\n".join(lines) + "\n"
+    chunks = [text[i : i + size] for i in range(0, len(text), size)]
+    by_lines = Dialect(",", quote, quote, newline="\n")
+    any_end = Dialect(",", quote, quote)
+    assert by_lines.splits_lines
+    assert not any_end.splits_lines
+    found = [row._replace(fault="") for row in rows_of(by_lines, chunks)]
+    assert found == [row._replace(fault="") for row in rows_of(any_end, chunks)]
