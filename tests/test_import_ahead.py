@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fuseline.import_ahead import MODULES
 from tests.test_layout import ENGINE, ROOT
+
+MOST_MODULES = 530  # of ours, for one sum over a file
 
 
 def _printed(code: str) -> str:
@@ -31,6 +37,22 @@ def test_a_process_that_compiles_imports_nothing_of_plans() -> None:
         "print([m for m in sys.modules if m.startswith('fuseline.plan')])"
     )
     assert _printed(code) == "[]"
+
+
+def test_a_query_of_one_kernel_imports_none_of_the_functions_of_the_cpu(tmp_path: Path) -> None:
+    """With those and what only they need, 579 modules were imported; who adds one to them looks whether the first query needs it."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": range(10)}), path)
+    code = (
+        "import sys, fuseline; "
+        f"print(fuseline.connect(device='cpu', fuse='always').sql(\"SELECT sum(x) FROM '{path}' WHERE x > 3\").fetchall()); "
+        "own = [m for m in sys.modules if m.startswith('fuseline.')]; "
+        "print([m for m in own if '.cpu.functions.kernel_table' in m or '.cpu.functions.json' in m]); "
+        "print(len(own))"
+    )
+    answer, functions, count = _printed(code).splitlines()
+    assert (answer, functions) == ("[(39,)]", "[]")
+    assert int(count) <= MOST_MODULES
 
 
 def test_there_is_one_thread_for_all_connections() -> None:

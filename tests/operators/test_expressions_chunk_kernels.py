@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuseline.operators.cpu.functions.expressions_chunk import KERNELS
+from fuseline.operators.cpu.functions.kernel_table import KERNELS
 from fuseline.plan.functions import SCALAR
 
 

@@ -2,6 +2,8 @@
 
 An error counts only for rows that get to it: CASE branches, arguments of AND, OR and COALESCE are computed for all rows at first,
 which is fast and nearly always works; when that raises, they are computed again for the rows alone that reach them.
+
+What computes calls and the rarer expressions is imported when the first one comes: a query that one kernel runs has none.
 """
 
 from __future__ import annotations
@@ -25,28 +27,8 @@ from ....plan.udf.python_function import PythonCall, PythonFold, has_python
 from ....records import dataclass
 from .. import table as tables
 from ..table import Table
-from . import (
-    kernels_arithmetic,
-    kernels_casts,
-    kernels_dates,
-    kernels_formats,
-    kernels_intervals,
-    kernels_logic,
-    kernels_logic as logic,
-    kernels_numeric,
-    kernels_patterns,
-    kernels_strings,
-)
-from .json import JSON_KERNELS
-from .kernels_casts import cast
-from .kernels_infinities import beside_infinities
-from .nested import NESTED_KERNELS
-from .nested.list_counts import aggregated
-from .nested.over_elements import mapped, reduced
-from .udf.compiled_calls import called, folded
-from .values import VALUE_KERNELS
-from .values.attempts import attempted
-from .vectors import Array, Kernel, Mask, Vector, booleans, constant, null_constant
+from . import kernels_logic as logic
+from .vectors import Array, Mask, Vector, booleans, constant, null_constant
 
 # Later conjuncts look at the remaining rows alone when they are less than one in so many.
 NARROW = 8
@@ -179,22 +161,36 @@ def _value(expr: ex.Expr, chunk: Chunk) -> Vector:
         case ex.Literal():
             return constant(expr.value, expr.type)
         case ex.Cast(operand=operand):
+            from .kernels_casts import cast
+
             return cast(value(operand, chunk), expr.type, expr.safe)
         case ex.Case():
             return _case(expr, chunk)
         case ex.InList():
             return _in_list(expr, chunk)
         case ex.ListAggregate(operand=operand):
+            from .nested.list_counts import aggregated
+
             return aggregated(expr, value(operand, chunk), _over_rows)
         case PythonCall():
+            from .udf.compiled_calls import called
+
             return called(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
         case PythonFold():
+            from .udf.compiled_calls import folded
+
             return folded(expr, [value(child, chunk) for child in expr.children], chunk.num_rows)
         case ex.ListMap():
+            from .nested.over_elements import mapped
+
             return mapped(expr, [value(child, chunk) for child in expr.children], _over_rows)
         case ex.ListReduce():
+            from .nested.over_elements import reduced
+
             return reduced(expr, [value(child, chunk) for child in expr.children], _over_rows)
         case ex.Try():
+            from .values.attempts import attempted
+
             return attempted(expr, [value(child, chunk) for child in expr.children], _over_rows)
     raise ExecutionError(f"{type(expr).__name__} is no expression over rows: plan it away before.")
 
@@ -204,6 +200,8 @@ def _over_rows(expr: ex.Expr, table: Table) -> pa.Array:
 
 
 def _call(call: ex.Call, chunk: Chunk) -> Vector:
+    from .kernel_table import KERNELS
+
     lazy = _LAZY.get(call.function)
     if lazy is not None and any(map(has_python, call.args[1:])):
         return lazy(call, chunk)
@@ -368,19 +366,3 @@ def _true_rows(parts: Sequence[ex.Expr], chunk: Chunk, narrow: int) -> Array:
         mask = np.zeros(chunk.num_rows, bool)
         mask[rows[here]] = True
     return np.ones((), bool) if mask is None else mask
-
-
-KERNELS: dict[str, Kernel] = beside_infinities(
-    kernels_logic.KERNELS
-    | kernels_arithmetic.KERNELS
-    | kernels_numeric.KERNELS
-    | kernels_strings.KERNELS
-    | kernels_patterns.KERNELS
-    | VALUE_KERNELS
-    | kernels_dates.KERNELS
-    | kernels_formats.KERNELS
-    | kernels_intervals.KERNELS
-    | NESTED_KERNELS
-    | JSON_KERNELS
-    | kernels_casts.KERNELS
-)
