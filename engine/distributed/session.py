@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
-from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
@@ -39,6 +39,7 @@ from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
 from ..storage.tables.cached_columns import cached_columns
 from ..storage.tables.memory_table import MemoryTable, ShardedTable
+from ..threads.fork_locks import new_lock
 from .local_calls import LocalDoor
 from .meetings import Meetings
 from .orders import Part, QueryOrder, stream_of, unpacked, without_plan
@@ -61,7 +62,7 @@ WATCH_SECONDS = 0.5  # between two looks whether the client is there
 SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
 # Of each worker, held by what runs for any client: queries come in the threads of their lines, all else in the actors'
-_alone: WeakKeyDictionary[Worker, Lock] = WeakKeyDictionary()
+_alone: WeakKeyDictionary[Worker, threading.Lock] = WeakKeyDictionary()
 
 
 class WorkerSession:
@@ -70,7 +71,7 @@ class WorkerSession:
     def __init__(self, settings: Settings) -> None:
         keep_freed_memory()
         self._worker = get_worker()
-        self._alone = _alone.setdefault(self._worker, Lock())
+        self._alone = _alone.setdefault(self._worker, new_lock())
         self._events = QueryEvents(self._worker)
         self._turn = next(_crews)
         self._team = -1
