@@ -6,6 +6,7 @@ The rows before and after are NULL where the column's own are not, and its value
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
@@ -16,6 +17,8 @@ from zlib import crc32
 import pyarrow as pa
 
 BEFORE, AFTER = 13, 7  # rows; the first bit of the mask lies within a byte
+# Threads that each put back what they had found would leave another's operators in place for good.
+_PATCHING, _patches, _within = threading.Lock(), ExitStack(), []
 
 
 def array(part: pa.Array) -> pa.Array:
@@ -91,7 +94,7 @@ def _on_device(part: Any) -> Any:
 
 @contextmanager
 def from_operators(backends: Iterable[str]) -> Iterator[None]:
-    """Have each operator give slices to the next one."""
+    """Have each operator give slices to the next one, until the last of the threads that want it leaves."""
 
     def sliced(operator: Callable[..., Any], backend: str) -> Callable[..., Any]:
         @wraps(operator)
@@ -100,12 +103,20 @@ def from_operators(backends: Iterable[str]) -> Iterator[None]:
 
         return run
 
-    with ExitStack() as stack:
-        for name in backends:
-            operators = importlib.import_module(f"fuseline.operators.{name}").OPERATORS
-            others = {node: sliced(operator, name) for node, operator in operators.items()}
-            stack.enter_context(patch.dict(operators, others))
+    with _PATCHING:
+        if not _within:
+            for name in backends:
+                operators = importlib.import_module(f"fuseline.operators.{name}").OPERATORS
+                others = {node: sliced(operator, name) for node, operator in operators.items()}
+                _patches.enter_context(patch.dict(operators, others))
+        _within.append(None)
+    try:
         yield
+    finally:
+        with _PATCHING:
+            _within.pop()
+            if not _within:
+                _patches.close()
 
 
 def wanted(query: str) -> bool:

@@ -82,5 +82,18 @@ def test_who_reads_from_the_first_row_is_seen(monkeypatch: pytest.MonkeyPatch) -
     assert 0 < sum(map(slices.wanted, queries)) < len(queries)
 
 
+def test_threads_leave_the_operators_as_they_were() -> None:
+    """Whichever of them leaves first."""
+    before = dict(cpu.OPERATORS)
+    for first, second in ((0, 1), (1, 0)):
+        entered = [slices.from_operators(["cpu"]) for _ in range(2)]
+        for one in entered:
+            one.__enter__()
+        entered[first].__exit__(None, None, None)
+        assert before != cpu.OPERATORS
+        entered[second].__exit__(None, None, None)
+        assert before == cpu.OPERATORS
+
+
 def _from_the_first_row(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), array.buffers())
