@@ -151,7 +151,7 @@ def test_eight_workers_in_one_process(every: int, tmp_path: Path) -> None:
         "n_workers": 8,
         "threads_per_worker": 1,
         "processes": False,
-        "dashboard_address": None,
+        "dashboard_address": "127.0.0.1:0",
     }
     with (
         distributed.LocalCluster(**options, memory_limit=None, silence_logs=50) as cluster,
@@ -202,7 +202,7 @@ import distributed
 import fuseline
 
 if __name__ == "__main__":
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "protocol": "ucx"}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": None, "protocol": "ucx"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, direct_to_workers=True) as client:
         assert client.scheduler.address.startswith("ucx")
         with fuseline.connect("cpu", cluster=client, replicate_below=0, one_worker_below=0) as connection:

@@ -200,7 +200,9 @@ def test_a_crew_of_one(tmp_path: Path) -> None:
     """It meets nobody, and rows that it keeps stay there."""
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster, direct_to_workers=True) as client,
         fuseline.connect("cpu", cluster=client, replicate_below=0) as connection,
     ):
