@@ -102,8 +102,12 @@ class GrammarMachine:
         targets: dict[str, int] = {}
         starts: dict[tuple[int, ...], int] = {}
         ends: list[int] = []
-        for key in sorted(frozenset().union(*(keys for keys, _ in firsts))):
-            tried = tuple(i for i, (keys, _) in enumerate(firsts) if key in keys)
+        begun: dict[str, tuple[int, ...]] = {}
+        for i, (keys, _) in enumerate(firsts):
+            for key in keys:
+                begun[key] = (*begun.get(key, ()), i)
+        for key in sorted(begun):
+            tried = begun[key]
             if tried not in starts:
                 starts[tried] = len(self.codes)
                 for i in tried[:-1]:

@@ -13,6 +13,8 @@ from ...records import dataclass
 QUOTED, STRING, NUMBER, OTHER_SIGN, END = '"', "'", "1", "other sign", "end of text"
 OTHER_WORD, OTHER_RESERVED, OTHER_NO_LABEL = "other word", "other reserved", "other no alias"
 
+_BEHIND = "behind "  # and a rule's name stand for the keys that follow that rule
+
 _WITHOUT_COMMAS = ("extract", "position")
 _TERM = re.compile(r"'([^']+)'|([A-Z]+)|([a-z_]+)|([()/?*+])")
 
@@ -102,12 +104,16 @@ class GrammarRules:
         """Return the keys that may follow each rule."""
         found: dict[str, Keys] = dict.fromkeys(self.rules, frozenset())
         found["statement"] = frozenset([END])
+        marks = {_BEHIND + name: name for name in self.rules}
+        for name, part in self.rules.items():
+            self._spread(part, frozenset([_BEHIND + name]), found)
+        ending = {name: [marks[k] for k in keys & marks.keys()] for name, keys in found.items()}
         before: dict[str, Keys] = {}
         while found != before:
             before = dict(found)
-            for name, part in self.rules.items():
-                self._spread(part, found[name], found)
-        return found
+            for name, others in ending.items():
+                found[name] = found[name].union(*(found[other] for other in others))
+        return {name: keys - marks.keys() for name, keys in found.items()}
 
     def _spread(self, part: GrammarPart, after: Keys, found: dict[str, Keys]) -> None:
         if part.kind == "rule":
