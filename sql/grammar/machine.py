@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...records import dataclass
+from ...threads.fork_locks import new_lock
 from .parts import END, GrammarPart, GrammarRules, Keys
 
 _TEST, _CALL, _RETURN, _CHOICE, _COMMIT, _SWITCH, _FAIL, _STOP, _JUMP, _SKIP = range(10)
+_FIRST_CALL = 10  # of a rule that may have no instructions yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class ExpectedPart:
 
 
 class GrammarMachine:
-    """The rules as instructions; `codes` and `operands` run side by side."""
+    """The rules as instructions; `codes` and `operands` run side by side.  Those of a rule are made when it is first called."""
 
     def __init__(self, rules: GrammarRules) -> None:
         self.keys = rules.keys
@@ -35,19 +37,27 @@ class GrammarMachine:
         self.codes: list[int] = []
         self.operands: list[Any] = []
         self.wanted: dict[int, GrammarPart] = {}  # what an instruction looks for, for `expected`
-        self._add(_CALL, "statement")
+        self._add(_FIRST_CALL, "statement")
         self._add(_TEST, frozenset([END]))
         self._add(_STOP)
-        starts = {}
-        follows = rules.follows()
-        for name, part in rules.rules.items():
-            starts[name] = len(self.codes)
-            self._emit(part, follows[name])
-            self._add(_RETURN)
-        self.names = {start: name for name, start in starts.items()}
-        for i, code in enumerate(self.codes):
-            if code == _CALL:
-                self.operands[i] = starts[str(self.operands[i])]
+        self.names: dict[int, str] = {}  # of rules, by the place of their first instruction
+        self._starts: dict[str, int] = {}
+        self._follows = rules.follows()
+        self._making = new_lock()
+
+    def _call(self, at: int) -> None:
+        """Let the instruction at a place call its rule, whose instructions are made if they are not there."""
+        name = self.operands[at]
+        with self._making:
+            if self.codes[at] == _CALL:
+                return  # another thread has
+            if name not in self._starts:
+                start = len(self.codes)
+                self._emit(self.rules.rules[name], self._follows[name])
+                self._add(_RETURN)
+                self._starts[name], self.names[start] = start, name
+            self.operands[at] = self._starts[name]
+            self.codes[at] = _CALL
 
     def _add(self, code: int, operand: Any = None) -> int:
         self.codes.append(code)
@@ -60,7 +70,7 @@ class GrammarMachine:
             case "keys":
                 self._add(_TEST, part.keys)
             case "rule":
-                self._add(_CALL, part.rule)
+                self._add(_FIRST_CALL, part.rule)
             case "row":
                 for each, following in self.rules.with_following(part.parts, after):
                     self._emit(each, following)
@@ -156,6 +166,10 @@ class GrammarMachine:
                 continue
             elif code == _JUMP:
                 pc = operand
+                continue
+            elif code == _FIRST_CALL:
+                pc -= 1
+                self._call(pc)
                 continue
             elif code == _STOP:
                 return None
