@@ -69,17 +69,18 @@ def _server() -> subprocess.Popen[str]:
     return server
 
 
-def serve() -> None:
-    """Fork a process for each line of standard input; in it, return."""
+def serve() -> bool:
+    """Fork a process for each line of standard input; return in it, with True, and at the end."""
     answers = os.fdopen(os.dup(1), "w")  # a command has its own standard output
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()
         if child == 0:
             begin(job)
-            return
+            return True
         answers.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
         answers.flush()
+    return False
 
 
 def begin(job: Any) -> None:
@@ -101,8 +102,7 @@ if __name__ == "__main__":
     for name in IMPORTED:
         import_module(name)
     gc.freeze()  # so that no command looks through all of it when it ends
-    serve()
-    if len(sys.argv) > 1:
+    if serve():
         from fuseline.cli import main
 
         main()

@@ -186,6 +186,19 @@ def test_the_shell_runs_texts_and_files(tmp_path: Path) -> None:
     assert run("shell", "--device", "cpu", "-f", str(tmp_path / "none")).returncode == 1
 
 
+def test_without_a_command_it_is_the_shell(tmp_path: Path) -> None:
+    config = tmp_path / "own.toml"
+    config.write_text('[shell]\nmode = "csv"\n')
+    assert run(stdin="select 6 as six;").stdout == run("shell", stdin="select 6 as six;").stdout
+    for options in (["--mode", "csv"], ["--config", str(config)], [f"--config={config}"]):
+        done = run(*options, "-c", "select 6 as six")
+        assert done.stdout.decode().split() == ["six", "6"]
+    refused = run("--nothing")
+    assert refused.returncode == 2
+    assert b"--nothing" in refused.stderr
+    assert run("nothing").returncode == 2
+
+
 def test_completions_of_the_command() -> None:
     assert b"_fuseline_completion" in run("completions", "bash").stdout
     environment = {

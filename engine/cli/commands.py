@@ -19,6 +19,7 @@ import typer
 from ..errors import FileError, FuselineError, InternalError, InvalidQuery
 from ..fence import fence
 from ..settings import Settings, debug_level
+from .default_command import ShellByDefault
 
 if TYPE_CHECKING:
     from ..connection import Connection
@@ -32,7 +33,7 @@ app = typer.Typer(
     name="fuseline",
     help="SQL over Parquet on NVIDIA GPUs, with DuckDB's answers.",
     context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
+    cls=ShellByDefault,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -123,7 +124,7 @@ def options(
         typer.Option(help="settings, in the place of fuseline.toml of the user and of this folder"),
     ] = None,
 ) -> None:
-    """SQL over Parquet on NVIDIA GPUs, with DuckDB's answers."""
+    """SQL over Parquet on NVIDIA GPUs, with DuckDB's answers; without a command the shell."""
     _config[:] = [] if config is None else [config]
     # Bytes that are no UTF-8 are an error of the query that has them, and characters that a terminal lacks are no error
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
