@@ -11,11 +11,15 @@ from ..records import dataclass
 Part = tuple[str, str]  # ("text", characters), ("one", ""), ("run", "")
 
 KINDS = {"%": "run", "_": "one"}
+ANY = b"\xff"  # a byte of no text, which stands for a single wild card where each character is one byte
 
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """A pattern without single wild cards, as bytes: what strings begin with, what follows anywhere in this order, what they end with."""
+    """A pattern as bytes: what strings begin with, what follows anywhere in this order, what they end with.
+
+    Without single wild cards, unless they were asked for: then each is `ANY`.
+    """
 
     prefix: bytes
     floating: tuple[bytes, ...]
@@ -72,19 +76,25 @@ def pattern_parts(pattern: str, escape: str = "") -> list[Part]:
     return parts
 
 
-def literals(parts: list[Part]) -> Literals | None:
-    """Return a pattern as literals with anything between them; None when it has single wild cards, or no wild run.
+def literals(parts: list[Part], one: bytes | None = None) -> Literals | None:
+    r"""Return a pattern as literals with anything between them; None when it has no wild run, or single wild cards and no byte for `one`.
 
     >>> literals(pattern_parts("a%b%c%"))
     Literals(prefix=b'a', floating=(b'b', b'c'), suffix=b'')
+    >>> literals(pattern_parts("_a%b_"), ANY)
+    Literals(prefix=b'\xffa', floating=(), suffix=b'b\xff')
     """
-    kinds = [kind for kind, _ in parts]
-    if "one" in kinds or "run" not in kinds:
+    kinds = {kind for kind, _ in parts}
+    if "run" not in kinds or (one is None and "one" in kinds):
         return None
-    texts = [text.encode() for _, text in parts]
-    prefix = texts.pop(0) if kinds[0] == "text" else b""
-    suffix = texts.pop() if kinds[-1] == "text" else b""
-    return Literals(prefix, tuple(t for t in texts if t), suffix)
+    texts = [b""]
+    for kind, text in parts:
+        if kind == "run":
+            texts.append(b"")
+        else:
+            texts[-1] += (one or b"") if kind == "one" else text.encode()
+    prefix, *floating, suffix = texts
+    return Literals(prefix, tuple(t for t in floating if t), suffix)
 
 
 def anywhere(text: str) -> Literals:

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fuseline.operators.cpu import handwritten_kernels
-from fuseline.operators.cpu.functions import kernels_like
+from fuseline.operators.cpu.functions import kernels_like, kernels_patterns
+from fuseline.plan.patterns import ANY, literals, pattern_parts
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, expected, parts_of
+from tests.compare import run_duckdb
 from tests.limits import SetLimits
 from tests.operators.evaluated import assert_expressions
 
@@ -55,9 +58,33 @@ def test_random(values: list[str | None], pattern: str, data: Any) -> None:
     assert matched(strings, pattern) == expected(strings, pattern)
 
 
+WILD = st.text("aB_%", min_size=1, max_size=8).filter(lambda pattern: "_" in pattern)
+
+
+@pytest.mark.usefixtures("compiled")
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.none() | st.text("abAB", max_size=8), min_size=1, max_size=60),
+    WILD,
+    st.sampled_from(["", "é"]),
+)
+def test_single_wild_cards(values: list[str | None], pattern: str, other: str) -> None:
+    """A byte each where all characters are; beside others Arrow is asked."""
+    strings = pa.array([*values, other], pa.string())
+    for operator, function in (("like", kernels_patterns.like), ("ilike", kernels_patterns.ilike)):
+        found = pa.array(function(strings, pattern))
+        query = f"select s {operator} $1 as found from t"
+        wanted = run_duckdb(query, {"t": pa.table({"s": strings})}, params=[pattern])["found"]
+        assert pc.if_else(strings.is_valid(), found, None).to_pylist() == wanted.to_pylist()
+    if not other:
+        parts = literals([*pattern_parts(pattern), ("run", "")], ANY)
+        assert kernels_like.matches(strings, parts) is not None
+
+
 PREDICATES = [
     "s like '%special%requests%'", "s not like '%special%requests%'", "s like 'a%b'", "s like '%s_ecial%'", "s like '%_b%'",
     r"s like '%a\%b%' escape '\'", "contains(s, 'special')", "contains(s, '')", "s like '%%'", "s like '_%special%'",
+    "s like '_'", "s like '___'", "s like '_%_'", "s like '%_'", "s like 'a_'", "s ilike '_B%'", "s ilike '__C'", r"s like '\__' escape '\'",
 ]  # fmt: skip
 
 

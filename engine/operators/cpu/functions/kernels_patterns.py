@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ....errors import ExecutionError
 from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from, truth_values
 from ....plan.patterns import (
+    ANY,
     Part,
     anywhere,
     literals,
@@ -21,6 +22,7 @@ from ....plan.patterns import (
 )
 from ... import text_limits
 from ...text_limits import MAX_BYTES, check_bytes
+from ..table import Mask, to_numpy
 from .kernels_like import matches
 from .kernels_texts import over_text
 from .vectors import Kernel
@@ -33,9 +35,23 @@ MOST_REFERENCES = 9  # groups that a replacement can name
 def like(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
     parts = pattern_parts(pattern, escape)
     # Arrow looks at the beginning or the end of strings as fast as a kernel does
-    known = literals(parts) if len(parts) > 2 else None
-    found = None if known is None else matches(text, known)
-    return _by_arrow(text, parts) if found is None else found
+    if len(parts) > 2 or ("one", "") in parts:
+        found = _by_kernel(text, parts)
+        if found is not None:
+            return found
+    return _by_arrow(text, parts)
+
+
+def _by_kernel(text: pa.Array, parts: list[Part], folded: bool = False) -> Mask | None:
+    """As `matches`, with patterns that only strings of one length match."""
+    known = literals(parts, ANY)
+    if known is not None:
+        return matches(text, known, folded)
+    known = literals([*parts, ("run", "")], ANY)
+    found = None if known is None else matches(text, known, folded)
+    if known is None or found is None:
+        return None
+    return found & (to_numpy(pc.binary_length(text)) == known.size)
 
 
 def _by_arrow(text: pa.Array, parts: list[Part]) -> pa.Array:
@@ -76,8 +92,7 @@ def contains(text: pa.Array, needle: str) -> pa.Array:
 def ilike(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
     """LIKE of small letters, which is what DuckDB does: a regular expression without case has other letters for the same."""
     parts = pattern_parts(pattern, escape)
-    known = literals(parts)
-    found = None if known is None else matches(text, known, folded=True)
+    found = _by_kernel(text, parts, folded=True)
     if found is not None:
         return found
     small = pc.utf8_lower(array_from([value for _, value in parts], pa.string())).to_pylist()
