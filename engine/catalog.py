@@ -205,16 +205,13 @@ class Catalog(Namespace):
 
     def replace_table(self, old: CatalogTable, new: CatalogTable) -> None:
         """Put `new` wherever a name, or a remembered read of files, stands for `old`."""
-        from .storage.tables.parquet import ParquetTable
-
         with self._lock:
             if all(known is not old for known in (*self._objects.values(), *self._files.values())):
                 return
             self._objects = {k: new if o is old else o for k, o in self._objects.items()}
-            if isinstance(new, ParquetTable):
-                for key, table in self._files.items():
-                    if table is old:
-                        self._files[key] = new
+            for key, table in self._files.items():
+                if table is old:
+                    self._files[key] = new  # type: ignore[assignment]
             self.version += 1
 
 
@@ -234,6 +231,5 @@ def file_paths(path: object) -> list[str]:
 
 
 def _is_stale(table: object) -> bool:
-    """Whether a table is of files that have changed since they were looked at; what was not read yet is not."""
-    looked = getattr(table, "is_as_found", None) or getattr(table, "is_current", None)
-    return looked is not None and hasattr(table, "anew") and not looked()
+    """Whether a table is of files that have changed since they were looked at."""
+    return hasattr(table, "anew") and not table.is_current()  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ class CachedPlan:
                 return []
         return list(filterfalse(IS_CURRENT, self.files))
 
-    def replace_tables(self, replacements: Mapping[CatalogTable, ParquetTable]) -> None:
+    def replace_tables(self, replacements: Mapping[CatalogTable, CatalogTable]) -> None:
         """Read other tables from now on; columns keep their ids, and the query is planned anew."""
         self._read(_with_tables(self.plan, replacements))
         self.schedule = self.draft = None
@@ -341,7 +341,7 @@ def tables_of(plan: Logical) -> tuple[CatalogTable, ...]:
     return tuple(found.values())
 
 
-def _with_tables(plan: Logical, replacements: Mapping[CatalogTable, ParquetTable]) -> Logical:
+def _with_tables(plan: Logical, replacements: Mapping[CatalogTable, CatalogTable]) -> Logical:
     def replaced(node: Logical) -> Logical | None:
         if isinstance(node, Scan) and node.table in replacements:
             return replace(node, table=replacements[node.table])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from .catalog import Catalog
 from .deep import deeply, is_deep, retried_deeply
 from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import PlanMemory
+from .plan.files.asked_columns import UnreadColumns, check_columns_read
 from .plan.logical import CatalogTable, Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from .observe.profile import PlanOrigin, Profile
     from .storage.tables.memory_table import MemoryTable
-    from .storage.tables.parquet import ParquetTable
 
 T = TypeVar("T")
 Observer = Callable[[str, Node], None]
@@ -265,16 +265,13 @@ class QueryRunner:
     def _cached_plan(self, plan: Logical, key: object) -> CachedPlan:
         return key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
 
-    def _refresh(self, prepared: CachedPlan, stale: Sequence[ParquetTable]) -> None:
-        """Give a plan the files of these tables as they are now; raises `FileError` when they no longer have its columns."""
-        if stale:
-            renewed: dict[CatalogTable, ParquetTable] = {t: t.reopened() for t in stale}
-            for old, new in renewed.items():
-                if hasattr(old, "stays_in_catalog"):
-                    continue
+    def _renew(self, prepared: CachedPlan, renewed: Mapping[CatalogTable, CatalogTable]) -> None:
+        """Give a plan, and the names of the catalog, other tables for those that it has."""
+        for old, new in renewed.items():
+            if not hasattr(old, "stays_in_catalog"):
                 self.catalog.replace_table(old, new)
                 self.forget(old)
-            prepared.replace_tables(renewed)
+        prepared.replace_tables(renewed)
 
     def _execute(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
@@ -339,7 +336,7 @@ class QueryRunner:
     def _schedule(self, prepared: CachedPlan) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
         if stale := prepared.stale_tables():
-            self._refresh(prepared, stale)
+            self._renew(prepared, {table: table.reopened() for table in stale})
         settings = self.settings
         if prepared.functions:
             prepared.look_at_functions(self._contents(prepared.functions))
@@ -347,7 +344,14 @@ class QueryRunner:
         if same and (schedule := prepared.schedule) is not None:
             return schedule, True
         observer = _observer(settings.debug)
-        schedule = self.plans.schedule(prepared, partial(self._plan, observer=observer), settings)
+        plan = partial(self._plan, observer=observer)
+        while True:
+            try:
+                schedule = self.plans.schedule(prepared, plan, settings)
+                break
+            except UnreadColumns as unread:
+                lacking = unread.columns
+            self._renew(prepared, {t: t.with_columns(names) for t, names in lacking.items()})  # type: ignore[attr-defined]
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
 
@@ -377,6 +381,7 @@ class QueryRunner:
                 observer=observer,
                 check=self.settings.check,
                 fuse=self._fuse(),
+                look_at=partial(check_columns_read, plan),
             )
         )
         backends.check_placement(physical, self.backends, self.settings)

@@ -1,5 +1,7 @@
 """Opens files of each format for a connection, and tables of those that are converted: of the first query, which writes its rows to a Parquet file in the spill folder, and of the later ones.
 
+Of formats whose columns can be left out only those are kept that queries have asked for; one that asks for others has all of them read.
+
 read_text and read_blob: files of which each is a row, with all that is in it.
 """
 
@@ -9,26 +11,28 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, Self
+from weakref import WeakSet
 
 import pyarrow as pa
 
 from ..errors import FileError, MemoryLimitError, Unsupported
 from ..operators.host_memory import readable
 from ..plan.arrow.arrow_types import arrow_table
-from ..plan.logical import TableStatistics
-from ..plan.types import BIGINT, BLOB, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
+from ..plan.logical import ColumnStatistics, TableStatistics
+from ..plan.types import BIGINT, BLOB, BOOLEAN, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
 from ..records import dataclass
 from ..settings import Settings
 from ..stopping import check
 from ..storage.spill_folders import SpillFolder
 from ..storage.tables.access import Access, AccessRules, opened
+from ..storage.tables.column_chunks import ColumnChunks, chunks_of_files
 from ..storage.tables.files import FoundFile, are_current, find_files
 from ..storage.tables.footers import is_settled
 from ..storage.tables.parquet import ParquetTable
 from ..writing.file_writers import writer_of
 from .csv_fields import Options
 from .csv_source import CsvSource, SniffedSource
-from .file_source import ArrowSource, FileSource, FormatSource
+from .file_source import ArrowSource, FileSource, FormatSource, schema_of
 from .json_source import JsonObjectsSource, JsonSource
 
 if TYPE_CHECKING:
@@ -54,7 +58,7 @@ class ConversionSpace(Protocol):
 
 
 class UnreadTable:
-    """Files of which the columns are known; `reopened` reads them, once."""
+    """Files of which the columns are known; `with_columns` reads their rows."""
 
     settled = True
 
@@ -62,7 +66,8 @@ class UnreadTable:
         self.source, self.access, self.space = source, access, space
         self.name, self.fields, self.unsupported = source.name, source.fields, source.unsupported
         self.identity: Hashable = None
-        self._read: ConvertedTable | None = None
+        self._reads = Reads(source, access, space)
+        self._last: ConvertedTable | None = None
 
     @property
     def types(self) -> dict[str, DataType]:
@@ -80,25 +85,26 @@ class UnreadTable:
         return TableStatistics(GUESSED_ROWS, {})
 
     def is_current(self) -> bool:
-        """Whether it can be read from, which it never can."""
-        return False
-
-    def is_as_found(self) -> bool:
         """Whether the files are those that its columns were found in."""
         return is_as_found(self.source, self.access)
+
+    def lacks(self, columns: frozenset[str]) -> bool:
+        """Whether it has to be read for a query that asks for some columns, or for none but its rows."""
+        return True
+
+    def with_columns(self, columns: frozenset[str]) -> ConvertedTable:
+        """Return a table of the rows that has some columns at least; raises `FileError`, and `ConversionError` for their values."""
+        self._last = self._reads.with_columns(self.name, columns)
+        return self._last
 
     def renamed(self, name: str) -> UnreadTable:
         made = UnreadTable(self.source, self.access, self.space)
         made.name = name
         return made
 
-    def reopened(self) -> ConvertedTable:
-        """Return the table of the rows as they are now; raises `FileError` when the files no longer have its columns."""
-        if self._read is None or not self._read.is_current():
-            source = self.source if self.is_as_found() else self.source.anew(self.access.rules)
-            check_columns(self.fields, source)
-            self._read = read(source, self.name, self.access, self.space)
-        return self._read
+    def reopened(self) -> UnreadTable:
+        """Return the files as they are now; raises `FileError` when they no longer have its columns."""
+        return _renewed(self)
 
     def anew(self) -> UnreadTable:
         return UnreadTable(self.source.anew(self.access.rules), self.access, self.space).renamed(
@@ -108,54 +114,108 @@ class UnreadTable:
 
 @dataclass(frozen=True, eq=False)
 class ConvertedTable(ParquetTable):
-    """The rows of files of another format, in a Parquet file that goes with the connection, or with the last table over it."""
+    """The rows of files of another format, in a Parquet file that goes with the connection, or with the last table over it; `columns` are those that were read."""
 
     origin: FileSource = field(kw_only=True, repr=False)
     folder: SpillFolder = field(kw_only=True, repr=False)
-    space: ConversionSpace = field(kw_only=True, repr=False)
+    reads: Reads = field(kw_only=True, repr=False)
+    columns: frozenset[str] = field(kw_only=True, repr=False)
+
+    @property
+    def all_fields(self) -> tuple[tuple[str, DataType], ...]:
+        return (*self.fields, *self.unsupported.items())
 
     def has_its_files(self) -> bool:
         return is_as_found(self.origin, self.access)
 
-    def reopened(self) -> ParquetTable:
-        source = self.origin.anew(self.access.rules)
-        check_columns(self.fields, source)
-        return read(source, self.name, self.access, self.space)
-
-    def anew(self) -> UnreadTable:  # type: ignore[override]
-        return UnreadTable(self.origin.anew(self.access.rules), self.access, self.space).renamed(
-            self.name
+    def lacks(self, columns: frozenset[str]) -> bool:
+        """Whether a query that asks for some columns needs other rows: also those with bad values in columns that it does not ask for."""
+        columns = self.origin.selected(columns)
+        return (
+            columns != self.columns if self.origin.leaves_out_rows else not columns <= self.columns
         )
 
+    def with_columns(self, columns: frozenset[str]) -> ConvertedTable:
+        return self.reads.with_columns(self.name, columns)
 
-def read(source: FileSource, name: str, access: Access, space: ConversionSpace) -> ConvertedTable:
-    """Read all rows once and keep them as Parquet; raises `FileError` where a file changes meanwhile."""
-    settled = all(map(is_settled, source.files))
-    folder, limit = space.new_folder(), space.settings.memory_limit
-    path = folder.path / ROWS_FILE
-    names = [n for n, _ in source.fields]
-    types = [t for _, t in source.fields]
-    schema = pa.schema([(n, to_arrow(t)) for n, t in source.fields])
-    kept = {} if limit is None else {"row_group_bytes": max(limit // WAITING_SHARE, 1)}
-    with path.open("wb") as file, writer_of("parquet", file, names, types, schema, kept) as writer:
-        for table in source.tables():
-            check()
-            if limit is not None and writer.held + table.nbytes > limit:
-                raise MemoryLimitError(
-                    f'Some rows of "{source.name}" that are read at a time take {readable(table.nbytes)}: '
-                    f"more than memory_limit = {readable(limit)} leaves. Raise it with SET memory_limit."
-                )
-            writer.write(table)
-    rejects = getattr(source, "rejects", None)  # of what leaves out rows
-    if rejects is not None:
-        rejects.store(space.catalog)
-    if not is_as_found(source, access):
-        raise FileError(f'The files of "{name}" have changed while they were read: run it again.')
-    table = ParquetTable.open([str(path)], {}, name)
-    known: dict[str, object] = {f.name: getattr(table, f.name) for f in dataclasses.fields(table)}
-    known |= {"fields": source.fields, "settled": settled, "access": access, "rules": source.rules}
-    known |= {"patterns": tuple(source.patterns), "unsupported": source.unsupported}
-    return ConvertedTable(**known, origin=source, folder=folder, space=space)  # type: ignore[arg-type]
+    def chunks(self, name: str) -> ColumnChunks:
+        if name in self.columns:
+            return super().chunks(name)
+        return chunks_of_files(self.footers, self._groups, [None], self.types[name])
+
+    def _column_statistics(self, name: str) -> ColumnStatistics:
+        # What is in a column may not keep a query from asking for it, where that leaves out rows
+        unknown = self.origin.leaves_out_rows or name not in self.columns
+        return ColumnStatistics() if unknown else super()._column_statistics(name)
+
+    def reopened(self) -> UnreadTable:  # type: ignore[override]
+        return _renewed(self)
+
+    def anew(self) -> UnreadTable:  # type: ignore[override]
+        return UnreadTable(
+            self.origin.anew(self.access.rules), self.access, self.reads.space
+        ).renamed(self.name)
+
+
+class Reads:
+    """The tables that were read of some files, each with the columns that were asked for by then."""
+
+    def __init__(self, source: FileSource, access: Access, space: ConversionSpace) -> None:
+        self.source, self.access, self.space = source, access, space
+        self._tables: WeakSet[ConvertedTable] = WeakSet()
+
+    def with_columns(self, name: str, columns: frozenset[str]) -> ConvertedTable:
+        """Return a table that has some columns, and where it is read now those of earlier ones; raises `FileError` where the files are no longer as they were found."""
+        columns = self.source.selected(columns)
+        known = [table for table in self._tables if table.is_current()]
+        for table in known:
+            if not table.lacks(columns):
+                return table
+        if not self.source.leaves_out_rows:
+            columns = columns.union(*(table.columns for table in known))
+        made = self._read(name, columns)
+        self._tables.add(made)
+        return made
+
+    def _read(self, name: str, columns: frozenset[str]) -> ConvertedTable:
+        """Read all rows once and keep some columns as Parquet; raises `FileError` where a file changes meanwhile."""
+        source, space = self.source, self.space
+        settled = all(map(is_settled, source.files))
+        folder, limit = space.new_folder(), space.settings.memory_limit
+        path = folder.path / ROWS_FILE
+        kept = {} if limit is None else {"row_group_bytes": max(limit // WAITING_SHARE, 1)}
+        schema, found = schema_of(source, columns), dict(source.fields)
+        types = [found.get(n, BOOLEAN) for n in schema.names]
+        with (
+            path.open("wb") as file,
+            writer_of("parquet", file, schema.names, types, schema, kept) as writer,
+        ):
+            for table in source.tables(columns):
+                check()
+                if limit is not None and writer.held + table.nbytes > limit:
+                    raise MemoryLimitError(
+                        f'Some rows of "{source.name}" that are read at a time take {readable(table.nbytes)}: '
+                        f"more than memory_limit = {readable(limit)} leaves. Raise it with SET memory_limit."
+                    )
+                writer.write(table)
+        rejects = getattr(source, "rejects", None)  # of what leaves out rows
+        if rejects is not None:
+            rejects.store(space.catalog)
+        if not is_as_found(source, self.access):
+            raise FileError(
+                f'The files of "{name}" have changed while they were read: run it again.'
+            )
+        made = ParquetTable.open([str(path)], {}, name)
+        known: dict[str, object] = {f.name: getattr(made, f.name) for f in dataclasses.fields(made)}
+        known |= {"fields": source.fields, "settled": settled, "unsupported": source.unsupported}
+        known |= {"patterns": tuple(source.patterns), "access": self.access, "rules": source.rules}
+        return ConvertedTable(**known, origin=source, folder=folder, reads=self, columns=columns)  # type: ignore[arg-type]
+
+
+def _renewed(table: UnreadTable | ConvertedTable) -> UnreadTable:
+    made = table.anew()
+    check_columns(table.fields, made.source)
+    return made
 
 
 def is_as_found(source: FileSource, access: Access) -> bool:
@@ -197,7 +257,7 @@ class WholeFileSource(FormatSource):
             ("last_modified", TIMESTAMPTZ),
         )
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(kind)) for name, kind in self.fields])
         for part in self.parts:
             moment = part.identity.mtime_ns // 1000  # microseconds, as DuckDB has it

@@ -12,7 +12,7 @@ from ..plan.types import VARCHAR, DataType
 from ..storage.file_identity import FileIdentity
 from .csv_candidates import Wishes
 from .csv_dialect import DialectSample, names_of, numbered, skipped_lines, sniff
-from .csv_fields import CsvFile, Options, head_of, null_texts, skips_errors, switched
+from .csv_fields import CsvFile, Options, head_of, malformed, null_texts, skips_errors, switched
 from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, rows_of
 from .text_types import NOT_KEPT, Conversion, is_written_as, type_of_texts
 
@@ -20,6 +20,7 @@ SNIFFED_ROWS = 20_480  # as DuckDB's
 SAMPLE_BYTES = (
     1 << 22
 )  # of one file, at first; four times as many where it has fewer rows than that
+UNTYPED_ROWS = 2048  # of a sample that have to be text where no type is looked for
 SIGNS = ("delim", "quote", "escape", "comment", "new_line")
 TOLD = {"delim": ",", "quote": '"', "escape": '"', "comment": ""}  # where nothing is sniffed
 
@@ -137,7 +138,7 @@ def _typed(
     dialect = sample.dialect
     plain = dialect.strict and not dialect.comment and dialect.escape in ("", dialect.quote)
     regular = sample.is_regular and plain and len(dialect.delim.encode()) == 1
-    return CsvFile(
+    part = CsvFile(
         path,
         identity,
         dialect,
@@ -148,6 +149,11 @@ def _typed(
         bool(header),
         skipped,
     )
+    if sample.no_text is not None and not skips_errors(options):
+        before, row = sample.no_text
+        if before < UNTYPED_ROWS or not options.get("all_varchar"):
+            raise malformed(part, row, range(count))
+    return part
 
 
 def _skip(options: Options) -> int:

@@ -27,6 +27,9 @@ class DialectSample:
     columns: int
     rows: tuple[CsvRow, ...]
     is_regular: bool  # whether Arrow splits such rows as this reader does
+    no_text: tuple[int, CsvRow] | None = (
+        None  # the first one that is in another encoding, and how many precede it
+    )
 
     @property
     def skipped(self) -> int:
@@ -329,7 +332,7 @@ def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
         extra = columns == len(first.fields) + 1 or columns == (wishes.columns or 0) + 1
         columns -= extra and best.ends_empty[0]
     kept: list[CsvRow] = []
-    regular = True
+    regular, no_text = True, None
     same = alike(best.dialect, head.text, wishes)
     for row in head.rows_on(same):
         if row.number < begin or row.comment == "line":
@@ -337,13 +340,16 @@ def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
         if len(kept) >= head.most:
             break
         fitted = fitted_row(row, columns, wishes.pads, wishes.nulls)
-        if fitted is None or not is_text(row.text):
+        if fitted is None:
+            continue
+        if not is_text(row.text):
+            no_text = no_text or (len(kept), row)
             continue
         regular = regular and not (fitted is not row or row.comment or row.spaced)
         kept.append(fitted)
     if not head.is_whole and len(kept) < head.most:
         kept = kept[:-1]
-    return DialectSample(best.dialect, columns, tuple(kept), regular)
+    return DialectSample(best.dialect, columns, tuple(kept), regular, no_text)
 
 
 def names_of(header: Sequence[str | None]) -> list[str]:

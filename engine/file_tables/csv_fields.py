@@ -44,8 +44,9 @@ class CsvFile:
 
 @dataclass(frozen=True)
 class Fields:
-    """Some rows as texts, a column for each value; where they were split one by one, what they are in the file too."""
+    """Some rows as texts, a column for each value that is asked for, called by its place; where they were split one by one, what they are in the file too."""
 
+    count: int
     texts: pa.Table
     rows: Sequence[CsvRow] = ()
     wrong: Sequence[CsvRow] = ()  # rows that have not as many values, or are none
@@ -92,23 +93,23 @@ def head_of(path: str, identity: FileIdentity, options: Options, size: int) -> t
     return data[:size].decode(decoder, errors=errors), whole
 
 
-def split_fields(part: CsvFile, options: Options) -> Iterator[Fields]:
-    """Yield the fields of a file as texts, some rows at a time; raises `FileError` for rows that are none."""
+def split_fields(part: CsvFile, options: Options, places: Sequence[int]) -> Iterator[Fields]:
+    """Yield the fields at some places as texts, some rows at a time; raises `FileError` for rows that are none."""
     if part.identity.size == 0:
         return
     done = 0
     if part.is_regular and _is_plain(options):
         try:
-            for table in _split_by_arrow(part, options):
+            for table in _split_by_arrow(part, options, places):
                 done += table.num_rows
-                yield Fields(table)
+                yield Fields(table.num_rows, table)
             return
         except pa.ArrowInvalid as error:
             if "Empty CSV" in str(error) or "file is too short" in str(error):
                 return
         except (OSError, UnicodeError) as error:
             raise FileError(f'The file "{part.path}" cannot be read: {error}.') from error
-    yield from _split_by_rows(part, options, done)
+    yield from _split_by_rows(part, options, places, done)
 
 
 def _is_plain(options: Options) -> bool:
@@ -117,7 +118,7 @@ def _is_plain(options: Options) -> bool:
     return not any(options.get(name) for name in asked) and options.get("strict_mode") is not False
 
 
-def _split_by_arrow(part: CsvFile, options: Options) -> Iterator[pa.Table]:
+def _split_by_arrow(part: CsvFile, options: Options, places: Sequence[int]) -> Iterator[pa.Table]:
     dialect = part.dialect
     parse = pc_csv.ParseOptions(
         delimiter=dialect.delim,
@@ -136,21 +137,24 @@ def _split_by_arrow(part: CsvFile, options: Options) -> Iterator[pa.Table]:
     )
     # Only here it is known which fields stood in quotes
     unquoted = options.get("allow_quoted_nulls") is False
-    convert_all = pc_csv.ConvertOptions(
+    convert_some = pc_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
+        include_columns=[str(place) for place in places],
         strings_can_be_null=unquoted,
         quoted_strings_can_be_null=False,
         null_values=list(null_texts(options)) if unquoted else None,
     )
     with (
         text_stream(part.identity, options) as stream,
-        pc_csv.open_csv(stream, read, parse, convert_all) as reader,
+        pc_csv.open_csv(stream, read, parse, convert_some) as reader,
     ):
         for batch in reader:
             yield pa.Table.from_batches([batch])
 
 
-def _split_by_rows(part: CsvFile, options: Options, done: int) -> Iterator[Fields]:
+def _split_by_rows(
+    part: CsvFile, options: Options, places: Sequence[int], done: int
+) -> Iterator[Fields]:
     """Yield rows behind the first so many; those that are none are an error, or left out where that is asked for."""
     kept: list[CsvRow] = []
     wrong: list[CsvRow] = []
@@ -159,17 +163,17 @@ def _split_by_rows(part: CsvFile, options: Options, done: int) -> Iterator[Field
         fitted = fitted_to(row, part, options)
         if fitted is None:
             if not lenient:
-                raise _malformed(part, row)
+                raise malformed(part, row, places)
             wrong.append(row)
         elif done:
             done -= 1
         else:
             kept.append(fitted)
         if len(kept) + len(wrong) >= SPLIT_ROWS:
-            yield _as_fields(part, options, kept, wrong)
+            yield _as_fields(part, options, places, kept, wrong)
             kept, wrong = [], []
     if kept or wrong:
-        yield _as_fields(part, options, kept, wrong)
+        yield _as_fields(part, options, places, kept, wrong)
 
 
 def fitted_to(row: CsvRow, part: CsvFile, options: Options) -> CsvRow | None:
@@ -185,17 +189,23 @@ def is_too_long(row: CsvRow, options: Options) -> bool:
     return isinstance(most, int) and len(row.text.encode(errors="surrogateescape")) >= most
 
 
-def _as_fields(part: CsvFile, options: Options, rows: list[CsvRow], wrong: list[CsvRow]) -> Fields:
+def _as_fields(
+    part: CsvFile,
+    options: Options,
+    places: Sequence[int],
+    rows: list[CsvRow],
+    wrong: list[CsvRow],
+) -> Fields:
     try:
-        columns = [
-            pa.array(values, pa.string()) for values in zip(*(r.fields for r in rows), strict=True)
-        ]
+        columns = [pa.array([row.fields[i] for row in rows], pa.string()) for i in places]
     except UnicodeEncodeError:
-        bad = [row for row in rows if not is_text(row.text)]
+        bad = {row.number for row in rows if not all(is_text(row.fields[i] or "") for i in places)}
         if not skips_errors(options):
-            raise _malformed(part, bad[0]) from None
-        return _as_fields(part, options, [row for row in rows if is_text(row.text)], [*wrong, *bad])
-    columns = columns or [pa.array([], pa.string())] * part.columns
+            raise malformed(part, next(row for row in rows if row.number in bad), places) from None
+        wrong = [*wrong, *(row for row in rows if row.number in bad)]
+        return _as_fields(
+            part, options, places, [row for row in rows if row.number not in bad], wrong
+        )
     if options.get("allow_quoted_nulls") is False:
         nulls = set(null_texts(options))
         columns = [
@@ -206,19 +216,19 @@ def _as_fields(part: CsvFile, options: Options, rows: list[CsvRow], wrong: list[
                 ],
                 pa.string(),
             )
-            for i, c in enumerate(columns)
+            for i, c in zip(places, columns, strict=True)
         ]
-    table = pa.table(columns, names=[str(i) for i in range(part.columns)])
-    return Fields(table, rows, sorted(wrong, key=lambda row: row.start))
+    table = pa.table(columns, names=[str(i) for i in places])
+    return Fields(len(rows), table, rows, sorted(wrong, key=lambda row: row.start))
 
 
-def _malformed(part: CsvFile, row: CsvRow) -> FileError:
+def malformed(part: CsvFile, row: CsvRow, places: Sequence[int]) -> FileError:
+    """Return what is wrong with a row: a value at some places that is no text, else what else it is."""
     at = f'The row at line {row.line} of the file "{part.path}"'
-    if not is_text(row.text):
-        names = zip(part.names, row.fields, strict=False)
-        bad = next((n for n, v in names if not is_text(v or "")), "")
+    bad = [i for i in places if i < len(row.fields) and not is_text(row.fields[i] or "")]
+    if bad:
         return FileError(
-            f'The file "{part.path}" is not UTF-8, at line {row.line}, column "{bad}": '
+            f'The file "{part.path}" is not UTF-8, at line {row.line}, column "{part.names[bad[0]]}": '
             "give its encoding, such as encoding = 'latin-1'."
         )
     if row.fault == UNQUOTED:

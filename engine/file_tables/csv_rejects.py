@@ -156,9 +156,13 @@ def check_names(options: Options) -> None:
 
 
 def wrong_values(
-    row: CsvRow, part: CsvFile, options: Options, bad: Mapping[int, Conversion]
+    row: CsvRow,
+    part: CsvFile,
+    options: Options,
+    bad: Mapping[int, Conversion],
+    asked: Sequence[int],
 ) -> Iterator[Values]:
-    """Yield what is wrong with a row: the columns in `bad` have no values of their types."""
+    """Yield what is wrong with a row: the columns in `bad` have no values of their types; whether they are text is `asked` of some."""
     text = row.text.encode(errors="surrogateescape").decode(errors="replace").replace("\ufffd", "?")
     line, columns = row.start + 1, part.columns
 
@@ -193,13 +197,12 @@ def wrong_values(
             f'Error when converting column "{name}". Could not convert string "{value}" to \'{conversion.type}\'',
         )
     found = len(row.fields)
-    for number, field_text in enumerate(row.fields):
-        if not is_text(field_text or ""):
-            in_column = part.names[number] if number < columns else None
+    for number in asked:
+        if number < found and not is_text(row.fields[number] or ""):
             message = (
                 "Invalid unicode (byte sequence mismatch) detected. This file is not utf-8 encoded."
             )
-            yield told(places[number], number + 1, in_column, ENCODING, message)
+            yield told(places[number], number + 1, part.names[number], ENCODING, message)
     message = f"Expected Number of Columns: {columns} Found: {{}}"
     for number in range(found, columns):
         end = len(row.text.encode(errors="surrogateescape"))

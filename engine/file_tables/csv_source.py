@@ -32,7 +32,7 @@ from .csv_rejects import (
     wrong_values,
 )
 from .csv_rows import CsvRow, is_text
-from .file_source import FormatSource, PathColumn, path_columns
+from .file_source import FormatSource, PathColumn, path_columns, schema_of
 from .text_types import Conversion, convert, first_bad
 
 Wanted = tuple[int | None, Conversion | PathColumn]  # a column, and which value of a row it has
@@ -63,24 +63,34 @@ class CsvSource(FormatSource):
     def fields(self) -> tuple[tuple[str, DataType], ...]:
         return tuple((name, column.type) for name, column in self.columns)
 
+    def selected(self, columns: frozenset[str]) -> frozenset[str]:
+        return columns
+
+    @property
+    def leaves_out_rows(self) -> bool:
+        return skips_errors(self.options)
+
     @cached_property
     def rejects(self) -> Rejects | None:
         """What reading leaves out, where it is to be kept."""
         return Rejects(self.options) if self.options.get("store_rejects") else None
 
-    def tables(self) -> Iterator[pa.Table]:
-        schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
+        schema = schema_of(self, columns)
         if self.rejects is not None:
             self.rejects.begin()
         for number, part in enumerate(self.parts):
             if self.rejects is not None:
                 self.rejects.add_file(number, part)
             where = {name.lower(): place for place, name in enumerate(part.names)}
-            wanted = [(where.get(name.lower()), column) for name, column in self.columns]
+            wanted = [(where.get(n.lower()), c) for n, c in self.columns if n in columns]
+            places = [i for i, c in wanted if i is not None and not isinstance(c, PathColumn)]
             before = 0
-            for fields in split_fields(part, self.options):
-                yield pa.table(self._converted(number, fields, wanted, before), schema=schema)
-                before += fields.texts.num_rows
+            # DuckDB looks at the first values where it only counts rows
+            for fields in split_fields(part, self.options, places or [0]):
+                arrays = self._converted(number, fields, wanted, before)
+                yield pa.table(arrays or [pa.nulls(fields.count, pa.bool_())], schema=schema)
+                before += fields.count
 
     def _converted(
         self,
@@ -95,12 +105,12 @@ class CsvSource(FormatSource):
         bad: dict[int, pa.Array] = {}
         for place, conversion in wanted:
             if isinstance(conversion, PathColumn):
-                arrays.append(conversion.array(number, texts.num_rows))
+                arrays.append(conversion.array(number, fields.count))
                 continue
             if place is None:
-                arrays.append(pa.nulls(texts.num_rows, to_arrow(conversion.type)))
+                arrays.append(pa.nulls(fields.count, to_arrow(conversion.type)))
                 continue
-            column = self._with_nulls(part, place, texts.column(place).combine_chunks())
+            column = self._with_nulls(part, place, texts.column(str(place)).combine_chunks())
             try:
                 values = convert(column, conversion, safe=lenient)
             except DataError as error:
@@ -112,7 +122,7 @@ class CsvSource(FormatSource):
             self.rejects.add_rows(number, part, self._rejected(number, fields, wanted, bad))
         if not bad:
             return arrays
-        wrong = pa.array([False] * texts.num_rows)
+        wrong = pa.array([False] * fields.count)
         for flags in bad.values():
             wrong = pc.or_(wrong, flags)
         kept = pc.invert(wrong)
@@ -136,7 +146,7 @@ class CsvSource(FormatSource):
             if places:
                 found.append((row, places))
         for row, places in sorted(found, key=lambda pair: pair[0].start):
-            yield from wrong_values(row, part, self.options, places)
+            yield from wrong_values(row, part, self.options, places, sorted(known) or [0])
 
     def _bad_values(
         self, part: CsvFile, row: CsvRow, known: Mapping[int, Conversion]
@@ -264,7 +274,7 @@ class SniffedSource(FormatSource):
     def fields(self) -> tuple[tuple[str, DataType], ...]:
         return FIELDS
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
         (part,) = self.parts
         dialect = part.dialect
         types = {n: str(c.type) for n, c in zip(part.names, part.conversions, strict=True)}

@@ -26,6 +26,8 @@ from ..storage.tables.other_types import type_of
 from .csv_fields import CsvFile, Options
 from .text_types import NOT_KEPT
 
+NO_COLUMN = ""
+
 
 @dataclass(frozen=True)
 class FileSource(ABC):
@@ -43,8 +45,17 @@ class FileSource(ABC):
         """The names and types of the columns."""
 
     @abstractmethod
-    def tables(self) -> Iterator[pa.Table]:
-        """Yield all rows, in the Arrow types of `fields`; raises `FileError` and `ConversionError`."""
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
+        """Yield all rows with the schema that `schema_of` has for some columns; raises `FileError` and `ConversionError`."""
+
+    def selected(self, columns: frozenset[str]) -> frozenset[str]:
+        """Return the columns that `tables` has to make where a query asks for some: all, unless a format knows better."""
+        return frozenset(name for name, _ in self.fields)
+
+    @property
+    def leaves_out_rows(self) -> bool:
+        """Whether rows are left out that have bad values in columns that are asked for."""
+        return False
 
     @property
     def files(self) -> tuple[FileIdentity, ...]:
@@ -58,6 +69,12 @@ class FileSource(ABC):
     @abstractmethod
     def anew(self, rules: AccessRules) -> FileSource:
         """Return the files as they are now, with the columns that they have now; raises `AccessDenied`."""
+
+
+def schema_of(source: FileSource, columns: frozenset[str]) -> pa.Schema:
+    """Return the schema of rows with some columns; without any they have one of no values, since they are counted."""
+    found = [(name, to_arrow(kind)) for name, kind in source.fields if name in columns]
+    return pa.schema(found or [(NO_COLUMN, pa.bool_())])
 
 
 class FormatSource(FileSource):
@@ -145,14 +162,19 @@ class ArrowSource(FormatSource):
     def unsupported(self) -> Mapping[str, DataType]:
         return {name: kind for name, kind in self.own if _is_refused(kind)}
 
-    def tables(self) -> Iterator[pa.Table]:
-        kept = [i for i, (_, kind) in enumerate(self.own) if not _is_refused(kind)]
+    def selected(self, columns: frozenset[str]) -> frozenset[str]:
+        return columns
+
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
+        kept = [i for i, (n, kind) in enumerate(self.own) if n in columns and not _is_refused(kind)]
         for part in self.parts:
             for batch in _batches(part):
                 table = pa.Table.from_batches([batch]).rename_columns([n for n, _ in self.own])
                 rows = MemoryTable(part.path, table.select(kept)).in_result_types()
-                if self.constant:
+                if self.constant in columns:
                     rows = rows.append_column(self.constant, pa.repeat(part.path, len(batch)))
+                if not rows.num_columns:
+                    rows = pa.table([pa.nulls(len(batch), pa.bool_())], schema_of(self, columns))
                 yield rows
 
 

@@ -92,7 +92,7 @@ class JsonSource(FormatSource):
     def _kept(self) -> list[JsonColumn]:
         return [c for c in self.columns if c.type.kind is not Kind.OTHER]
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
         for number, (path, identity) in enumerate(self.parts):
             for arrays, count in self._read(self._reader(number), path, identity):
@@ -254,12 +254,12 @@ class JsonObjectsSource(FormatSource):
         named = {VALUE_COLUMN: JSON} | {column.name: column.type for column in self.of_paths}
         return tuple(named.items())
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(t)) for name, t in self.fields])
         for number, (path, identity) in enumerate(self.parts):
             rows = records(path, identity, self.options, as_text=True)
             while batch := list(islice(rows, ROWS_AT_A_TIME)):
                 texts = [None if value is MALFORMED else value for _, value in batch]
-                columns = {VALUE_COLUMN: pa.array(texts, to_arrow(JSON))}
-                columns |= {c.name: c.array(number, len(batch)) for c in self.of_paths}
-                yield pa.table(columns, schema=schema)
+                found = {VALUE_COLUMN: pa.array(texts, to_arrow(JSON))}
+                found |= {c.name: c.array(number, len(batch)) for c in self.of_paths}
+                yield pa.table(found, schema=schema)

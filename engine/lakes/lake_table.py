@@ -82,10 +82,10 @@ class LakeTable(ParquetTable):
         made = open_snapshot(self.snapshot.anew(self.access.rules), self.access, self.space)
         return made.renamed(self.name)  # type: ignore[return-value]
 
-    def reopened(self) -> ParquetTable:
+    def reopened(self) -> LakeTable | UnreadTable:  # type: ignore[override]
         new = self.anew()
         check_columns(self.fields, new if isinstance(new, LakeTable) else new.source)  # type: ignore[arg-type]
-        return new if isinstance(new, LakeTable) else new.reopened()
+        return new
 
 
 def open_snapshot(
@@ -177,7 +177,7 @@ class RemainingRows(FileSource):
     def anew(self, rules: AccessRules) -> RemainingRows:
         return RemainingRows.of(self.snapshot.anew(rules))
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self, columns: frozenset[str]) -> Iterator[pa.Table]:
         schema = pa.schema([(name, to_arrow(kind)) for name, kind in self.fields])
         if not self.snapshot.data:
             yield schema.empty_table()

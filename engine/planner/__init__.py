@@ -49,8 +49,9 @@ def plan_query(
     observer: Observer | None = None,
     check: bool | None = None,
     fuse: FuseChoice = "never",
+    look_at: Callable[[Logical], object] | None = None,
 ) -> Physical:
-    """Return the placed physical plan of a query.
+    """Return the placed physical plan of a query; `look_at` gets the optimized logical one before, and may raise.
 
     `unsupported` is the device's own: why it cannot run a node, or None.  `observer` gets the name and the tree of each
     step that changed something.  `check` validates the plan after each step; None asks `FUSELINE_CHECK`.  `fuse` says which
@@ -61,6 +62,8 @@ def plan_query(
     if check:
         check_logical(plan, "bind", subqueries=True)
     optimized = optimize_commons(plan, partial(optimize, observer=observer, check=check))
+    if look_at is not None:
+        look_at(optimized)
 
     def seen(name: str, made: Physical) -> Physical:
         if check:

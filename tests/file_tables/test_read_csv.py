@@ -273,7 +273,7 @@ def test_rows_on_their_way_keep_to_the_limit(folder):
     write("a,b\n" + "".join(f"{i},{'text' * 50}\n" for i in range(30_000)))
     write("a,b\n1," + "x" * 3_000_000 + "\n", "long.csv")
     with fuseline.connect(device="cpu", memory_limit="6MB", spill_dir=str(folder / "s")) as small:
-        assert small.sql("select count(*), sum(a) from 'f.csv'").fetchall() == [
+        assert small.sql("select count(b), sum(a) from 'f.csv'").fetchall() == [
             (30_000, 449_985_000)
         ]
         (kept,) = (folder / "s").rglob("*.parquet")
