@@ -149,7 +149,7 @@ def _strptime(name: str) -> Build:
             return _first_that_fits(name, args[0], form.args, span)
         if isinstance(form, Literal) and isinstance(form.value, str):
             with Located(form.span or span):
-                zoned = "z" in layout(form.value).letters
+                zoned = layout(form.value).zoned
             read = infer.call(name, args, span)
             return Cast(read, TIMESTAMPTZ, span=span) if zoned else read
         return infer.call(name, args, span)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from ...errors import ExecutionError
 from ...records import dataclass
 from ..calendar import INFINITE_MICROS, MICROS_A_DAY, day_number, first_of_month
+from ..temporal import zones
 from ..text.number_text import SPACE, NoSuchValue
 
 MONTH_NAMES = (
@@ -81,6 +82,7 @@ _NAMES = {
     "p": ("AM", "PM"),
 }
 _OFFSET = "((?>[+-][0-9]{2}(?::[0-9]{2}(?::[0-9]{2})?|[0-9]{2})?))"
+_ZONE = "([A-Za-z0-9_/+:-]++)"
 # What the date is made of so far, and a specifier -> what it is made of then; None: they do not go together.  "" is nothing yet,
 # "d" month and day, "Y" a year, "G" ISO weeks, "U" and "W" weeks, "j" the day of the year.
 _STATES: dict[str, dict[str, str | None]] = {
@@ -98,12 +100,16 @@ _CLASSES = {"m": "d", "y": "Y"}
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """A format: the pattern of texts that fit, its specifiers, what makes the date, and whether they go together."""
+    """A format: the pattern of texts that fit, its specifiers, what makes the date, and whether they go together; `zoned` ones read moments of a zone."""
 
     pattern: re.Pattern[str]
     letters: tuple[str, ...]
     made_of: str
     possible: bool
+
+    @property
+    def zoned(self) -> bool:
+        return not {"z", "Z"}.isdisjoint(self.letters)
 
 
 @lru_cache(64)
@@ -115,8 +121,6 @@ def layout(text: str) -> TimeFormat:
             parts.append(_literal(piece))
             continue
         letter = piece.removeprefix("-")
-        if letter == "Z":
-            raise ExecutionError("strptime reads no names of zones: %z reads +02:00 and the like.")
         if letter == "n":
             raise ExecutionError(
                 "strptime reads no nanoseconds: %f reads microseconds, and TIMESTAMP_NS is not supported."
@@ -140,7 +144,9 @@ def _group(letter: str) -> str:
     """Digits are taken greedily and never given back, as DuckDB does."""
     if letter in _NAMES:
         return f"(?>((?i:{'|'.join(_NAMES[letter])})))"
-    return _OFFSET if letter == "z" else rf"([0-9]{{1,{_WIDTHS[letter]}}}+)"
+    if letter in "zZ":
+        return _OFFSET if letter == "z" else _ZONE
+    return rf"([0-9]{{1,{_WIDTHS[letter]}}}+)"
 
 
 def _made_of(letters: Sequence[str]) -> tuple[str, bool]:
@@ -165,7 +171,7 @@ _SPECIAL = {"epoch": 0, "infinity": INFINITE_MICROS, "-infinity": -INFINITE_MICR
 
 
 def moment(text: str, form: TimeFormat) -> int | None:
-    """Return microseconds since 1970, in UTC where the text has an offset; None where the text does not fit.
+    """Return microseconds since 1970, in UTC where the text has an offset or a zone, of which the offset counts; None where the text does not fit.
 
     Raises `NoSuchValue` for a day that no calendar has.
     """
@@ -176,7 +182,11 @@ def moment(text: str, form: TimeFormat) -> int | None:
     if found is None or not form.possible:
         return None
     values: dict[str, int] = {}
+    name = ""
     for letter, piece in zip(form.letters, found.groups(), strict=True):
+        if letter == "Z":
+            name = piece
+            continue
         value = _value(letter, piece)
         if value is None:
             return None
@@ -187,7 +197,8 @@ def moment(text: str, form: TimeFormat) -> int | None:
         form.made_of == "j" and values.get("j") == 366 and not _is_leap(values.get("Y", 1900))
     ):
         return None
-    return _day(values, form.made_of) * MICROS_A_DAY + time
+    shown = _day(values, form.made_of) * MICROS_A_DAY + time
+    return shown if not name or "z" in values else zones.to_utc(shown, name)
 
 
 def _is_leap(year: int) -> bool:

@@ -159,20 +159,24 @@ def of_session(name: str) -> Iterator[None]:
 
 def parse_timestamptz(text: str, own: str) -> int | None:
     """Return the microseconds in UTC that a text stands for; `own` is the zone of what names none.  None for what is no moment."""
-    found = parse_moment(text)
-    if found is None:
+    read = parse_moment(text)
+    if read is None:
         return None
-    shown, written = found
+    shown, written = read
     if abs(shown) >= INFINITE_MICROS:
         return shown if abs(shown) == INFINITE_MICROS else None
     offset = offset_of(written)
-    if offset is None:
-        try:
-            known = zone(written or own)
-        except InvalidQuery:
-            return None
-        offset = shown - int(known.utc(np.array([shown], np.int64))[0])
-    return shown - offset if abs(shown - offset) < INFINITE_MICROS else None
+    found = to_utc(shown, written or own) if offset is None else shown - offset
+    return found if found is not None and abs(found) < INFINITE_MICROS else None
+
+
+def to_utc(shown: int, name: str) -> int | None:
+    """Return the microseconds in UTC when clocks of a zone show so many; None where there is no such zone."""
+    try:
+        known = zone(name)
+    except InvalidQuery:
+        return None
+    return int(known.utc(np.array([shown], np.int64))[0])
 
 
 clock = partial(datetime.now, UTC)  # the time in UTC
