@@ -30,6 +30,8 @@ CYCLE = 146_097 * 86_400 * PER_SECOND  # 400 years
 WEEK = 7 * 86_400
 UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT")
 _OFFSET = re.compile(r"([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+_HOURS = re.compile(r"(?:(?i:gmt)|UTC)([+-]\d{1,2})")
+MOST_HOURS = 14  # of a zone from UTC
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,11 @@ def _within(moments: Array) -> Array:
 
 
 def zone(name: str) -> Zone:
-    """Return a zone by its name, in any case; raises `InvalidQuery` for one that does not exist."""
+    """Return a zone by its name, in any case, or by hours as GMT+2 or UTC-11; raises `InvalidQuery` for one that does not exist."""
+    hours = _HOURS.fullmatch(name)
+    if hours is not None and abs(int(hours[1])) <= MOST_HOURS:
+        begin, ahead = _second(FIRST_YEAR) * PER_SECOND, int(hours[1]) * 3600 * PER_SECOND
+        return Zone(name, np.array([begin], np.int64), np.array([ahead], np.int64))
     return _table(_own_name(name))
 
 
