@@ -94,6 +94,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "codegen.cpu.functions",
         "codegen.cuda.functions",
         "codegen.handwritten.functions",
+        "codegen.handwritten.cpu",
     ),
     "pylibcudf": GPU_ROOMS,
     "rmm": GPU_ROOMS,

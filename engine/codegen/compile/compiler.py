@@ -59,7 +59,7 @@ def compile_host(source: str, entry: str, signature: Signature) -> bytes:
     """Compile a kernel for this processor to an object file."""
     from numba.core.registry import cpu_target
 
-    function = _namespace(source, entry)[entry]
+    function = _namespace(source, entry, f"{SOURCES}.cpu")[entry]
     with _compiling:
         library = _lowered(function, signature, cpu_target)
         code = bytes(_codegen()._tm.emit_object(library._final_module))
@@ -79,11 +79,11 @@ def compile_device(
     return link(ptx(source, entry, signature, architecture), entry, architecture)
 
 
-def _namespace(source: str, entry: str) -> dict[str, Any]:
-    """Run a source; tracebacks and error messages of the compiler show its lines."""
+def _namespace(source: str, entry: str, package: str = SOURCES) -> dict[str, Any]:
+    """Run a source as a module of a package; tracebacks and error messages of the compiler show its lines."""
     name = f"<kernel {entry}>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    namespace: dict[str, Any] = {"__name__": name, "__package__": SOURCES}
+    namespace: dict[str, Any] = {"__name__": name, "__package__": package}
     exec(compile(source, name, "exec"), namespace)
     return namespace
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ... import stopping
-from ...codegen import handwritten
 from ...codegen.compile.compile_pool import compiled
 from ...codegen.compile.compiler import Signature
 from ...codegen.compile.kernel_files import at_once, kernel_file, warn_without
 from ...codegen.compile.native import NativeKernel
+from ...codegen.handwritten import cpu
 from ...threads.fork_locks import new_lock
 
 KernelsByName: TypeAlias = dict[str, NativeKernel]
@@ -42,7 +42,7 @@ class HandwrittenKernels:
     def __init__(
         self, source: str, signatures: Mapping[str, Signature], uses: Sequence[str] = ()
     ) -> None:
-        self.source, *self._uses = map(Path(handwritten.__file__).with_name, (source, *uses))
+        self.source, *self._uses = map(Path(cpu.__file__).with_name, (source, *uses))
         self.signatures = signatures
         self._lock = new_lock()
         self._found: Future[KernelsByName] | None = None

@@ -1,4 +1,4 @@
-"""LIKE over many strings by a kernel (`handwritten.functions_like_cpu`) that looks through their bytes in order.
+"""LIKE over many strings by a kernel (`handwritten.cpu.functions_like_cpu`) that looks through their bytes in order.
 
 Until the kernel is there (`handwritten_kernels`) `matches` has no answer and the caller asks Arrow.
 """

@@ -1,7 +1,7 @@
 """Numbers of rows by their values, without sorting: of one or more integers a row.
 
 Many rows go to parts by the leading bits of a hash, each part into a hash table that fits a core's cache, and the numbers back to
-where their rows are, by kernels (`handwritten.functions_numbers_cpu`): the table of 6 million rows would miss the cache at each row.
+where their rows are, by kernels (`handwritten.cpu.functions_numbers_cpu`): the table of 6 million rows would miss the cache at each row.
 At SF1 the distinct pairs of two keys of 6 million rows took two cores 2.1 times DuckDB's time where Arrow numbered parts of the rows,
 and take 0.7 times; EXCEPT of such pairs 1.7 and 0.5 (a busy machine, in turns); `ARROW_ROWS` = inf switches the kernels off.
 """

@@ -1,4 +1,4 @@
-"""Hashes of many strings, and which strings are not what their hash says: by kernels (`handwritten.functions_texts_cpu`), until these are there by numpy.
+"""Hashes of many strings, and which strings are not what their hash says: by kernels (`handwritten.cpu.functions_texts_cpu`), until these are there by numpy.
 
 To number a million addresses of 85 bytes, of which every fourth is different, takes 0.16 s of CPU time, and 0.25 where numpy hashes them and
 Arrow copies the first string of each hash beside all rows to compare them (a busy machine); `FEW_HASHED` = inf switches the kernels off.

@@ -1,4 +1,4 @@
-"""The first and the last of many texts, by kernels (`handwritten.functions_texts_cpu`) that look at their first 8 bytes, and at more of equal ones.
+"""The first and the last of many texts, by kernels (`handwritten.cpu.functions_texts_cpu`) that look at their first 8 bytes, and at more of equal ones.
 
 Until the kernels are there (`handwritten_kernels`) nothing here has an answer.
 """

@@ -1,4 +1,4 @@
-"""Documents as values of other types by kernels (`handwritten.functions_json_fields_cpu`), which read texts where they lie.
+"""Documents as values of other types by kernels (`handwritten.cpu.functions_json_fields_cpu`), which read texts where they lie.
 
 300,000 documents of 90 bytes as a STRUCT of three fields take 0.2 s of CPU time, and 7 where Python reads each of them (a busy machine);
 `json_scan.FEW_DOCUMENTS` = inf switches the kernels off.  Documents that they do not read are left to Python, as are types of JSON's own values.

@@ -1,4 +1,4 @@
-"""What documents have at a path, by kernels (`handwritten.functions_json_cpu`) that read texts where they lie.
+"""What documents have at a path, by kernels (`handwritten.cpu.functions_json_cpu`) that read texts where they lie.
 
 A path into 300,000 documents of 90 bytes takes 0.1 s of CPU time, and 4.1 where Python reads each of them (a busy machine);
 `FEW_DOCUMENTS` = inf switches the kernels off.  Texts that they do not read, and those that are no JSON, are left to Python.

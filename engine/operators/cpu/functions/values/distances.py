@@ -13,6 +13,7 @@ from functools import lru_cache
 from .....errors import ExecutionError
 from ....text_limits import check_characters
 from .each_value import ValueFunction
+from .text_kernels import distances
 
 _PREFIX = 4  # of Winkler's
 _PREFIX_WEIGHT = 0.1
@@ -236,15 +237,18 @@ def _extends(letter: str) -> bool:
 
 
 FUNCTIONS: dict[str, ValueFunction] = {
-    "levenshtein": _levenshtein,
-    "damerau_levenshtein": _damerau,
-    "hamming": _hamming,
-    "jaccard": _jaccard,
-    "jaro_similarity": _from(_jaro),
-    "jaro_winkler_similarity": _from(_winkler),
     "glob": _glob,
     "length_grapheme": lambda text: len(graphemes(text)),
     "left_grapheme": _left,
     "right_grapheme": _right,
     "substring_grapheme": _substring,
 }
+_OF_PAIRS: dict[str, ValueFunction] = {
+    "levenshtein": _levenshtein,
+    "damerau_levenshtein": _damerau,
+    "hamming": _hamming,
+    "jaccard": _jaccard,
+    "jaro_similarity": _from(_jaro),
+    "jaro_winkler_similarity": _from(_winkler),
+}
+KERNELS = {name: distances(name, function) for name, function in _OF_PAIRS.items()}
