@@ -66,3 +66,45 @@ def test_texts_too_long_for_a_matrix(limits: SetLimits) -> None:
     tables = {"t": pa.table(texts("ab", 1100))}
     query = "select levenshtein(a, b) as x, damerau_levenshtein(left(a, 9), b) as y from t"
     assert_same_as_duckdb(query, tables, backend="cpu", fuse=("never",))
+
+
+SEARCHES = """contains(a, c) as x, position(c in a) as y, starts_with(a, c) as s, ends_with(a, c) as e, a like p as l, a not like p as n,
+    a ilike upper(p) as i, a like p escape '!' as f, 'abcab' like p as k, contains('aabcab', c) as m, a ^@ c as o"""
+
+
+@pytest.mark.parametrize("letters", ["aab_%", "aé日_%"])
+@pytest.mark.parametrize("rows", [500, 3000])
+def test_searches_for_what_each_row_has(letters: str, rows: int) -> None:
+    draw = random.Random(7)
+    columns = texts(letters, rows)
+    columns["c"] = ["".join(draw.choices(letters, k=n % 4)) for n in range(rows)]
+    columns["p"] = [
+        None if n % 50 == 0 else "".join(draw.choices([*letters, "%", "!%", "!_"], k=n % 6)) + "%"
+        for n in range(rows)
+    ]
+    tables = {"t": pa.table(columns)}
+    query = f"select {SEARCHES} from t"
+    assert_same_as_duckdb(query, tables, backend="cpu", fuse=("always", "never"))
+
+
+def test_a_pattern_among_many_that_ends_with_what_escapes() -> None:
+    patterns = [f"%{n}%" for n in range(3000)]
+    tables = {"t": pa.table({"a": patterns, "p": [*patterns[:2000], "%!", *patterns[2001:]]})}
+    with connected(tables, "cpu") as connection, pytest.raises(ExecutionError, match="escape"):
+        connection.sql("select a like p escape '!' from t").fetchall()
+    with connected(tables, "cpu") as connection:
+        found = connection.sql("select count(*) from t where a like p escape '🦆'")
+        assert found.fetchall() == [(2999,)]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 900])
+def test_other_functions_of_what_each_row_has(rows: int) -> None:
+    columns = {
+        "a": [f"{n}-{n % 7}-x" for n in range(rows)],
+        "b": [f"{n % 90}" for n in range(rows)],
+    }
+    columns["b"] = [None if n % 11 == 3 else b for n, b in enumerate(columns["b"])]
+    query = """select replace(a, b, 'é') as r, split_part(a, b, 2) as s, trim(a, b) as t, lpad(a, b::int, '-') as l,
+        regexp_extract(a, b || '.') as e, regexp_replace(a, b, b) as p, substring(a, b::int, 3) as u, translate(a, b, 'z') as w,
+        trim('12 a', b) as c, regexp_matches(a, b) as m from t"""
+    assert_same_as_duckdb(query, {"t": pa.table(columns, pa.schema([("a", pa.string()), ("b", pa.string())]))}, backend="cpu", fuse=("never",))  # fmt: skip

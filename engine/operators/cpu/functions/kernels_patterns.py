@@ -25,6 +25,7 @@ from ...text_limits import MAX_BYTES, check_bytes
 from ..table import Mask, to_numpy
 from .kernels_like import matches
 from .kernels_texts import over_text
+from .values.text_kernels import searches
 from .vectors import Kernel
 
 PLAIN = r"\\[^AzbB]"  # escaped
@@ -213,9 +214,9 @@ def _named_groups(pattern: str) -> tuple[list[str], str]:
 
 
 KERNELS: dict[str, Kernel] = {
-    "contains": over_text(contains),
-    "like": over_text(like),
-    "ilike": over_text(ilike),
+    "contains": searches("find", over_text(contains)),
+    "like": searches("like", over_text(like)),
+    "ilike": searches("like", over_text(ilike), folded=True),
     "regexp_matches": over_text(regexp_matches),
     "regexp_full_match": over_text(regexp_full_match),
     "regexp_replace": over_text(regexp_replace),

@@ -18,6 +18,7 @@ from ..string_bytes import is_ascii
 from .kernels_logic import aligned
 from .kernels_texts import over_text
 from .values.distances import graphemes
+from .values.text_kernels import searches
 from .vectors import Array, Kernel, Vector, both_valid, from_text, null_constant
 
 MAX_CODE_POINT = 0x10FFFF
@@ -297,9 +298,9 @@ KERNELS: dict[str, Kernel] = {
     "repeat": over_text(repeat),
     "replace": over_text(replace),
     "reverse": over_text(reverse),
-    "starts_with": over_text(pc.starts_with),
-    "ends_with": over_text(pc.ends_with),
-    "position": over_text(position),
+    "starts_with": searches("find_at_end", over_text(pc.starts_with), 0),
+    "ends_with": searches("find_at_end", over_text(pc.ends_with), 1),
+    "position": searches("find", over_text(position)),
     "split_part": over_text(split_part),
     "ascii": over_text(code_point),
     "chr": character,

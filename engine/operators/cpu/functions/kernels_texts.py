@@ -6,7 +6,7 @@ once for each group.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +19,8 @@ from ....plan.expr import Call
 from ....plan.types import DataType, Kind
 from .. import table as tables
 from ..sort.keys import places_among
-from .vectors import Array, Kernel, Mask, Vector, at, both_valid
+from .values.each_value import LOOKS, python_values
+from .vectors import Array, Kernel, Mask, Vector, both_valid, null_constant
 
 PIECE_BYTES = 4 << 20
 
@@ -65,6 +66,11 @@ def _in_pieces(function: TextFunction, text: pa.Array, values: list[Parameter]) 
     for piece in texts:
         stopping.check()
         pieces.append(function(piece, *values))
+    return _joined(pieces, texts)
+
+
+def _joined(pieces: list[Made], texts: Sequence[pa.Array]) -> Made:
+    """Put together what a function made of texts, one or more."""
     if all(isinstance(made, np.ndarray) for made in pieces):
         return np.concatenate(pieces)
     # LIKE leaves some to Arrow: while its kernel is compiled, and a last piece of few rows
@@ -98,18 +104,25 @@ def _by_groups(
         if not parameter.is_constant:
             found = _codes(parameter)
             codes = places_among(codes * (int(found.max(initial=0)) + 1) + found)
+    if not len(rows):
+        return null_constant(data_type)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    columns = [
+        [_value(p)] * len(starts) if p.is_constant else python_values(p.take(order[starts]))
+        for p in values
+    ]
+    texts = texts.take(from_numpy(order))
+    ends = np.append(starts[1:], len(order))
+    groups = [texts.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
     pieces = []
-    for group in np.split(order, starts[1:]) if len(order) else []:
-        here = [_row_value(p, int(group[0])) for p in values]
-        piece = _result(function(texts.take(from_numpy(group)), *here), data_type, None)
-        pieces.append(piece.to_arrow(len(group)))
+    for place, (group, *here) in enumerate(zip(groups, *columns, strict=True)):
+        if place % LOOKS == 0:
+            stopping.check()
+        pieces.append(function(group, *here))
     places = np.full(count, -1)
     places[rows[order]] = np.arange(len(rows))
-    joined = (
-        tables.concat_arrays(pieces) if pieces else pa.nulls(0, tables.physical_type(data_type))
-    )
+    joined = _result(_joined(pieces, groups), data_type, None).to_arrow(len(rows))
     return Vector.from_arrow(tables.take_array(joined, places), data_type)
 
 
@@ -117,11 +130,3 @@ def _codes(parameter: Vector) -> Array:
     if isinstance(parameter.data, pa.Array):
         return tables.to_numpy(pc.dictionary_encode(parameter.data).indices).astype(np.int64)
     return places_among(parameter.data)
-
-
-def _row_value(parameter: Vector, row: int) -> Parameter:
-    if parameter.is_constant:
-        return _value(parameter)
-    if isinstance(parameter.data, pa.Array):
-        return parameter.data[row].as_py()
-    return at(parameter.data, row)

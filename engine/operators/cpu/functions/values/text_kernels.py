@@ -1,7 +1,7 @@
-"""Digests and distances of many texts by kernels (`handwritten.cpu.functions_digests_cpu`, `functions_distances_cpu`).
+"""Digests, distances and searches of many texts by kernels (`handwritten.cpu`: `functions_digests_cpu`, `functions_distances_cpu`, `functions_search_cpu`).
 
 Of 300,000 texts of 40 bytes md5 takes 0.06 s of CPU time, and 0.7 where Python is called for each; levenshtein of as many pairs of 11
-characters 0.1 s and 17.  Few texts, those that repeat, and all until a kernel is compiled are left to Python; `FEW_TEXTS` = inf switches
+characters 0.1 s and 17; LIKE with a pattern of its own in each row 0.1 s and 55.  Few texts, those that repeat, and all until a kernel is compiled are left to Python; `FEW_TEXTS` = inf switches
 the kernels off.
 """
 
@@ -24,7 +24,7 @@ from ...memory.chunks import each
 from ...sort.text_hashes import buffers_of
 from ...string_bytes import is_ascii
 from .. import vectors as vec
-from .each_value import ValueFunction, of_values
+from .each_value import ValueFunction, of_values, python_value
 
 FEW_TEXTS = 1 << 10  # which Python gets through soon enough
 # Texts for which a kernel is compiled first, as Python would take longer
@@ -35,6 +35,7 @@ SAMPLE = 1000  # texts among which repeated ones are looked for
 SPAN_ROWS = 1 << 15
 MOST_SCRATCH = 1 << 27  # words
 MADE = 80  # words that SHA-1 makes of a block
+NOT_READ = 2  # of a pattern that ends with what escapes
 SET_WORDS = 0x110000 // 64 + 1  # of a set of characters
 
 _SPAN = "start stop int64"
@@ -44,6 +45,8 @@ _OF_DIGESTS = parameters(
 _PAIRS = parameters(
     f"left [uint32], left_ends [int64], right [uint32], right_ends [int64], {_SPAN}, scratch [int64], out [float64]"
 )
+_SEARCHED = parameters(f"text [uint8], ends [int64], needles [uint8], needle_ends [int64], {_SPAN}")
+_OPTION = parameters("option int64")
 
 Words = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[np.int64]
@@ -140,6 +143,38 @@ def distances(name: str, by_python: ValueFunction) -> vec.Kernel:
             by_python(*(texts[vec.first_row(wrong)].as_py() for texts in pair))  # which raises
         for cutoff in args[2:]:
             out[out < cutoff.data] = 0.0
+        return vec.Vector(call.type, out.astype(vec.dtype_of(call.type)), valid)
+
+    return kernel
+
+
+def searches(function: str, others: vec.Kernel, *options: int, folded: bool = False) -> vec.Kernel:
+    """Make a kernel of a loop, and of what it is told, that searches for texts that differ from row to row; `others` have one for all rows."""
+    is_like = function == "like"
+    kernels = HandwrittenKernels(
+        "functions_search_cpu.py",
+        {function: [*_SEARCHED, *_OPTION[: len(options) + is_like], ("out", "[int64]")]},
+    )
+
+    def kernel(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
+        texts, needles, *escapes = args
+        escape = python_value(escapes[0]) if escapes and escapes[0].is_constant else ""
+        known = isinstance(escape, str) and escape.isascii() and len(escape) < 2
+        known = known and all(v.is_constant for v in escapes) and not needles.is_constant
+        ready = _ready(kernels, args) if known and not texts.is_null else None
+        if ready is None:
+            return others(call, args)
+        rows = needles.length
+        pair = [v.to_arrow(rows) for v in (texts, needles)]
+        if folded:  # as small letters, which is what DuckDB does
+            pair = [pc.utf8_lower(text) for text in pair]
+        given = [b for text, ends in map(buffers_of, pair) for b in (text, ends.astype(np.int64))]
+        last = [ord(escape) if escape else -1] if is_like else options
+        out = np.empty(rows, np.int64)
+        each(lambda span: ready[function](*given, *span, *last, out), _spans(rows), rows)
+        valid = vec.both_valid(*args)
+        if is_like and (out == NOT_READ).any():
+            return others(call, args)
         return vec.Vector(call.type, out.astype(vec.dtype_of(call.type)), valid)
 
     return kernel
