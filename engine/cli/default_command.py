@@ -15,7 +15,7 @@ _OF_ALL = ("--version", "--config", "--help", "-h")  # options that stand before
 class ShellByDefault(TyperGroup):
     """Commands of which `shell` is meant where none is named, as other databases' shells start: `fuseline`, `fuseline -c "select 1"`."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # newer Typers have a Context of Click's
         """Take what stands behind the options of all commands for the shell's, if it begins with none."""
         at = 0
         while at < len(args) and args[at].partition("=")[0] in _OF_ALL:

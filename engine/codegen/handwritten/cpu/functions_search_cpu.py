@@ -40,7 +40,7 @@ def find(text, ends, needles, needle_ends, start, stop, out):  # type: ignore[no
             while place <= last and text[np.uint64(place)] != first:
                 place += 1
             if place <= last and are_at(text, place, needles, begin, size):
-                found = 1
+                found = np.int64(1)
                 for k in range(at, place):
                     found += is_letter(text[np.uint64(k)])
             place += 1

@@ -169,7 +169,7 @@ def searches(function: str, others: vec.Kernel, *options: int, folded: bool = Fa
         if folded:  # as small letters, which is what DuckDB does
             pair = [pc.utf8_lower(text) for text in pair]
         given = [b for text, ends in map(buffers_of, pair) for b in (text, ends.astype(np.int64))]
-        last = [ord(escape) if escape else -1] if is_like else options
+        last = [ord(escape) if isinstance(escape, str) and escape else -1] if is_like else options
         out = np.empty(rows, np.int64)
         each(lambda span: ready[function](*given, *span, *last, out), _spans(rows), rows)
         valid = vec.both_valid(*args)
