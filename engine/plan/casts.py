@@ -263,16 +263,6 @@ def span_over(args: Sequence[Expr]) -> Span | None:
     return Span(min(s.start for s in spans), max(s.end for s in spans), spans[0].view)
 
 
-def forced_type(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
-    """Return the type of a set operation over two types that have none in common elsewhere, as DuckDB chooses it."""
-    for kept, other in ((left, right), (right, left)):
-        if other == ty.BOOLEAN and (kept.is_temporal or kept.is_numeric):
-            return kept
-        if other.is_numeric and kept.is_temporal:
-            return kept
-    return None
-
-
 def forced(expr: Expr, target: ty.DataType) -> Expr:
     """Return a cast even where there is none, which NULLs pass and each value fails: `nullif(1, 1)` as a DATE."""
     if castable(expr.type, target):

@@ -194,7 +194,7 @@ def compared_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
     if ty.BIT in (left, right):
         return None
     if left.is_nested:
-        return _nested_pair(left, right)
+        return _nested_pair(left, right, common_pair)
     if left.is_enum or right.is_enum:  # as texts, also of two ENUMs
         return ty.VARCHAR if all(t.is_enum or t == ty.VARCHAR for t in (left, right)) else None
     if left.is_whole and right.is_whole:
@@ -211,13 +211,32 @@ def compared_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
     return None
 
 
-def _nested_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
-    """Return lists of the elements' common type, or structs with the fields of both, each of its common type."""
+def united_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
+    """Return the type of a set operation over two types, for more of which there is one than elsewhere.
+
+    As in DuckDB every value can be shown as text, and texts are read as lists, structs and maps.
+    """
+    if left.is_nested and right.is_nested:
+        return _nested_pair(left, right, united_pair)
+    if (shared := common_pair(left, right)) is not None:
+        return shared
+    if ty.VARCHAR in (left, right):
+        return next((t for t in (left, right) if t.is_nested), ty.VARCHAR)
+    for kept, other in ((left, right), (right, left)):
+        if other == ty.BOOLEAN and (kept.is_temporal or kept.is_numeric):
+            return kept
+        if other.is_numeric and kept.is_temporal:
+            return kept
+    return None
+
+
+def _nested_pair(left: ty.DataType, right: ty.DataType, shared: Pair) -> ty.DataType | None:
+    """Return lists of the elements' `shared` type, or structs with the fields of both, each of its shared type."""
     if left.kind is right.kind is ty.Kind.STRUCT and not _has_tuple(left, right):
-        return _with_all_fields(left, right)
+        return _with_all_fields(left, right, shared)
     if not _alike(left, right, lambda a, b: True):
         return None
-    children = tuple(map(common_pair, left.children, right.children))
+    children = tuple(map(shared, left.children, right.children))
     known = tuple(child for child in children if child is not None)
     lengths = {left.precision, right.precision} - {0}  # of arrays
     if known != children or len(lengths) > 1:
@@ -226,15 +245,14 @@ def _nested_pair(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
     return replace(named, precision=max(lengths, default=0), children=known)
 
 
-def _with_all_fields(left: ty.DataType, right: ty.DataType) -> ty.DataType | None:
+def _with_all_fields(left: ty.DataType, right: ty.DataType, shared: Pair) -> ty.DataType | None:
     """Return a STRUCT with the fields of the left and then what others the right has; the first that has one spells it."""
     fields = {n.lower(): (n, kind) for n, kind in zip(left.names, left.children, strict=True)}
     for name, kind in zip(right.names, right.children, strict=True):
         spelled, known = fields.get(name.lower(), (name, ty.NULL))
-        shared = common_pair(known, kind)
-        if shared is None:
+        if (both := shared(known, kind)) is None:
             return None
-        fields[name.lower()] = spelled, shared
+        fields[name.lower()] = spelled, both
     names, children = zip(*fields.values(), strict=True)
     return replace(left, names=names, children=children)
 

@@ -7,11 +7,11 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, TypeMismatch, Unsupported
-from fuseline.plan.casts import forced, forced_type
-from fuseline.plan.coercion import common_pair
+from fuseline.plan.casts import forced
+from fuseline.plan.coercion import united_pair
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation
-from fuseline.plan.types import NULL, VARCHAR, DataType
+from fuseline.plan.types import NULL, DataType
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -133,11 +133,7 @@ def _branch_item(node: exp.SetOperation, place: int) -> exp.Expr:
 
 
 def _common(left: Column, right: Column, node: exp.Expr) -> DataType:
-    common = common_pair(left.type, right.type)
-    if common is None and VARCHAR in (left.type, right.type):
-        common = VARCHAR  # as in DuckDB, where every type can be shown as text
-    if common is None:
-        common = forced_type(left.type, right.type)
+    common = united_pair(left.type, right.type)
     if common is None:
         raise TypeMismatch(
             f'A set operation cannot combine "{left.name}" of type {left.type} with "{right.name}" of type {right.type}: '
