@@ -1,7 +1,7 @@
 """unnest(): in FROM a table of the elements of lists, in SELECT a row for each of them.
 
-In SELECT it comes back as `Call("unnest", (list,))`, which `UnnestRewriter` replaces by a column; a struct there stands for its
-fields (`expanded`).
+In SELECT it comes back as `Call("unnest", (list[, levels]))`, which `UnnestRewriter` replaces by a column; a struct there stands for
+its fields (`expanded`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.composed.nested_values import parts_of
-from fuseline.plan.expr import Call, Column, ColumnRef, Expr, new_column
+from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.functions.lists import element_type
 from fuseline.plan.logical import Item, Logical, Unnest, Values
 from fuseline.plan.node import transform_up, walk
-from fuseline.plan.types import BIGINT, Kind, list_of
+from fuseline.plan.types import BIGINT, INTEGER, Kind, list_of
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -52,11 +52,10 @@ def _call(value: Expr, depth: int, place: Span | None) -> Expr:
     element = element_type(value.type)
     if element is None:
         raise TypeMismatch(f"unnest() takes a list or a struct, and this is {value.type}.", place)
-    value = infer.coerce(value, list_of(element))
-    while depth > 1 and element.kind is Kind.LIST:
-        value = infer.call("flatten", [value], place)
-        element, depth = element.children[0], depth - 1
-    return Call(NAME, (value,), element, place)
+    value, levels = infer.coerce(value, list_of(element)), 1
+    while levels < depth and element.kind is Kind.LIST:
+        element, levels = element.children[0], levels + 1
+    return Call(NAME, (value, Literal(levels, INTEGER)), element, place)
 
 
 def _depth(node: exp.Expr, scope: Scope) -> int:
@@ -123,20 +122,39 @@ class UnnestRewriter:
 
     def __init__(self, plan: Logical) -> None:
         self.input = plan
-        self.made: dict[Expr, Column] = {}
+        self.made: dict[tuple[Expr, int], Column] = {}  # by the list and how many levels of it
 
     def rewrite(self, expr: Expr) -> Expr:
         def replaced(node: Expr) -> Expr | None:
             if not isinstance(node, Call) or node.function != NAME:
                 return None
-            (given,) = node.args
-            self.made.setdefault(given, new_column(NAME, node.type))
-            return ColumnRef(self.made[given], node.span)
+            given, *levels = node.args
+            key = given, sum(int(str(n.value)) for n in levels if isinstance(n, Literal)) or 1
+            self.made.setdefault(key, new_column(NAME, node.type))
+            return ColumnRef(self.made[key], node.span)
 
         return transform_up(expr, replaced)
 
     def plan(self) -> Logical:
-        return Unnest(self.input, tuple((made, given) for given, made in self.made.items()))
+        """Unnest the outer levels of some lists first, each level's elements with the row's other ones; the last level of all is
+        unnested side by side.
+        """
+        if len(self.made) == 1:  # in one step
+            (((given, levels), made),) = self.made.items()
+            for _ in range(levels - 1):
+                given = infer.call("flatten", [given])
+            return Unnest(self.input, ((made, given),))
+        plan, lists = self.input, {key: key[0] for key in self.made}
+        for level in range(max(levels for _, levels in self.made), 1, -1):
+            items = []
+            for key, given in lists.items():
+                if key[1] >= level:
+                    element = element_type(given.type)
+                    assert element is not None
+                    items.append((new_column(NAME, element), given))
+                    lists[key] = ColumnRef(items[-1][0])
+            plan = Unnest(plan, tuple(items))
+        return Unnest(plan, tuple((made, lists[key]) for key, made in self.made.items()))
 
 
 def bind_unnested(node: exp.Expr, around: Scope) -> Source:
