@@ -113,7 +113,7 @@ def _fmod(args: Sequence[Expr], span: Span | None) -> Expr:
     """fmod(a, b) -> a % b, and b more where that has another sign than b: of the sign of b, and exact but for that sum."""
     given = {a.type for a in args}
     common = FLOAT if FLOAT in given and DOUBLE not in given else DOUBLE
-    value, divisor = (a if a.type == common else Cast(a, common, span=a.span) for a in args)
+    value, divisor = (infer.cast(a, common) for a in args)
     rest = infer.call("mod", [value, divisor], span)
     zero = Literal(0.0, rest.type, span)
     below, sign = (infer.compare("lt", each, zero, span) for each in (rest, divisor))

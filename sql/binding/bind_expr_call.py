@@ -109,13 +109,13 @@ def _name_in_quotes(node: exp.Expr) -> list[exp.Expr]:
 def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:
     """Bind struct_insert(s, name := value, ...)."""
     place = call_span(node, scope)
-    struct, *rest = nodes
+    rest = nodes[1:]
     if not rest or not all(isinstance(each, exp.PropertyEQ | exp.Kwarg) for each in rest):
         raise err.InvalidQuery(f"{name}() takes a struct and values with names: b := 2.", place)
     use(*rest, *(each.this for each in rest))
     values = [scope.bind(each.expression) for each in rest]
     names = [each.this.name for each in rest]
-    return OF_NAMED_VALUES[name.lower()]([scope.bind(struct)], names, values, place)
+    return OF_NAMED_VALUES[name.lower()]([scope.bind(nodes[0])], names, values, place)
 
 
 def _variable(node: exp.Expr, scope: Scope) -> Expr:

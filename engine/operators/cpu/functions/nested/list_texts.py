@@ -44,7 +44,11 @@ def _split_by_regex(texts: pa.Array, pattern: str, options: str = "") -> pa.Arra
         return _characters(texts)
     expression = with_options(pattern, options)
     _refuse_empty_matches(expression, pattern)
-    return pc.split_pattern_regex(texts, expression)
+    sign = _free_signs(texts)[
+        0
+    ]  # Arrow's own split begins anew behind each match, where ^ fits again
+    marked = guarded(lambda: pc.replace_substring_regex(texts, expression, sign), pattern)
+    return pc.split_pattern(marked, sign)
 
 
 def _all_matches(texts: pa.Array, pattern: str, group: int = 0, options: str = "") -> pa.Array:
