@@ -100,7 +100,9 @@ def _starred(
         return columns, [_item(column, item) for column in columns], None
     if (pattern := pattern_of_star(item)) is not None:
         columns = matching_star(item, star_columns(pattern[0], scope), scope)
-        return columns, [_item(column, item) for column in columns], None
+        groups = isinstance(item, exp.SimilarTo)  # of which names may be made
+        named = exp.Columns(this=copied(item.expression)) if groups else None
+        return columns, [_item(column, item) for column in columns], named
     found = columns_in(item, scope.session)
     if found is None or found.args.get("unpack"):
         return None
@@ -149,16 +151,11 @@ def star_columns(item: exp.Expr, scope: Scope) -> Sequence[ChosenColumn]:
         return _star(item, scope.star, item, scope)
     assert isinstance(item, exp.Column)
     if (struct := _struct_named(item, scope)) is not None:
-        use(item, item.this)
-        names = scope.bind(struct).type.names
-        fields = tuple((name, new_column(name, NULL)) for name in names)
-        excluded = _named(item.this, "except_", fields, scope)
+        use(item)
+        fields = [(name, new_column(name, NULL)) for name in scope.bind(struct).type.names]
         return [
-            ChosenColumn(
-                name, name, None, exp.Dot(this=struct, expression=exp.to_identifier(name, True))
-            )
-            for place, name in enumerate(names)
-            if place not in excluded
+            each if each.column is None else replace(each, column=None, node=_field(struct, each))
+            for each in _star(item.this, tuple(fields), item, scope)
         ]
     table = _table_named(item, scope)
     _check_types(item.this, (table,), item)
@@ -244,15 +241,17 @@ def _is_operand(item: exp.Expr) -> bool:
 def _struct_named(node: exp.Column, scope: Scope) -> exp.Expr | None:
     """Return the column s of `s.*`, where s is a STRUCT and no table."""
     parts = node.parts[:-1]
-    if scope.relations_named([part.name for part in parts]) or any(
-        value for key, value in node.this.args.items() if key not in ("this", "except_")
-    ):
+    if scope.relations_named([part.name for part in parts]):
         return None
     found = scope.find([part.name for part in parts])
     if found is None or found.type.kind is not Kind.STRUCT or found.type.is_tuple:
         return None
     use(node, *parts)
     return exp.Column(**dict(zip(("this", "table", "db"), reversed(parts), strict=False)))
+
+
+def _field(struct: exp.Expr, field: ChosenColumn) -> exp.Expr:
+    return exp.Dot(this=struct, expression=exp.to_identifier(field.spelled, True))
 
 
 def _table_named(node: exp.Column, scope: Scope) -> Relation:

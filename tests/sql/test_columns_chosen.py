@@ -44,6 +44,8 @@ select (select max(columns('v')) from u) as m, columns('id') from t
 select * like 'x%', * not like '%x%' from t
 select * ilike 'X%' as 'a_\0', * not ilike 'X%', * exclude (x1) similar to 'x.*' from t
 select t.* like 'x%', * exclude (id) not similar to 'x.' from t
+select * similar to '(x)(\d)' as '\2_\1' from t
+select s.* replace (s.a + 10 as a), s.* exclude (b) rename (a as c), s.* like 'b' from (select {'a': id, 'b': name} as s from t)
 select columns('x.*') from t union all select 1, 2 order by columns('x.*')
 select columns, 'a' as columns from (select 1 as columns)
 with q as (select columns('x.*') from t) select q.columns from (select 1 as columns) q
