@@ -49,7 +49,6 @@ from .vectors import Kernel
 _VALUE_KERNELS: dict[str, Kernel] = {
     **bit_strings.KERNELS,
     **decimal_quotients.KERNELS,
-    **digests.KERNELS,
     **distances.KERNELS,
     **hashes.KERNELS,
     **attempts.KERNELS,

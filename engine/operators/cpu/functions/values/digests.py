@@ -10,7 +10,6 @@ from urllib.parse import quote, unquote_to_bytes
 
 from .....errors import ExecutionError
 from .each_value import ValueFunction
-from .text_kernels import DIGESTS, digests
 
 _MARKS = ("Mn", "Mc", "Me")
 _PLAIN = frozenset(ascii_letters + digits + "_")
@@ -63,6 +62,9 @@ def _overlay(text: str, part: str, start: int, count: int | None = None) -> str:
 
 
 FUNCTIONS: dict[str, ValueFunction] = {
+    "md5": _digest("md5"),
+    "sha1": _digest("sha1"),
+    "sha256": _digest("sha256"),
     "nfc_normalize": _composed,
     "strip_accents": _without_accents,
     "url_encode": lambda text: quote(text, safe=""),
@@ -70,5 +72,3 @@ FUNCTIONS: dict[str, ValueFunction] = {
     "regexp_escape": _escaped,
     "overlay": _overlay,
 }
-
-KERNELS = {name: digests(name, _digest(name)) for name in DIGESTS}

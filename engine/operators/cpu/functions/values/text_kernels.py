@@ -1,8 +1,7 @@
-"""Digests, distances and searches of many texts by kernels (`handwritten.cpu`: `functions_digests_cpu`, `functions_distances_cpu`, `functions_search_cpu`).
+"""Distances between texts and searches in them by kernels (`handwritten.cpu`: `functions_distances_cpu`, `functions_search_cpu`).
 
-Of 300,000 texts of 40 bytes md5 takes 0.06 s of CPU time, and 0.7 where Python is called for each; levenshtein of as many pairs of 11
-characters 0.1 s and 17; LIKE with a pattern of its own in each row 0.1 s and 55.  Few texts, those that repeat, and all until a kernel is compiled are left to Python; `FEW_TEXTS` = inf switches
-the kernels off.
+Of 300,000 pairs of 11 characters levenshtein takes 0.1 s of CPU time, and 17 where Python is called for each; LIKE with a pattern of its
+own in each row 0.1 s and 55.  Few texts, and all until a kernel is compiled are left to Python; `FEW_TEXTS` = inf switches the kernels off.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import pyarrow.compute as pc
 from ..... import stopping
 from .....codegen.compile.compiler import parameters
 from .....codegen.compile.native import NativeKernel
-from .....plan.arrow.arrow_arrays import from_numpy
 from .....plan.expr import Call
 from ...handwritten_kernels import HandwrittenKernels
 from ...memory.chunks import each
@@ -30,18 +28,12 @@ FEW_TEXTS = 1 << 10  # which Python gets through soon enough
 # Texts for which a kernel is compiled first, as Python would take longer
 MANY_TEXTS = 1 << 15
 PAIRS_AT_ONCE = 1 << 26  # pairs of characters between two looks at whether the query is to stop
-DIGEST_BYTES = 1 << 31  # of digests in one column
-SAMPLE = 1000  # texts among which repeated ones are looked for
 SPAN_ROWS = 1 << 15
 MOST_SCRATCH = 1 << 27  # words
-MADE = 80  # words that SHA-1 makes of a block
 NOT_READ = 2  # of a pattern that ends with what escapes
 SET_WORDS = 0x110000 // 64 + 1  # of a set of characters
 
 _SPAN = "start stop int64"
-_OF_DIGESTS = parameters(
-    f"text [uint8], ends [int64], {_SPAN}, first table words state [uint32], out [uint8]"
-)
 _PAIRS = parameters(
     f"left [uint32], left_ends [int64], right [uint32], right_ends [int64], {_SPAN}, scratch [int64], out [float64]"
 )
@@ -50,65 +42,6 @@ _OPTION = parameters("option int64")
 
 Words = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[np.int64]
-
-
-def _primes(count: int) -> list[int]:
-    found: list[int] = []
-    number = 2
-    while len(found) < count:
-        if all(number % prime for prime in found):
-            found.append(number)
-        number += 1
-    return found
-
-
-def _fractions(numbers: list[int], power: float) -> Words:
-    """Return 32 bits behind the point of roots."""
-    return np.array([int(number**power % 1 * 2**32) for number in numbers], np.uint32)
-
-
-_STATE = [0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0]
-# Of each digest the state before a text, and what its steps add
-DIGESTS: dict[str, tuple[Words, Words]] = {
-    "md5": (
-        np.array(_STATE[:4], np.uint32),
-        (np.abs(np.sin(np.arange(1, 65))) * 2.0**32).astype(np.uint32),
-    ),
-    "sha1": (
-        np.array(_STATE, np.uint32),
-        np.array([int(root**0.5 * 2**30) for root in (2, 3, 5, 10)], np.uint32),
-    ),
-    "sha256": (_fractions(_primes(8), 1 / 2), _fractions(_primes(64), 1 / 3)),
-}
-
-
-def digests(name: str, by_python: ValueFunction) -> vec.Kernel:
-    """Make a kernel of a digest of texts or bytes."""
-    first, table = DIGESTS[name]
-    digits, others = 8 * len(first), of_values(by_python)
-    kernels = HandwrittenKernels("functions_digests_cpu.py", {"digest": _OF_DIGESTS})
-
-    def kernel(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
-        texts, rows = args[0].data, args[0].length
-        fits = rows * digits < DIGEST_BYTES and not _repeat(texts)
-        ready = _ready(kernels, args) if fits else None
-        if ready is None:
-            return others(call, args)
-        digest, text, ends = ready["digest"], *buffers_of(texts)
-        ends, out = ends.astype(np.int64), np.empty(rows * digits, np.uint8)
-
-        def some(span: tuple[int, int]) -> None:
-            words, state = np.empty((2, MADE), np.uint32)
-            digest(text, ends, *span, first, table, words, state, out)
-
-        each(some, _spans(rows), rows)
-        offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(digits)
-        valid = args[0].mask
-        known = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-        buffers = [known, pa.py_buffer(offsets), pa.py_buffer(out)]
-        return vec.Vector(call.type, pa.Array.from_buffers(pa.string(), rows, buffers))
-
-    return kernel
 
 
 def distances(name: str, by_python: ValueFunction) -> vec.Kernel:
@@ -185,14 +118,6 @@ _SCRATCH: dict[str, Callable[[list[int]], int]] = {
     "damerau_levenshtein": lambda most: most[0] * most[1] + most[1],
     "jaccard": lambda most: 2 * SET_WORDS,
 }
-
-
-def _repeat(texts: pa.Array) -> bool:
-    """Whether many texts are alike, so that Python is called for few."""
-    if not isinstance(texts, pa.Array) or len(texts) <= FEW_TEXTS:
-        return True
-    sample = from_numpy(np.linspace(0, len(texts) - 1, SAMPLE).astype(np.int64))
-    return 2 * len(pc.unique(texts.take(sample))) < SAMPLE
 
 
 def _ready(
