@@ -37,7 +37,7 @@ def bind_unnest(node: exp.Expr, scope: Scope) -> Expr:
             f"unnest() is not allowed in {scope.clause}: make its rows in FROM or in a subquery.",
             place,
         )
-    depth, value = _depth(node, scope), scope.bind(node.this)
+    (depth, _), value = _options(node, scope), scope.bind(node.this)
     if has_unnest([value]):
         raise InvalidQuery(
             "unnest() does not stand inside of itself: unnest(x, recursive := true) unnests all levels.",
@@ -58,9 +58,9 @@ def _call(value: Expr, depth: int, place: Span | None) -> Expr:
     return Call(NAME, (value, Literal(levels, INTEGER)), element, place)
 
 
-def _depth(node: exp.Expr, scope: Scope) -> int:
-    """Return how many levels of lists and structs are unnested."""
-    depth = 1
+def _options(node: exp.Expr, scope: Scope) -> tuple[int, bool]:
+    """Return how many levels of lists and structs are unnested, and whether fields have the names of those around them."""
+    depth, keep = 1, False
     for option in node.expressions:
         if not isinstance(option, exp.PropertyEQ):
             raise InvalidQuery(
@@ -73,11 +73,14 @@ def _depth(node: exp.Expr, scope: Scope) -> int:
             depth = MOST_LEVELS if given else depth
         elif name == "max_depth" and isinstance(given, int) and given > 0:
             depth = given
+        elif name == "keep_parent_names" and isinstance(given, bool):
+            keep = given
         else:
             raise InvalidQuery(
-                "unnest() takes recursive := true and max_depth := n.", span_of(option)
+                "unnest() takes recursive := true, max_depth := n and keep_parent_names := true.",
+                span_of(option),
             )
-    return depth
+    return depth, keep
 
 
 MOST_LEVELS = 1000  # no type nests so deeply
@@ -88,7 +91,7 @@ def expanded(node: exp.Expr, scope: Scope) -> list[tuple[str, Expr]] | None:
     if not isinstance(node, exp.Explode):
         return None
     value = scope.bind(node.this)
-    depth, place = _depth(node, scope), call_span(node, scope)
+    (depth, keep), place = _options(node, scope), call_span(node, scope)
     levels, kind = 0, value.type
     while kind.kind is Kind.LIST:
         levels, kind = levels + 1, kind.children[0]
@@ -96,14 +99,19 @@ def expanded(node: exp.Expr, scope: Scope) -> list[tuple[str, Expr]] | None:
         return None
     use(node)
     struct = _call(value, levels, place) if levels else value
-    return list(_fields(struct, depth - levels, place))
+    found = _fields(struct, depth - levels, place)
+    return [(".".join(names if keep else names[-1:]), part) for names, part in found]
 
 
-def _fields(struct: Expr, depth: int, place: Span | None) -> list[tuple[str, Expr]]:
-    found: list[tuple[str, Expr]] = []
-    for name, part in zip(struct.type.names, parts_of(struct, place), strict=True):
+def _fields(
+    struct: Expr, depth: int, place: Span | None, around: tuple[str, ...] = ()
+) -> list[tuple[tuple[str, ...], Expr]]:
+    """Return the parts of a struct with their names, the names of structs around them first."""
+    found: list[tuple[tuple[str, ...], Expr]] = []
+    for own, part in zip(struct.type.names, parts_of(struct, place), strict=True):
+        name = (*around, own)
         if depth > 1 and part.type.kind is Kind.STRUCT:
-            found += _fields(part, depth - 1, place)
+            found += _fields(part, depth - 1, place, name)
         else:
             found.append((name, part))
     return found

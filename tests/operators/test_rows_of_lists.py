@@ -34,6 +34,8 @@ QUERIES = (
     "select unnest([s]) x, i from t",
     "select unnest([s,s], recursive := true) x, i from t",
     "select unnest(s, recursive := true), i from t",
+    "select unnest(s, recursive := true, keep_parent_names := true), i from t",
+    "select unnest([[s]], keep_parent_names := true, max_depth := 4) from t",
     "select unnest(l), unnest(m), i from t",
     "select unnest(l)+1 as x from t order by x desc",
     "select unnest(n), i from t",
