@@ -107,6 +107,11 @@ def matching_star(
 ) -> list[ChosenColumn]:
     """Return the columns of a star whose names a pattern takes; `node` is the expression with the star in it."""
     test = node.this if isinstance(node, exp.Not) else node
+    star = test.this.this if isinstance(test.this, exp.Column) else test.this
+    if star.args.get("replace") or star.args.get("rename"):
+        raise InvalidQuery(
+            "* with REPLACE or RENAME takes no pattern: choose in a subquery.", span_of(node)
+        )
     if not isinstance(test.expression, exp.Literal | exp.RawString):
         raise InvalidQuery("The pattern behind * has to be a constant.", span_of(test.expression))
     condition = copied(node)

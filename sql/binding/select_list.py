@@ -63,6 +63,8 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
         if alias is not None:
             use(item, alias)
         items += _written_out(item.this if isinstance(item, exp.Alias) else item, alias, scope)
+    if node.expressions and not items:
+        raise InvalidQuery("EXCLUDE leaves no column of *.", span_of(node.expressions[0]))
     return items
 
 
@@ -327,6 +329,10 @@ def _star(
         for item in star.args.get("replace") or ()
         for old in _places(item.args["alias"], columns, scope, "REPLACE")
     }
+    for places, clause in ((excluded, "EXCLUDE"), (replaced, "REPLACE")):
+        for twice in renamed.keys() & places:
+            name = columns[twice][0]
+            raise InvalidQuery(f'"{name}" stands in {clause} and in RENAME.', span_of(node))
     found: list[ChosenColumn] = []
     for i, (name, column) in enumerate(columns):
         if i in replaced:
@@ -346,7 +352,11 @@ def _named(
 ) -> set[int]:
     refused = {name for relation in scope.relations for name in relation.refused}
     found: set[int] = set()
+    seen: set[str] = set()
     for item in star.args.get(key) or ():
+        if (spelled := item.sql().lower()) in seen:
+            raise InvalidQuery(f'"{item.name}" stands twice in EXCLUDE.', span_of(item))
+        seen.add(spelled)
         if item.name.lower() in refused:
             use_all(item)
         else:

@@ -88,6 +88,12 @@ def test_columns_are_written_out(query: str, connection: fuseline.Connection) ->
         ("select columns('x.*') as '\\x' from t", "backslash"),
         ("select columns(['x1']) as 'z\\1' from t", "regular expression"),
         ("select * like name from t", "constant"),
+        ("select * exclude (id, ID) from t", "stands twice in EXCLUDE"),
+        ("select * exclude (id) rename (id as n) from t", "EXCLUDE and in RENAME"),
+        ("select * replace (1 as id) rename (id as n) from t", "REPLACE and in RENAME"),
+        ("select * exclude (id, v) from u", "leaves no column"),
+        ("select * replace (1 as id) like 'i%' from t", "takes no pattern"),
+        ("select t.* rename (id as n) similar to 'i.' from t", "takes no pattern"),
         ("select columns(columns('x.*')) from t", "columns"),
     ],
 )
