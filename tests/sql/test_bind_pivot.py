@@ -81,6 +81,12 @@ from (select id, null as a, s as b, jan as c, null as d from u) unpivot include 
 select i, n, v from range(2) r(i), lateral (unpivot (select r.i as a, r.i + 1 as b) on a, b into name n value v)
 unpivot (select id, jan, feb from u) on jan, feb into name m value v order by v, id limit 2
 unpivot e on a, b
+unpivot u on JAN, Feb::bigint into name m value v
+from u unpivot ((a, b) for m in ((Jan, FEB), (mar, id)))
+unpivot (select id as "Id", jan as "Jan", feb as "FEB" from u) on jan + 1, feb into name m value v
+unpivot (select id, jan, s from u) on columns(*)::varchar
+unpivot u on columns('jan|feb') * 2 into name m value v
+unpivot u on (columns('jan|feb') * 2) as x into name m value v
 select m, sum(v) from (unpivot u on jan, feb into name m value v) group by m
 """
 
@@ -146,6 +152,7 @@ def test_a_filter_of_an_aggregate_holds() -> None:  # DuckDB forgets it
         ("select x in (1 as z) from t", "z is not supported", None),
         ("unpivot u on jan + feb", "expressions of one column", "jan + feb"),
         ("from t pivot (sum(x) for y in (1)) pivot (sum(p) for z in (1))", 'no column "z"', "z"),
+        ("from u unpivot ((a, b) for (m, n) in ((jan, feb)))", "one column of names", "m, n"),
         ("unpivot u on zz", 'no column "zz"', "zz"),
         ("unpivot u on jan, s", "does not mix INTEGER and VARCHAR", "s"),
         (

@@ -15,7 +15,8 @@ from fuseline.plan.types import NULL, VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
 from ....records import dataclass
-from ..columns_chosen import copied
+from ...parsing.unread import use_all
+from ..columns_chosen import columns_in, copied
 from ..scope import Relation, Scope, Source
 from ..select_list import select_list
 from .bind_pivot import use_pivot
@@ -55,6 +56,8 @@ def _read(pivot: exp.Pivot, scope: Scope) -> Unpivoting:
     fields: Sequence[exp.Expr] = pivot.args.get("fields") or ()
     into = pivot.args.get("into")
     if fields:
+        if isinstance(fields[0].this, exp.Tuple):
+            raise InvalidQuery("UNPIVOT has one column of names.", span_of(fields[0].this))
         name, items = fields[0].this.name, fields[0].expressions
         value = pivot.expressions[0]
         values = [v.name for v in (value.expressions or [value])]
@@ -80,19 +83,25 @@ def _rows(item: exp.Expr, scope: Scope) -> list[tuple[str, tuple[exp.Expr, ...]]
     inner = item.this if alias is not None else item
     if isinstance(inner, exp.Tuple):
         parts = tuple(inner.expressions)
-        return [(alias or "_".join(_name(part) for part in parts), parts)]
-    if isinstance(inner, exp.Star | exp.Columns):
+        return [(alias or "_".join(_name(part, scope) for part in parts), parts)]
+    if isinstance(inner, exp.Star) or columns_in(inner, scope.session) is not None:
         listed = select_list(exp.Select(expressions=[copied(inner)]), scope)
-        return [(i.name, (exp.column(i.column.name, quoted=True),)) for i in listed if i.column]
-    return [(alias or _name(inner), (inner,))]
+        for made in listed:
+            use_all(made.node)  # its copy is bound
+        return [
+            (alias or i.name, (exp.column(i.column.name, quoted=True) if i.column else i.node,))
+            for i in listed
+        ]
+    return [(alias or _name(inner, scope), (inner,))]
 
 
-def _name(node: exp.Expr) -> str:
-    """Return the name of the one column of an expression."""
+def _name(node: exp.Expr, scope: Scope) -> str:
+    """Return the name of the one column of an expression, spelled as the table has it."""
     names = {column.name for column in node.find_all(exp.Column)}
     if len(names) != 1:
         raise InvalidQuery("UNPIVOT takes expressions of one column.", span_of(node))
-    return names.pop()
+    name = names.pop()
+    return next((spelled for spelled, _ in scope.star if spelled.lower() == name.lower()), name)
 
 
 def _bound(asked: Unpivoting, scope: Scope) -> list[tuple[str, list[Expr]]]:
