@@ -13,6 +13,7 @@ from fuseline.plan.composed.ordered_joins import asof_join, positional_join
 from fuseline.plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Item, Join, Logical, Project, Scan, Values, free_columns
+from fuseline.plan.text.quoted_name import distinct_names
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -99,7 +100,10 @@ def _bind_item(node: exp.Expr, around: Scope) -> Source:
     source = bind_list(inner, (), around.nested())
     if node.args.get("alias") is None:
         return source
-    return named(source.plan, source.star, node, None)
+    made = named(source.plan, source.star, node, None)
+    names = distinct_names([name for name, _ in made.star])
+    star = tuple((name, column) for name, (_, column) in zip(names, made.star, strict=True))
+    return Source(made.plan, (dataclasses.replace(made.relations[0], columns=star),), {}, star)
 
 
 def _is_join(node: exp.Expr) -> bool:

@@ -69,6 +69,8 @@ def test_empty_sides(kind: str, backend: str) -> None:
         "select j.x, z from ((t join u using (x))) j",
         "select u.z from ((t join u using (x)) join t o on t.x = o.x)",
         "select a, c from (t join u on t.x = u.x) as j(a, b, c)",
+        "select * from (t join u on t.x = u.x) as j",
+        "select j.a, j.x, j.p from (t join u on t.x = u.x) as j(a, b)",
         "select * from t left join (u join (values (1)) v(k) on u.x = k) on t.x = u.x",
         "select x, v.x from (select 2 as x) v cross join (t semi join u using (x))",
         "select * from t left join ((values (1), (7)) v(k) full join u on u.x = k) on t.x = u.x",
