@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 
 from ..errors import FileError, InvalidQuery, Unsupported
 from ..plan.coercion import parse_type
@@ -256,4 +257,5 @@ def _values(
 ) -> list[str | None]:
     """Return the distinct values of a column."""
     nulls = null_texts(options)
-    return [None if v in nulls else v for v in dict.fromkeys(row[number] for row in rows)]
+    distinct = dict.fromkeys(map(itemgetter(number), rows))
+    return [None if v in nulls else v for v in distinct]

@@ -13,7 +13,8 @@ from itertools import islice
 
 from ..records import dataclass
 from .csv_candidates import Wishes, alike, candidates
-from .csv_rows import CsvRow, Dialect, fitted_row, is_text, rows_of
+from .csv_rows import CsvRow, Dialect, Found, fitted_row, is_text, rows_of
+from .csv_shapes import RowShape, shapes_of
 
 FIRST_ROWS = 10_240  # of each candidate; the rest of the sample is for those that are left
 LEAST_COMMENTS = 0.6  # of the rows with a sign, which a comment has to explain
@@ -42,7 +43,7 @@ class _Candidate:
     """A dialect with the shape that its rows have."""
 
     dialect: Dialect
-    rows: list[CsvRow]
+    rows: list[RowShape]
     ends_empty: list[bool] = field(default_factory=list)  # whether all rows from here on end so
     columns: int = 1
     agreeing: int = 0  # rows that have as many values as the others, or would after padding
@@ -91,6 +92,9 @@ def sniff(text: str, is_whole: bool, wishes: Wishes, most_rows: int) -> DialectS
     return None if best is None else _sample(best, head, wishes)
 
 
+_Shapes = tuple[list[RowShape], Iterator[RowShape]]  # those that are known, and the others
+
+
 @dataclass(frozen=True)
 class _Head:
     """The text that candidates split: some rows behind some lines."""
@@ -99,33 +103,32 @@ class _Head:
     is_whole: bool
     skip: int
     most: int
-    known: dict[Dialect, tuple[list[CsvRow], Iterator[CsvRow]]] = field(default_factory=dict)
+    known: dict[Dialect, _Shapes] = field(default_factory=dict)
+    split: dict[Dialect, dict[int, Found]] = field(default_factory=dict)
 
-    def all_rows(self, dialect: Dialect) -> list[CsvRow]:
-        return list(islice(self.rows_on(dialect), self.most))
-
-    def rows_on(self, dialect: Dialect) -> Iterator[CsvRow]:
-        """Yield all rows of a text, each of which is split once."""
+    def shapes(self, dialect: Dialect) -> list[RowShape]:
+        """Return those of the first rows, each of which is looked at once."""
         if dialect not in self.known:
-            self.known[dialect] = [], rows_of(dialect, [self.text], self.skip)
-        split, rest = self.known[dialect]
-        yield from split
-        for row in rest:
-            split.append(row)
-            yield row
+            split = self.split[dialect] = {}
+            self.known[dialect] = [], shapes_of(dialect, self.text, self.skip, split)
+        found, rest = self.known[dialect]
+        found += islice(rest, max(self.most - len(found), 0))
+        return found[: self.most]
 
-    def rows(self, dialect: Dialect, wishes: Wishes) -> list[CsvRow] | None:
-        """Return the rows but empty lines; None where one is none."""
-        found = self.all_rows(dialect)
+    def rows(self, dialect: Dialect, wishes: Wishes) -> list[RowShape] | None:
+        """Return the shapes of the rows but empty lines; None where one is none."""
+        found = self.shapes(dialect)
         if not self.is_whole and len(found) < self.most:
             found = found[:-1]
-        rows = [row for row in found if row.text]
-        longest = wishes.longest
-        if longest is not None and any(
-            len(row.text.encode(errors="surrogateescape")) >= longest for row in rows
-        ):
+        if any(row.fault for row in found) or self._has_long_rows(dialect, len(found), wishes):
             return None
-        return None if any(row.fault for row in rows) else rows
+        return [row for row in found if row.size]
+
+    def _has_long_rows(self, dialect: Dialect, count: int, wishes: Wishes) -> bool:
+        rows = islice(rows_of(dialect, [self.text], self.skip), count)
+        return wishes.longest is not None and any(
+            len(row.text.encode(errors="surrogateescape")) >= wishes.longest for row in rows
+        )
 
 
 def skipped_lines(text: str, is_whole: bool, wishes: Wishes) -> int | None:
@@ -143,19 +146,14 @@ def skipped_lines(text: str, is_whole: bool, wishes: Wishes) -> int | None:
     return None if is_whole else text.count("\n")
 
 
-def _measured(dialect: Dialect, rows: list[CsvRow], wishes: Wishes) -> _Candidate:
+def _measured(dialect: Dialect, rows: list[RowShape], wishes: Wishes) -> _Candidate:
     found = _Candidate(dialect, rows)
     ends = True
     for row in reversed(rows):
-        ends = (
-            ends
-            and len(row.fields) > 1
-            and not row.text.endswith(dialect.quote or "\n")
-            and not row.fields[-1]
-        )
+        ends = ends and row.ends_empty
         found.ends_empty.append(ends)
     found.ends_empty = found.ends_empty[::-1]
-    counts = [len(row.fields) for row in rows]
+    counts = [row.width for row in rows]
     if not counts:
         return found
     found.columns = columns = counts[0]
@@ -288,11 +286,10 @@ class Contest:
         if "comment" in self.wishes.given or not new.dialect.comment:
             return True
         signs = [row for row in new.rows if row.comment]
-        whole = sum(r.comment != "end" and len(r.fields) != new.columns for r in signs)
+        whole = sum(r.comment != "end" and r.width != new.columns for r in signs)
         padded = self.wishes.pads
         behind = sum(
-            r.comment == "end"
-            and (len(r.fields) == new.columns or (padded and len(r.fields) < new.columns))
+            r.comment == "end" and (r.width == new.columns or (padded and r.width < new.columns))
             for r in signs
         )
         return whole > 0 and (whole + behind) / len(signs) >= LEAST_COMMENTS
@@ -319,7 +316,7 @@ def _goes_on(candidate: _Candidate, head: _Head, wishes: Wishes) -> bool:
         return False
     lenient = wishes.pads or wishes.ignores
     later = rows[FIRST_ROWS:]
-    return lenient or all(r.comment or len(r.fields) == candidate.columns for r in later)
+    return lenient or all(r.comment or r.width == candidate.columns for r in later)
 
 
 def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
@@ -329,12 +326,12 @@ def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
     columns = best.columns
     if first is not None and columns > 1 and not wishes.pads and best.ends_empty[best.first]:
         # A delimiter stands behind the last value of each row
-        extra = columns == len(first.fields) + 1 or columns == (wishes.columns or 0) + 1
+        extra = columns == first.width + 1 or columns == (wishes.columns or 0) + 1
         columns -= extra and best.ends_empty[0]
     kept: list[CsvRow] = []
     regular, no_text = True, None
     same = alike(best.dialect, head.text, wishes)
-    for row in head.rows_on(same):
+    for row in rows_of(same, [head.text], head.skip, split=head.split.get(same)):
         if row.number < begin or row.comment == "line":
             continue
         if len(kept) >= head.most:

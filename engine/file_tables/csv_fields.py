@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 
 from ..errors import FileError
+from ..plan.arrow.arrow_arrays import array_from
 from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import opened
@@ -197,7 +198,7 @@ def _as_fields(
     wrong: list[CsvRow],
 ) -> Fields:
     try:
-        columns = [pa.array([row.fields[i] for row in rows], pa.string()) for i in places]
+        columns = [array_from([row.fields[i] for row in rows], pa.string()) for i in places]
     except UnicodeEncodeError:
         bad = {row.number for row in rows if not all(is_text(row.fields[i] or "") for i in places)}
         if not skips_errors(options):
@@ -209,7 +210,7 @@ def _as_fields(
     if options.get("allow_quoted_nulls") is False:
         nulls = set(null_texts(options))
         columns = [
-            pa.array(
+            array_from(
                 [
                     None if v in nulls and i not in r.quoted else v
                     for v, r in zip(c.to_pylist(), rows, strict=True)

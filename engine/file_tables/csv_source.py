@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ConversionError, DataError, FileError, FuselineError, InvalidQuery, Unsupported
+from ..plan.arrow.arrow_arrays import array_from, scalar_from
 from ..plan.arrow.arrow_types import arrow_table
 from ..plan.coercion import common
 from ..plan.types import BOOLEAN, UBIGINT, VARCHAR, DataType, Kind, list_of, struct_of, to_arrow
@@ -122,7 +123,7 @@ class CsvSource(FormatSource):
             self.rejects.add_rows(number, part, self._rejected(number, fields, wanted, bad))
         if not bad:
             return arrays
-        wrong = pa.array([False] * fields.count)
+        wrong = array_from([False] * fields.count)
         for flags in bad.values():
             wrong = pc.or_(wrong, flags)
         kept = pc.invert(wrong)
@@ -158,7 +159,7 @@ class CsvSource(FormatSource):
             found = row.fields[place] if place < len(row.fields) else None
             is_null = found in null_texts(self.options) and place not in row.quoted
             if found is not None and is_text(found) and not is_null:
-                text = self._with_nulls(part, place, pa.array([row.fields[place]], pa.string()))
+                text = self._with_nulls(part, place, array_from([row.fields[place]], pa.string()))
                 if convert(text, conversion, safe=True).null_count > text.null_count:
                     bad[place] = conversion
         return bad
@@ -168,7 +169,7 @@ class CsvSource(FormatSource):
         asked = self.options.get("force_not_null", ())
         assert isinstance(asked, tuple)
         forced = part.names[place].lower() in {name.lower() for name in asked}
-        instead = pa.scalar("" if forced else None, texts.type)
+        instead = scalar_from("" if forced else None, texts.type)
         if self.options.get("allow_quoted_nulls") is False:  # found as the fields were split
             return texts.fill_null("") if forced else texts
         for null in dict.fromkeys(null_texts(self.options)):

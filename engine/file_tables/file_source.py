@@ -14,6 +14,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import FileError, InvalidQuery, Unsupported
+from ..plan.arrow.arrow_arrays import scalar_from
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import VARCHAR, DataType, Kind, to_arrow
 from ..records import dataclass
@@ -98,7 +99,7 @@ class PathColumn:
     values: tuple[object, ...]
 
     def array(self, file: int, rows: int) -> pa.Array:
-        return pa.repeat(pa.scalar(self.values[file], to_arrow(self.type)), rows)
+        return pa.repeat(scalar_from(self.values[file], to_arrow(self.type)), rows)
 
 
 def path_columns(

@@ -12,6 +12,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import ConversionError, FileError, InvalidQuery, Unsupported
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.composed.json_calls import type_of_text
 from ..plan.text.quoted_name import distinct_names
 from ..plan.types import DATE, JSON, TIMESTAMP, DataType, Kind, to_arrow
@@ -260,6 +261,6 @@ class JsonObjectsSource(FormatSource):
             rows = records(path, identity, self.options, as_text=True)
             while batch := list(islice(rows, ROWS_AT_A_TIME)):
                 texts = [None if value is MALFORMED else value for _, value in batch]
-                found = {VALUE_COLUMN: pa.array(texts, to_arrow(JSON))}
+                found = {VALUE_COLUMN: array_from(texts, to_arrow(JSON))}
                 found |= {c.name: c.array(number, len(batch)) for c in self.of_paths}
                 yield pa.table(found, schema=schema)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..errors import TypeMismatch
 from ..plan import types as ty
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.json.documents import Digits
 from ..records import dataclass
 from .text_types import CLOCK, Conversion, fits
@@ -165,7 +166,7 @@ def is_map(shape: Shape, guessing: Guessing) -> bool:
 
 
 def _type_of_texts(texts: set[str], guessing: Guessing) -> ty.DataType:
-    values = pa.array(sorted(texts), pa.string())
+    values = array_from(sorted(texts), pa.string())
     whole = guessing.whole_texts and all(map(_WHOLE.fullmatch, texts))
     if whole and fits(values, Conversion(ty.BIGINT)):
         return ty.BIGINT

@@ -10,6 +10,7 @@ import pyarrow as pa
 from ..errors import DataError
 from ..operators.cpu.functions.expressions import evaluate
 from ..operators.cpu.table import Table, to_logical, to_physical
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, new_column
 from ..plan.json.documents import Digits, LongDouble, digits_text, plain_text, text_of
@@ -64,10 +65,10 @@ class ValueReader:
         if kind.kind is Kind.MAP:
             return self._maps(self._only(values, frozenset([dict]), kind), kind)
         if kind == JSON:
-            return pa.array([None if v is None else text_of(v) for v in values], pa.string())
+            return array_from([None if v is None else text_of(v) for v in values], pa.string())
         if kind.kind is Kind.VARCHAR:
             texts = values if present <= {str} else list(map(_text, values))
-            return pa.array(texts, pa.string())
+            return array_from(texts, pa.string())
         native = _NATIVE.get(kind.kind)
         if native is not None and present <= native:
             if kind == DOUBLE:
@@ -79,7 +80,7 @@ class ValueReader:
 
     def _native(self, values: Sequence[object], kind: DataType) -> pa.Array:
         try:
-            return pa.array(values, to_arrow(kind))
+            return array_from(values, to_arrow(kind))
         except (pa.ArrowException, OverflowError, ValueError):
             return self._cast(values, kind, set())
 
@@ -90,17 +91,17 @@ class ValueReader:
                 and present & _REAL
                 and not (kind.is_decimal and not kind.is_whole)
             ):
-                doubles = pa.array(
+                doubles = array_from(
                     [None if v is None else _double(v) for v in values], pa.float64()
                 )
                 return _converted(doubles, DOUBLE, kind, self.lenient)
             if present == {int} and all(v is None or abs(_whole(v)) < 1 << 63 for v in values):
-                return _converted(pa.array(values, pa.int64()), BIGINT, kind, self.lenient)
+                return _converted(array_from(values, pa.int64()), BIGINT, kind, self.lenient)
             if present == {bool}:
-                return _converted(pa.array(values, pa.bool_()), BOOLEAN, kind, self.lenient)
+                return _converted(array_from(values, pa.bool_()), BOOLEAN, kind, self.lenient)
             conversion = self.forms.get(kind, Conversion(kind))
             return convert(
-                pa.array(list(map(_digits, values)), pa.string()), conversion, self.lenient
+                array_from(list(map(_digits, values)), pa.string()), conversion, self.lenient
             )
         except DataError as error:
             raise BadValue(next((_text(v) or "" for v in values if v is not None), "")) from error
@@ -119,8 +120,8 @@ class ValueReader:
         lists = [v if isinstance(v, list) else None for v in values]
         lengths = np.array([len(v or ()) for v in lists], np.int64)
         elements = self.array([e for v in lists if v for e in v], kind.children[0])
-        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-        missing = pa.array([v is None for v in lists], pa.bool_())
+        offsets = array_from(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        missing = array_from([v is None for v in lists], pa.bool_())
         return pa.ListArray.from_arrays(offsets, elements, to_arrow(kind), mask=missing)
 
     def _structs(self, values: Sequence[object], kind: DataType) -> pa.Array:
@@ -130,7 +131,7 @@ class ValueReader:
             self.array([None if v is None else v.get(name) for v in objects], child)
             for name, child in zip(kind.names, kind.children, strict=True)
         ]
-        missing = pa.array([v is None for v in objects], pa.bool_())
+        missing = array_from([v is None for v in objects], pa.bool_())
         fields = [to_arrow(kind).field(i) for i in range(len(arrays))]
         return pa.StructArray.from_arrays(arrays, fields=fields, mask=missing)
 
@@ -140,8 +141,8 @@ class ValueReader:
         pairs = [pair for v in objects if v for pair in v.items()]
         types = kind.children[0].children
         keys, items = (self.array([p[i] for p in pairs], t) for i, t in enumerate(types))
-        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-        missing = pa.array([v is None for v in objects], pa.bool_())
+        offsets = array_from(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        missing = array_from([v is None for v in objects], pa.bool_())
         return pa.MapArray.from_arrays(offsets, keys, items, to_arrow(kind), mask=missing)
 
     def check_fields(

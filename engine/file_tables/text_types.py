@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ..operators.cpu.functions.expressions import evaluate
 from ..operators.cpu.table import Table, to_logical, to_physical
 from ..plan import infer, types as ty
+from ..plan.arrow.arrow_arrays import array_from
 from ..plan.casts import cast
 from ..plan.expr import ColumnRef, Expr, Literal, new_column
 from ..records import dataclass
@@ -100,7 +101,7 @@ def is_written_as(text: str, conversion: Conversion) -> bool:
         digits = digits.translate(_COMMA)
     if written and conversion.format is None and re.fullmatch(written, digits) is None:
         return False
-    return conversion.is_seen and fits(pa.array([text], pa.string()), conversion)
+    return conversion.is_seen and fits(array_from([text], pa.string()), conversion)
 
 
 def type_of_texts(
@@ -112,7 +113,7 @@ def type_of_texts(
 ) -> Conversion:
     """Return what all values of a sample are, which are distinct; VARCHAR where there are none."""
     known = [v for v in values if v is not None]
-    texts = pa.array(known, pa.string())
+    texts = array_from(known, pa.string())
     for candidate in _candidates(known, dates, moments, comma, thousands) if known else ():
         if fits(texts, candidate):
             return candidate

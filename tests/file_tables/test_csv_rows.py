@@ -11,6 +11,7 @@ import pytest
 import fuseline
 from fuseline.file_tables import csv_rows
 from fuseline.file_tables.csv_rows import LONGEST_LINE, CsvRow, Dialect, rows_of
+from fuseline.file_tables.csv_shapes import RowShape, shapes_of
 
 QUOTES = [('"', '"'), ('"', ""), ('"', "\\"), ("'", "'"), ('"', "'"), ("", ""), ("'", '"')]
 SIGNS = ["a", "b", '"', '"', ",", ",", "|", "\n", "\r", " ", "#", "'", "\\", '""', ' "', '" ', ',"', '",']  # fmt: skip
@@ -34,8 +35,35 @@ def test_a_pattern_splits_rows_as_the_steps_do() -> None:
         cut = draw.randint(0, len(text))
         chunks = [chunk for chunk in (text[:cut], text[cut:]) if chunk]
         found = split(dialect, chunks)
-        with mock.patch.object(csv_rows, "_row", csv_rows._row_of_fields):
+        with mock.patch.object(csv_rows, "row_at", csv_rows._row_of_fields):
             assert found == split(dialect, chunks), (dialect, chunks)
+
+
+def test_shapes_are_those_of_the_rows() -> None:
+    draw = random.Random(8)
+    for _ in range(3000):
+        signs = draw.choice([",", "|", " ", ", ", ",,"]), *draw.choice(QUOTES)
+        dialect = Dialect(*signs, draw.choice(["", "#"]), "\n", draw.random() < 0.8)
+        text = "".join(draw.choices([*SIGNS, "\n", "\n"], k=draw.randint(1, 30)))
+        skip, known = draw.randint(0, 2), {}
+        rows = list(rows_of(dialect, [text], skip))
+        expected = [
+            RowShape(
+                row.number,
+                len(row.text),
+                len(row.fields),
+                len(row.fields) > 1
+                and not row.fields[-1]
+                and not row.text.endswith(dialect.quote or "\n"),
+                row.comment,
+                bool(row.quoted),
+                row.escaped,
+                row.fault,
+            )
+            for row in rows
+        ]
+        assert list(shapes_of(dialect, text, skip, known)) == expected, (dialect, text)
+        assert list(rows_of(dialect, [text], skip, split=known)) == rows
 
 
 @pytest.mark.parametrize(
