@@ -31,15 +31,18 @@ def parse_boolean(text: str) -> bool | None:
 def parse_number(text: str, target: DataType) -> int | None:
     """Return the value of an integer or decimal type, unscaled and rounded half away from zero, if it fits.
 
-    Integers and HUGEINT may be in base 16 or 2.
+    Integers and HUGEINT may be in base 16 or 2; one without a sign is no negative number, not even a small one, but for -0.
     """
-    text = text.strip(SPACE)
+    low, high = target.integer_range
+    text = text.lstrip(SPACE)
+    if low == 0 and text.startswith("-"):
+        return None if text[1:].strip("0") or text == "-" else 0
+    text = text.rstrip(SPACE)
     based = _BASED.fullmatch(text) if target.is_whole else None
     if based:
         value: int | None = int(based[1] or based[2], 16 if based[1] else 2)
     else:
         value = _rounded(text, target)
-    low, high = target.integer_range
     return value if value is not None and low <= value <= high else None
 
 
