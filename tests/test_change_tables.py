@@ -102,7 +102,7 @@ SCRIPTS = {
     ],
     "replace": [
         KEYED, "insert into t values (1, 'x', 1), (2, 'y', 1)", "insert or replace into t values (1, 'n', 7), (5, 'q', 1)",
-        "insert or replace into t (a, b) values (2, 'only b') returning b, c", "insert or replace into t (a) values (2)",
+        "insert or replace into t (a, b) values (2, 'only b') returning b, c", "insert or replace into t (a) values (2)", "insert or replace into t (a) values (2), (77) returning *",
     ],
     "upsert": [
         KEYED, "insert into t values (1, 'x', 1)", "insert into t values (1, 'y', 1) on conflict do update set b = b || excluded.b",

@@ -5,6 +5,7 @@ ON CONFLICT, INSERT OR IGNORE and INSERT OR REPLACE: what becomes of rows that s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -279,6 +280,10 @@ def bind_conflict(
         values = assignments(clause.expressions, table, inside)
     else:
         values = {name: ex.ColumnRef(columns[name]) for name in given if name not in keys[0]}
+        if not values:  # a row that only keys are given for stays as it is, and counts as changed
+            known, rules = {c.name: c for c in old.plan.columns}, rules_of(table)
+            others = (n for n, _ in table.fields if n not in keys[0] and not rules.is_generated(n))
+            values = {name: ex.ColumnRef(known[name]) for name in itertools.islice(others, 1)}
     condition: ex.Expr = ex.TRUE
     where = clause.args.get("where") if clause is not None else None
     if where is not None:
