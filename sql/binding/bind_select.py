@@ -167,7 +167,8 @@ class _SelectClauses:
 
 
 def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> _SelectClauses:
-    outputs = _bind_outputs(items, scope)
+    select = scope.inside("SELECT", aggregates=True, windows=True)
+    outputs = tuple(item.bind(select) for item in items)
     group, having, order = (node.args.get(key) for key in ("group", "having", "order"))
     names = [(item.name, value) for item, value in zip(items, outputs, strict=True)]
     keys = None if group is None else bind_group(group, names, scope)
@@ -185,20 +186,6 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
     distinct = _bind_distinct(node, names, after)
     qualify = _bind_qualify(node, outputs, scope)
     return _SelectClauses(outputs, keys, predicate, sort_keys, distinct, qualify)
-
-
-def _bind_outputs(items: Sequence[SelectItem], scope: Scope) -> tuple[Expr, ...]:
-    """Bind the SELECT list, each item of which may read those before it that have an alias."""
-    before: dict[str, exp.Expr] = {}
-    last = {item.name.lower(): place for place, item in enumerate(items) if item.aliased}
-    select = scope.inside("SELECT", aggregates=True, windows=True).changed(aliases=before)
-    outputs = []
-    for place, item in enumerate(items):
-        outputs.append(item.bind(select))
-        name = item.name.lower()
-        if last.get(name) == place and name in scope.aliases:  # the last of a name, as in DuckDB
-            before[name] = scope.aliases[name]
-    return tuple(outputs)
 
 
 def _bind_qualify(node: exp.Select, outputs: Sequence[Expr], scope: Scope) -> Expr | None:

@@ -9,7 +9,6 @@ subqueries, parameters, and whether an aggregate may stand here.  Two convention
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property, reduce
@@ -281,8 +280,8 @@ class Scope:
                 f'"{name}" stands for {what}(), which each use would draw anew: name it in a subquery.',
                 span_of(draw),
             )
-        # Without the alias itself and those behind it: `select x + 1 as x` reads a column x or is an error.
-        rest = dict(itertools.takewhile(lambda item: item[0] != name.lower(), self.aliases.items()))
+        # Without the alias itself: `select x + 1 as x` reads a column x or is an error.
+        rest = {k: v for k, v in self.aliases.items() if k != name.lower()}
         inner = self.changed(aliases=rest, aliases_first=False, lambdas={})
         return self.session.bind_expression(node, inner)
 

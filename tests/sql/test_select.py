@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import OutOfRange, UnknownColumn
+from fuseline.errors import OutOfRange
 from tests.compare import assert_same_as_duckdb, connected
 from tests.sql.tables import TABLES, T
 
@@ -133,26 +133,3 @@ def test_hive_partitions_become_columns(tmp_path: Path, backend: str) -> None:
     files = f"read_parquet('{tmp_path}/*/*.parquet', hive_partitioning = true)"
     query = f"select year, sum(x) from {files} where year > 2023 group by year"
     assert_same_as_duckdb(query, backend=backend)
-
-
-ALIASES = [
-    "select x + 1 as b, b * 2 as c, 1 as x, x as d from t",
-    "select x as y, y + 1 as z from t where z > 1",
-    "select x as a, x + 5 as a, a as b from t",
-    "select 1 as c, (select c) as d from t",
-    "select count(*) as n, n + 1 as m, x as g from t group by g order by m, g",
-]
-
-
-@pytest.mark.parametrize("query", ALIASES)
-def test_items_read_the_aliases_before_them(query: str, backend: str) -> None:
-    tables = {"t": {"x": [1, 2, None]}}
-    assert_same_as_duckdb(query, tables, backend=backend, fuse=("always", "never"))
-
-
-@pytest.mark.parametrize("query", ["select b + 1 as c, 1 as b from t", "select b, 1 as b from t", "select (select b) as c, x as b from t", "select x as b, b as c, x + 5 as b from t", "select sum(b) as c, x as b from t group by x"])  # fmt: skip
-def test_items_do_not_read_aliases_behind_them(query: str) -> None:
-    with connected({"t": {"x": [1, 2]}}) as connection:
-        with pytest.raises(UnknownColumn, match='no column "b"') as raised:
-            connection.sql(query)
-        assert raised.value.span is not None
