@@ -107,6 +107,7 @@ def fenced(guarded: T) -> T:
     """Fence a function, or all public methods and properties of a class with those that Python calls by itself."""
     if isinstance(guarded, FunctionType):
         return cast("T", _fenced_function(guarded))
+    _ = guarded.__init__  # type: ignore[misc]  # which `records` makes with the first look
     for name, member in list(vars(guarded).items()):
         if name in PASSED or (name.startswith("_") and not name.endswith("_")):
             continue
