@@ -28,9 +28,8 @@ class DialectSample:
     columns: int
     rows: tuple[CsvRow, ...]
     is_regular: bool  # whether Arrow splits such rows as this reader does
-    no_text: tuple[int, CsvRow] | None = (
-        None  # the first one that is in another encoding, and how many precede it
-    )
+    # The first one that is in another encoding, and how many precede it
+    no_text: tuple[int, CsvRow] | None = None
 
     @property
     def skipped(self) -> int:

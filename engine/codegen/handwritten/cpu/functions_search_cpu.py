@@ -1,4 +1,4 @@
-"""The loops of `operators.cpu.functions.kernels_search`: texts are searched for others, row by row, each a function that `compile_host` compiles.
+"""The loops of `operators.cpu.functions.values.text_kernels`: texts are searched for others, row by row, each a function that `compile_host` compiles.
 
 Row `r` has the bytes from `ends[r]` to `ends[r + 1]` of a text and of its needle or pattern.  Whoever imports this imports Numba.
 """

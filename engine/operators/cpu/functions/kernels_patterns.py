@@ -45,13 +45,11 @@ def like(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
 
 def _by_kernel(text: pa.Array, parts: list[Part], folded: bool = False) -> Mask | None:
     """As `matches`, with patterns that only strings of one length match."""
-    known = literals(parts, ANY)
-    if known is not None:
-        return matches(text, known, folded)
-    known = literals([*parts, ("run", "")], ANY)
+    run = ("run", "")
+    known = literals(parts if run in parts else [*parts, run], ANY)
     found = None if known is None else matches(text, known, folded)
-    if known is None or found is None:
-        return None
+    if known is None or found is None or run in parts:
+        return found
     return found & (to_numpy(pc.binary_length(text)) == known.size)
 
 

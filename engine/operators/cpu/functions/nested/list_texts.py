@@ -44,9 +44,8 @@ def _split_by_regex(texts: pa.Array, pattern: str, options: str = "") -> pa.Arra
         return _characters(texts)
     expression = with_options(pattern, options)
     _refuse_empty_matches(expression, pattern)
-    sign = _free_signs(texts)[
-        0
-    ]  # Arrow's own split begins anew behind each match, where ^ fits again
+    # Arrow's own split begins anew behind each match, where ^ fits again
+    sign = _free_signs(texts)[0]
     marked = guarded(lambda: pc.replace_substring_regex(texts, expression, sign), pattern)
     return pc.split_pattern(marked, sign)
 
