@@ -102,7 +102,7 @@ def _word(function: Handler) -> Handler:
 def _told(node: exp.Column, scope: Scope) -> Expr | None:
     """Return what CURRENT_SCHEMA or USER is, which sqlglot takes for columns; None for other names."""
     name = node.name.lower()
-    if len(node.parts) > 1 or name not in (*USERS, "current_schema"):
+    if len(node.parts) > 1 or name not in (*USERS, "current_schema") or name in scope.aliases:
         return None
     if name == "current_schema":
         return _place(node, scope, 1)

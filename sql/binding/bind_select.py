@@ -167,8 +167,7 @@ class _SelectClauses:
 
 
 def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> _SelectClauses:
-    select = scope.inside("SELECT", aggregates=True, windows=True)
-    outputs = tuple(item.bind(select) for item in items)
+    outputs = _bind_outputs(items, scope)
     group, having, order = (node.args.get(key) for key in ("group", "having", "order"))
     names = [(item.name, value) for item, value in zip(items, outputs, strict=True)]
     keys = None if group is None else bind_group(group, names, scope)
@@ -186,6 +185,19 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
     distinct = _bind_distinct(node, names, after)
     qualify = _bind_qualify(node, outputs, scope)
     return _SelectClauses(outputs, keys, predicate, sort_keys, distinct, qualify)
+
+
+def _bind_outputs(items: Sequence[SelectItem], scope: Scope) -> tuple[Expr, ...]:
+    """Bind the SELECT list, each item of which may read the aliases of those before it."""
+    last = {item.name.lower(): item for item in items if item.aliased}
+    ahead = last.keys() & scope.aliases.keys()
+    select = scope.inside("SELECT", aggregates=True, windows=True).changed(ahead=ahead)
+    outputs = []
+    for item in items:
+        outputs.append(item.bind(select))
+        if last.get(item.name.lower()) is item:
+            ahead.discard(item.name.lower())
+    return tuple(outputs)
 
 
 def _bind_qualify(node: exp.Select, outputs: Sequence[Expr], scope: Scope) -> Expr | None:

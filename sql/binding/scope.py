@@ -150,6 +150,7 @@ class Scope:
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     aliases_first: bool = False
+    ahead: Set[str] = frozenset()  # aliases of the item being bound and of those behind it
     clause: str = "this place"
     allow_aggregates: bool = False
     in_aggregate: bool = False
@@ -220,13 +221,15 @@ class Scope:
         return found
 
     def _field(self, names: list[str], span: err.Span | None) -> Expr | None:
-        """Return s.a.b where s is a column, and not a table."""
+        """Return s.a.b where s is a column, and no table or item of the SELECT list."""
         for count in range(len(names) - 1, 0, -1):
-            found = self._find(names[:count], span)
+            columns = (scope._column(names[:count], span) for scope in self.enclosing())
+            found = next((column for column in columns if column is not None), None)
             if found is not None and (
                 found.type.kind in (Kind.STRUCT, Kind.MAP) or found.type == JSON
             ):
-                return reduce(lambda s, name: field_of(s, name, span), names[count:], found)
+                row: Expr = ColumnRef(found, span)
+                return reduce(lambda s, name: field_of(s, name, span), names[count:], row)
         return None
 
     def find(self, names: list[str], span: err.Span | None = None) -> Expr | None:
@@ -256,12 +259,12 @@ class Scope:
     def _find(self, names: list[str], span: err.Span | None) -> Expr | None:
         alias = self.aliases.get(names[0].lower()) if len(names) == 1 else None
         if alias is not None and self.aliases_first:
-            return self._bind_alias(names[0], alias)
+            return self._bind_alias(names[0], alias, span)
         column = self._column(names, span)
         if column is not None:
             return ColumnRef(column, span)
         if alias is not None:
-            return self._bind_alias(names[0], alias)
+            return self._bind_alias(names[0], alias, span)
         return self.outer._find(names, span) if self.outer else None
 
     def _row(self, names: list[str], span: err.Span | None) -> Expr | None:
@@ -272,7 +275,12 @@ class Scope:
         columns = found[0].columns
         return struct_pack([n for n, _ in columns], [ColumnRef(c, span) for _, c in columns], span)
 
-    def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
+    def _bind_alias(self, name: str, node: exp.Expr, span: err.Span | None) -> Expr:
+        if name.lower() in self.ahead:
+            raise err.UnknownColumn(
+                f'There is no column "{name}" here, and the item of that name may only be read in items after it.',
+                span,
+            )
         draw = find_draw(node, self.session.catalog, exp.Rand)
         if draw is not None:
             what = draw.name or "random"
@@ -292,7 +300,8 @@ class Scope:
         relations = self._named(names[:-1]) if len(names) > 1 else self.relations
         candidates = [(r, column) for r in relations for column in r.by_name.get(name, ())]
         if len(candidates) > 1:
-            shown = dict.fromkeys(f'"{_qualified(r, names[-1])}"' for r, _ in candidates)
+            full = [".".join(filter(None, (r.name, names[-1]))) for r, _ in candidates]
+            shown = dict.fromkeys(f'"{name}"' for name in full)
             if len(shown) == 1:
                 raise err.AmbiguousName(
                     f'Two tables of this query are called "{candidates[0][0].name}": give each an alias of its own.',
@@ -382,10 +391,6 @@ class Scope:
         while scope is not None:
             yield scope
             scope = scope.outer
-
-
-def _qualified(relation: Relation, name: str) -> str:
-    return f"{relation.name}.{name}" if relation.name else name
 
 
 def _span_of_parts(parts: Sequence[exp.Expr]) -> err.Span | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import OutOfRange
+from fuseline.errors import OutOfRange, UnknownColumn
 from tests.compare import assert_same_as_duckdb, connected
 from tests.sql.tables import TABLES, T
 
@@ -133,3 +133,48 @@ def test_hive_partitions_become_columns(tmp_path: Path, backend: str) -> None:
     files = f"read_parquet('{tmp_path}/*/*.parquet', hive_partitioning = true)"
     query = f"select year, sum(x) from {files} where year > 2023 group by year"
     assert_same_as_duckdb(query, backend=backend)
+
+
+ALIASES = [
+    "select x + 1 as b, b * 2 as c, 1 as x, x as d from t",
+    "select x as y, y + 1 as z from t where z > 1",
+    "select x as a, x + 5 as a, a as b from t",
+    "select 1 as c, (select c) as d from t",
+    "select count(*) as n, n + 1 as m, x as g from t group by g order by m, g",
+    "select {'b': x} as a, (a).b from t order by (a).b",
+]
+
+
+@pytest.mark.parametrize("query", ALIASES)
+def test_items_read_the_aliases_before_them(query: str, backend: str) -> None:
+    tables = {"t": {"x": [1, 2, None]}}
+    assert_same_as_duckdb(query, tables, backend=backend, fuse=("always", "never"))
+
+
+NOT_YET = [
+    "select b + 1 as c, 1 as b from t",
+    "select b, 1 as B from t",
+    "select (select b) as c, x as b from t",
+    "select x as b, b as c, x + 5 as b from t",
+    "select sum(b) as c, x as b from t group by x",
+    "select b + 1 as b from t",
+    "select (select b + 1 as b) from (select 5 as b)",
+    "select list_transform([1], lambda q: q + b), 1 as b from t",
+    "select user as u, 1 as user",
+    "select user as user",
+]
+
+
+@pytest.mark.parametrize("query", NOT_YET)
+def test_items_do_not_read_themselves_or_those_behind(query: str) -> None:
+    with connected({"t": {"x": [1, 2]}}) as connection:
+        with pytest.raises(UnknownColumn, match="may only be read in items after it") as raised:
+            connection.sql(query)
+        assert raised.value.span is not None
+
+
+def test_an_alias_is_no_table() -> None:
+    with connected({"t": {"x": [1, 2]}}) as connection:
+        for query in ("a.b from t", "1 from t order by a.b", "1 from t where a.b = 1"):
+            with pytest.raises(UnknownColumn, match='no table "a"'):
+                connection.sql(f"select {{'b': x}} as a, {query}")
