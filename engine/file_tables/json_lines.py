@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..operators.cpu.functions.json import json_fields
 from ..operators.cpu.functions.json.json_fields import DocumentReader, Documents
-from ..operators.cpu.functions.json.json_scan import instead
+from ..operators.cpu.functions.json.json_scan import instead, ready
 from ..operators.cpu.functions.kernels_casts import cast
 from ..operators.cpu.sort.text_hashes import buffers_of
 from ..operators.cpu.table import validity
@@ -118,7 +118,7 @@ class LinesReader:
             return None
         if int(sizes.min()) <= EMPTY:
             lines, numbers = lines.filter(from_numpy(sizes > EMPTY)), numbers[sizes > EMPTY]
-        kernels = json_fields.kernels_for(lines)
+        kernels = ready(json_fields.READING, lines)
         if kernels is None:
             return None
         unread = np.zeros(len(lines), bool)

@@ -17,7 +17,7 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
-from .json import json_changes, json_parts, json_scan, json_texts
+from .json import json_changes, json_parts, json_scan, json_skeletons, json_texts
 from .kernels_infinities import beside_infinities
 from .nested import (
     list_counts,
@@ -89,6 +89,10 @@ _JSON_KERNELS: dict[str, Kernel] = {
         name: json_scan.scanned(name, of_values(function))
         for module in (json_changes, json_parts)
         for name, function in module.FUNCTIONS.items()
+    },
+    **{
+        name: json_skeletons.of_skeletons(of_values(function))
+        for name, function in json_parts.OF_KINDS.items()
     },
     **{name: of_values(function, 0) for name, function in json_changes.MERGES.items()},
     **json_texts.KERNELS,

@@ -31,6 +31,7 @@ from ...nested_arrays import Ints, Mask, list_array, struct_array
 from ...sort.text_hashes import buffers_of
 from ..vectors import Kernel, Vector, over_arrays
 from . import json_fields, json_scan
+from .json_skeletons import skeletons
 from .json_texts import CastVector, json_texts, of_each
 
 _FRACTION = re.compile(r"\.|^[^xX]*[eE]")  # of a text that is no integer
@@ -51,7 +52,7 @@ class ColumnMaker:
     def of_texts(self, texts: pa.Array, kind: ty.DataType) -> pa.Array:
         """Return texts of JSON as values of a type; each text is read once."""
         if not pa.types.is_dictionary(texts.type) and json_fields.is_read(kind):
-            kernels = json_fields.kernels_for(texts)
+            kernels = json_scan.ready(json_fields.READING, texts)
             if kernels is not None:
                 return self._by_kernels(texts, kind, kernels)
         codes = pc.dictionary_encode(tables.decode(texts))
@@ -218,9 +219,11 @@ def cast_json(vector: Vector, target: ty.DataType, safe: bool, cast: CastVector)
         return Vector.from_arrow(maker.of_texts(vector.data, target), target)
     array = vector.to_arrow(vector.length)
     if source == ty.VARCHAR:
-        return Vector(ty.JSON, of_each(array, lambda text: _checked(text, safe)))
-    texts = json_texts(array, source, cast)
-    return Vector(ty.JSON, pc.if_else(array.is_valid(), texts, scalar_from(None, pa.string())))
+        texts = tables.decode(array)
+        known = of_each(skeletons(texts), lambda text: _checked(text, safe))
+    else:
+        texts, known = json_texts(array, source, cast), array
+    return Vector(ty.JSON, pc.if_else(known.is_valid(), texts, scalar_from(None, texts.type)))
 
 
 def _checked(text: str, safe: bool) -> str | None:

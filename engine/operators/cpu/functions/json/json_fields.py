@@ -74,13 +74,6 @@ def is_read(kind: ty.DataType) -> bool:
     return (of_numbers and not kind.is_enum) or kind.kind in _MOMENTS
 
 
-def kernels_for(texts: pa.Array) -> KernelsByName | None:
-    """Return what reads so many texts, None where Python does."""
-    if len(texts) <= json_scan.FEW_DOCUMENTS or json_scan.text_bytes(texts) >= json_scan.MOST_BYTES:
-        return None
-    return READING.at_hand(wait=len(texts) >= json_scan.WAITED_FOR)
-
-
 @dataclass(frozen=True)
 class Documents:
     """Parts of one text: where each begins and ends, -1 for none, and the row that it belongs to."""

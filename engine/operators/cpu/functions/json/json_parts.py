@@ -52,6 +52,9 @@ _OF_VALUES: dict[str, tuple[OfValue, PythonValue]] = {  # and what there is wher
     "json_extract": (text_of, None),
     "json_extract_string": (_string, None),
     "json_value": (_scalar, None),
+}
+# Of these it does not matter what strings and numbers are
+_OF_KINDS: dict[str, tuple[OfValue, PythonValue]] = {
     "json_exists": (lambda value: True, False),
     "json_type": (kind_of, None),
     "json_keys": (_keys, None),
@@ -244,13 +247,22 @@ def _place_of(value: object, path: JsonPath) -> int:
     return place
 
 
+def _functions(of_values: dict[str, tuple[OfValue, PythonValue]]) -> dict[str, ValueFunction]:
+    return {
+        **{name: _at_path(*known) for name, known in of_values.items()},
+        **{f"{name}{SEVERAL}": _at_paths(*known) for name, known in of_values.items()},
+    }
+
+
 FUNCTIONS: dict[str, ValueFunction] = {
-    **{name: _at_path(*known) for name, known in _OF_VALUES.items()},
-    **{f"{name}{SEVERAL}": _at_paths(*known) for name, known in _OF_VALUES.items()},
-    "json_valid": is_json,
+    **_functions(_OF_VALUES),
     "json_contains": lambda text, part: contains(read(text), read(part)),
-    "json_structure": _structure,
     "json_pretty": lambda text: pretty_text(read(text)),
     "json_entries": _entries(within=False),
     "json_entries_within": _entries(within=True),
+}
+OF_KINDS: dict[str, ValueFunction] = {
+    **_functions(_OF_KINDS),
+    "json_valid": is_json,
+    "json_structure": _structure,
 }

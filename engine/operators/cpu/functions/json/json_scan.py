@@ -204,8 +204,9 @@ def scanned(name: str, by_python: vec.Kernel) -> vec.Kernel:
             texts = texts.dictionary_decode()
             documents = vec.Vector.from_arrow(texts, documents.type)
         path = _path_of(given) if isinstance(given, str | int) else None
-        kernels = _ready(texts) if path is not None else None
-        if path is None or kernels is None or text_bytes(texts) >= MOST_BYTES:
+        scanning = SCANNING[pa.types.is_large_string(texts.type)]
+        kernels = ready(scanning, texts) if path is not None else None
+        if path is None or kernels is None:
             return by_python(call, args)
         parts = _FoundParts.at(texts, path, kernels)
         made = made_of(parts)
@@ -224,6 +225,8 @@ def text_bytes(texts: pa.Array) -> int:
     return int(ends[-1]) - int(ends[0])
 
 
-def _ready(texts: pa.Array) -> KernelsByName | None:
-    kernels = SCANNING[pa.types.is_large_string(texts.type)]
-    return kernels.at_hand(wait=len(texts) >= WAITED_FOR) if len(texts) > FEW_DOCUMENTS else None
+def ready(kernels: HandwrittenKernels, texts: pa.Array) -> KernelsByName | None:
+    """Return what reads so many texts, None where Python does."""
+    if len(texts) <= FEW_DOCUMENTS or text_bytes(texts) >= MOST_BYTES:
+        return None
+    return kernels.at_hand(wait=len(texts) >= WAITED_FOR)
