@@ -128,7 +128,8 @@ def beside(left: Source, right: Source) -> Source:
         for name, column in (*left.merged.items(), *right.merged.items())
         if name not in both
     }
-    return Source(right.plan, left.relations + right.relations, merged, left.star + right.star)
+    star, shown = left.star + right.star, {**left.shown, **right.shown}
+    return Source(right.plan, left.relations + right.relations, merged, star, shown)
 
 
 def _bind_join(
@@ -278,7 +279,9 @@ def _with_one_of_each(
     )
     both = _cross(left, right)
     merged = {name: shown[mine] for name, (mine, _, _) in zip(names, pairs, strict=True)}
-    return Source(plan, both.relations, {**both.merged, **merged}, star)
+    each = {own: shown.get(column, column) for own, column in both.shown.items()}
+    each |= {own: shown[mine] for mine, theirs, _ in pairs for own in (mine, theirs)}
+    return Source(plan, both.relations, {**both.merged, **merged}, star, each)
 
 
 def named_column(source: Source, name: exp.Identifier, scope: Scope) -> Column:

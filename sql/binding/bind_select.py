@@ -27,9 +27,9 @@ from .select_list import (
     SelectItem,
     expressions_of,
     output_places,
-    refuse_double_names,
     select_list,
 )
+from .star_columns import refuse_double_names
 
 _UNSUPPORTED = {
     "laterals": "LATERAL VIEW",

@@ -71,6 +71,7 @@ class Source:
     relations: tuple[Relation, ...]
     merged: Mapping[str, Column]
     star: tuple[tuple[str, Column], ...]
+    shown: Mapping[Column, Column] = field(default_factory=dict)
 
 
 @dataclass
@@ -137,7 +138,7 @@ class Scope:
     """The names visible to one expression.
 
     `merged` holds the columns of USING and NATURAL, which no table prefix is needed for; `star` is what * stands for, with
-    each of them once.  `aliases` are the select items
+    each of them once, and `shown` which one that is for a table's column.  `aliases` are the select items
     that a plain name may stand for where no column has that name (`aliases_first`: even where one does); those of an outer
     query too.  `clause` completes "Aggregates are not allowed in ...".
     """
@@ -147,6 +148,7 @@ class Scope:
     relations: tuple[Relation, ...] = ()
     merged: Mapping[str, Column] = field(default_factory=dict)
     star: tuple[tuple[str, Column], ...] = ()
+    shown: Mapping[Column, Column] = field(default_factory=dict)
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     aliases_first: bool = False
@@ -195,7 +197,7 @@ class Scope:
 
     def over(self, source: Source) -> Scope:
         """Return this scope with the tables of `source` in it."""
-        return self.changed(relations=source.relations, merged=source.merged, star=source.star)
+        return self.changed(**{name: v for name, v in vars(source).items() if name != "plan"})
 
     def inside_aggregate(self) -> Scope:
         """Return this scope for the arguments of an aggregate function, which hold no aggregate themselves."""
@@ -258,9 +260,7 @@ class Scope:
 
     def _find(self, names: list[str], span: err.Span | None) -> Expr | None:
         alias = self.aliases.get(names[0].lower()) if len(names) == 1 else None
-        if alias is not None and self.aliases_first:
-            return self._bind_alias(names[0], alias, span)
-        column = self._column(names, span)
+        column = None if alias is not None and self.aliases_first else self._column(names, span)
         if column is not None:
             return ColumnRef(column, span)
         if alias is not None:
@@ -349,12 +349,12 @@ class Scope:
         self, names: list[str], parts: Sequence[exp.Expr], span: err.Span | None
     ) -> err.FuselineError:
         scopes = list(self.enclosing())
-        for relation in (r for s in scopes for r in s.relations_named(names[:-1])):
+        tables = [r for s in scopes for r in s.relations_named(names[:-1])]
+        for relation in tables:
             if names[-1].lower() in relation.refused:
                 text = refusal(*relation.refused[names[-1].lower()])
                 return err.Unsupported(f"{text}: cast it where it is written.", span)
         if len(names) > 1:
-            tables = [r for s in scopes for r in s.relations_named(names[:-1])]
             if not tables:
                 known = [r.name for s in scopes for r in s.relations if r.name]
                 shown = ".".join(names[:-1])
@@ -362,8 +362,7 @@ class Scope:
                     f'There is no table "{shown}" in this query.{err.suggestion(names[-2], known)}',
                     span_of(parts[-2]) or span,
                 )
-            known = [name for r in tables for name, _ in r.columns]
-            hint = err.suggestion(names[-1], known)
+            hint = err.suggestion(names[-1], [name for r in tables for name, _ in r.columns])
             return err.UnknownColumn(
                 f'The table "{names[-2]}" has no column "{names[-1]}".{hint}', span
             )
