@@ -59,7 +59,7 @@ def array_from(values: object, arrow: pa.DataType | None = None) -> pa.Array:
         ):
             made = _numbers(values, kind, wanted)
         elif kind in _TEXTS and arrow in (None, *_TEXTS[kind]):
-            made = _texts(values, arrow or _TEXTS[kind][0])
+            made = _texts(values, kind, arrow or _TEXTS[kind][0])
     return pa.array(values, arrow) if made is None else made
 
 
@@ -101,17 +101,24 @@ def _numbers(values: Sequence[object], kind: type, arrow: pa.DataType) -> pa.Arr
     return from_numpy(fitted, valid, arrow) if (fitted == plain).all() or kind is float else None
 
 
-def _texts(values: Sequence[str | bytes | None], arrow: pa.DataType) -> pa.Array | None:
-    try:
-        pieces = [v.encode() if isinstance(v, str) else v or b"" for v in values]
-    except UnicodeEncodeError:  # a half of a pair
-        return None
-    ends = np.cumsum([0, *map(len, pieces)])
+def _texts(values: Sequence[str | bytes | None], kind: type, arrow: pa.DataType) -> pa.Array | None:
+    """Encode all texts at once: 300,000 take 0.05 s of CPU time, and 0.09 one by one."""
+    pieces: list[str | bytes] = [kind() if v is None else v for v in values]
+    content = kind().join(pieces)
+    if isinstance(content, str):
+        is_ascii = content.isascii()
+        try:
+            content = content.encode()
+            pieces = pieces if is_ascii else [str(v).encode() for v in pieces]
+        except UnicodeEncodeError:  # a half of a pair
+            return None
+    ends = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)), out=ends[1:])
     if ends[-1] > _LARGEST_OFFSET:
         return None
     offsets = ends.astype(np.int64 if arrow == pa.large_string() else np.int32)
     bitmap = None
     if None in values:
         bitmap = pa.py_buffer(np.packbits([v is not None for v in values], bitorder="little"))
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(b"".join(pieces))]
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(content)]
     return pa.Array.from_buffers(arrow, len(values), buffers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ....errors import ExecutionError
 from ....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from, truth_values
+from ....plan.expr import Call
 from ....plan.patterns import (
     ANY,
     Part,
@@ -24,12 +25,15 @@ from ... import text_limits
 from ...text_limits import MAX_BYTES, check_bytes
 from ..table import Mask, to_numpy
 from .kernels_like import matches
+from .kernels_strings import KERNELS as STRINGS
 from .kernels_texts import over_text
 from .values.text_kernels import searches
-from .vectors import Kernel
+from .vectors import Kernel, Vector
 
 PLAIN = r"\\[^AzbB]"  # escaped
 AROUND = r"(?<!\[)\^|\$|\\[AzbB]"  # of an expression that asks what is around a match
+META = re.compile(r"[\\.+*?()\[\]{}|^$]")  # of an expression that is more than a text
+SIGNS = "\x01\x02\x03\x04\x05\x06\ufdd0\ufdd1\ufdd2\ufdd3"
 MOST_REFERENCES = 9  # groups that a replacement can name
 
 
@@ -211,12 +215,61 @@ def _named_groups(pattern: str) -> tuple[list[str], str]:
     return names, f"(?P<{names[0]}>{''.join(out)})"
 
 
+def free_signs(texts: pa.Array) -> Iterator[str]:
+    """Yield signs that no text has."""
+    return (s for s in SIGNS if not pc.any(pc.match_substring(texts, s)).as_py())
+
+
+# Expressions that differ in each row cost RE2 some 20 us each: those that are texts are looked for as such
+
+
+def _is_text(pattern: str, options: str) -> bool:
+    return bool(pattern) and not options and META.search(pattern) is None
+
+
+def _has_text(text: str, pattern: str, options: str = "") -> bool | None:
+    return pattern in text if _is_text(pattern, options) else None
+
+
+def _is_all_text(text: str, pattern: str, options: str = "") -> bool | None:
+    return pattern == text if _is_text(pattern, options) else None
+
+
+def _extracted_text(text: str, pattern: str, group: int = 0, options: str = "") -> str | None:
+    if group or not _is_text(pattern, options):
+        return None
+    return pattern if pattern in text else ""
+
+
+def _replaced_text(text: str, pattern: str, replacement: str, options: str = "") -> str | None:
+    if "\\" in replacement or not _is_text(pattern, options.replace("g", "")):
+        return None
+    return text.replace(pattern, replacement, -1 if options else 1)
+
+
+def _by_replacements(others: Kernel) -> Kernel:
+    """Make a kernel that puts what each row has into the places of a sign by which the matches of an expression are replaced."""
+
+    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
+        text, pattern, replacement, *options = args
+        alike = all(v.is_constant for v in (pattern, *options))
+        if not alike or text.is_constant or not isinstance(replacement.data, pa.Array):
+            return others(call, args)
+        sign = next(free_signs(text.data), None)
+        if sign is None or pc.any(pc.match_substring(replacement.data, "\\")).as_py():
+            return others(call, args)
+        put = Vector(replacement.type, sign)
+        return STRINGS["replace"](call, (others(call, (text, pattern, put, *options)), put, replacement))  # fmt: skip
+
+    return kernel
+
+
 KERNELS: dict[str, Kernel] = {
     "contains": searches("find", over_text(contains)),
     "like": searches("like", over_text(like)),
     "ilike": searches("like", over_text(ilike), folded=True),
-    "regexp_matches": over_text(regexp_matches),
-    "regexp_full_match": over_text(regexp_full_match),
-    "regexp_replace": over_text(regexp_replace),
-    "regexp_extract": over_text(regexp_extract),
+    "regexp_matches": over_text(regexp_matches, _has_text),
+    "regexp_full_match": over_text(regexp_full_match, _is_all_text),
+    "regexp_replace": _by_replacements(over_text(regexp_replace, _replaced_text)),
+    "regexp_extract": over_text(regexp_extract, _extracted_text),
 }

@@ -140,12 +140,15 @@ def right(text: pa.Array, count: int) -> pa.Array:
 
 
 def _trim(name: str) -> Kernel:
-    function = getattr(pc, f"utf8_{name}")
+    function, of_row = getattr(pc, f"utf8_{name}"), _STRIPS[name]
 
     def trimmed(text: pa.Array, characters: str = " ") -> pa.Array:
         return function(text, characters) if characters else text
 
-    return over_text(trimmed)
+    return over_text(trimmed, of_row)
+
+
+_STRIPS = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}
 
 
 def _pad(text: pa.Array, width: int, fill: str, on_left: bool) -> pa.Array:
@@ -167,6 +170,24 @@ def _pad(text: pa.Array, width: int, fill: str, on_left: bool) -> pa.Array:
     return pc.binary_join_element_wise(
         *((padding, cut) if on_left else (cut, padding)), scalar_from("", text.type)
     )
+
+
+def _padding(text: str, width: int, fill: str) -> str | None:
+    """Return what a text lacks, None where it lacks some and there is nothing to fill with."""
+    missing = width - len(text)
+    if missing <= 0:
+        return ""
+    return (fill * (missing // len(fill) + 1))[:missing] if fill else None
+
+
+def _left_padded(text: str, width: int, fill: str) -> str | None:
+    padding = _padding(text, width, fill)
+    return None if padding is None else padding + text[: max(width, 0)]
+
+
+def _right_padded(text: str, width: int, fill: str) -> str | None:
+    padding = _padding(text, width, fill)
+    return None if padding is None else text[: max(width, 0)] + padding
 
 
 def lpad(text: pa.Array, width: int, fill: str) -> pa.Array:
@@ -192,6 +213,10 @@ def replace(text: pa.Array, needle: str, replacement: str) -> pa.Array:
         found = pc.sum(pc.count_substring(text, needle)).as_py() or 0
         check_bytes("replace", size + found * longer)
     return pc.replace_substring(text, needle, replacement)
+
+
+def _replaced(text: str, needle: str, replacement: str) -> str:
+    return text.replace(needle, replacement) if needle else text
 
 
 def reverse(text: pa.Array) -> pa.Array:
@@ -223,6 +248,12 @@ def split_part(text: pa.Array, separator: str, number: int) -> pa.Array:
             return _slice(text, number - 1, number)
         return _slice(text, number, number + 1 if number < -1 else None)
     return _element(pc.split_pattern(text, separator), number)
+
+
+def _part(text: str, separator: str, number: int) -> str:
+    parts = text.split(separator) if separator else list(text)
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if number and 0 <= place < len(parts) else ""
 
 
 def _element(lists: pa.Array, number: int) -> pa.Array:
@@ -268,13 +299,23 @@ def character(call: Call, args: tuple[Vector, ...]) -> Vector:
     return result.first() if arg.is_constant else result
 
 
-def translate(text: pa.Array, source: str, target: str) -> pa.Array:
-    """Replace characters one by one; the first of equal characters in `source` counts."""
+@functools.lru_cache
+def _letters(source: str, target: str) -> dict[int, str | None]:
+    """Return what characters become; the first of equal ones in `source` counts."""
     mapping: dict[int, str | None] = {}
     for place, letter in enumerate(source):
         mapping.setdefault(ord(letter), target[place] if place < len(target) else None)
+    return mapping
+
+
+def _translated(text: str, source: str, target: str) -> str:
+    return text.translate(_letters(source, target))
+
+
+def translate(text: pa.Array, source: str, target: str) -> pa.Array:
+    """Replace characters one by one."""
     encoded = pc.dictionary_encode(text)
-    values = [value.translate(mapping) for value in encoded.dictionary.to_pylist()]
+    values = [_translated(value, source, target) for value in encoded.dictionary.to_pylist()]
     return array_from(values, text.type).take(encoded.indices)
 
 
@@ -293,16 +334,16 @@ KERNELS: dict[str, Kernel] = {
     "trim": _trim("trim"),
     "ltrim": _trim("ltrim"),
     "rtrim": _trim("rtrim"),
-    "lpad": over_text(lpad),
-    "rpad": over_text(rpad),
+    "lpad": over_text(lpad, _left_padded),
+    "rpad": over_text(rpad, _right_padded),
     "repeat": over_text(repeat),
-    "replace": over_text(replace),
+    "replace": over_text(replace, _replaced),
     "reverse": over_text(reverse),
     "starts_with": searches("find_at_end", over_text(pc.starts_with), 0),
     "ends_with": searches("find_at_end", over_text(pc.ends_with), 1),
     "position": searches("find", over_text(position)),
-    "split_part": over_text(split_part),
+    "split_part": over_text(split_part, _part),
     "ascii": over_text(code_point),
     "chr": character,
-    "translate": over_text(translate),
+    "translate": over_text(translate, _translated),
 }

@@ -1,7 +1,7 @@
 """How string kernels are applied: a kernel takes one Arrow array of strings and parameters that are the same in all rows.
 
 Parameters that differ from row to row are rare (`left(s, n)` with a column n): the rows are grouped by them and the kernel runs
-once for each group.
+once for each group, which costs 20 to 100 us.  Where groups have few rows each, Python computes the rows one by one, in 0.5 us.
 """
 
 from __future__ import annotations
@@ -14,30 +14,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .... import stopping
-from ....plan.arrow.arrow_arrays import array_from, from_numpy
+from ....plan.arrow.arrow_arrays import array_from, from_numpy, truth_values
 from ....plan.expr import Call
-from ....plan.types import DataType, Kind
+from ....plan.types import VARCHAR, DataType, Kind
 from .. import table as tables
 from ..sort.keys import places_among
 from .values.each_value import LOOKS, python_values
 from .vectors import Array, Kernel, Mask, Vector, both_valid, null_constant
 
 PIECE_BYTES = 4 << 20
+ROWS_ALIKE = 32  # of a group on the average, below which rows are computed one by one
+ROWS_AT_ONCE = 1 << 14  # between two looks at whether the query is to stop
 
 # (strings, parameters...) -> an Arrow array of the result type, or numpy values for the rows that are not NULL.
 Made: TypeAlias = pa.Array | Array
 TextFunction: TypeAlias = Callable[..., Made]
 Parameter: TypeAlias = str | bytes | bool | int | float
+# The same of one row, as Python has it; None where that is left to the other function
+OfRow: TypeAlias = Callable[..., str | bool | None]
 
 
-def over_text(function: TextFunction) -> Kernel:
+def over_text(function: TextFunction, of_row: OfRow | None = None) -> Kernel:
     """Make a kernel of a function of the first argument, whose other arguments are parameters."""
 
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         text, *parameters = args
         if all(p.is_constant for p in parameters):
             return _applied(function, call.type, text, [_value(p) for p in parameters])
-        return _by_groups(function, call.type, text, parameters)
+        return _by_groups(function, of_row, call.type, text, parameters)
 
     return kernel
 
@@ -92,7 +96,11 @@ def _result(result: Made, data_type: DataType, mask: Mask | None) -> Vector:
 
 
 def _by_groups(
-    function: TextFunction, data_type: DataType, text: Vector, parameters: list[Vector]
+    function: TextFunction,
+    of_row: OfRow | None,
+    data_type: DataType,
+    text: Vector,
+    parameters: list[Vector],
 ) -> Vector:
     count = max(len(v.data) for v in (text, *parameters) if not v.is_constant)
     valid = both_valid(text, *parameters)
@@ -106,6 +114,8 @@ def _by_groups(
             codes = places_among(codes * (int(found.max(initial=0)) + 1) + found)
     if not len(rows):
         return null_constant(data_type)
+    if of_row is not None and int(codes.max()) * ROWS_ALIKE > len(rows):
+        return _at(rows, count, _row_by_row(function, of_row, data_type, Vector(VARCHAR, texts), values))  # fmt: skip
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     columns = [
@@ -120,10 +130,40 @@ def _by_groups(
         if place % LOOKS == 0:
             stopping.check()
         pieces.append(function(group, *here))
+    return _at(rows[order], count, _result(_joined(pieces, groups), data_type, None))
+
+
+def _at(rows: Array, count: int, found: Vector) -> Vector:
+    """Return values at some of the rows, NULL at others."""
     places = np.full(count, -1)
-    places[rows[order]] = np.arange(len(rows))
-    joined = _result(_joined(pieces, groups), data_type, None).to_arrow(len(rows))
-    return Vector.from_arrow(tables.take_array(joined, places), data_type)
+    places[rows] = np.arange(len(rows))
+    return Vector.from_arrow(tables.take_array(found.to_arrow(len(rows)), places), found.type)
+
+
+def _row_by_row(
+    function: TextFunction,
+    of_row: OfRow,
+    data_type: DataType,
+    text: Vector,
+    parameters: list[Vector],
+) -> Vector:
+    """Compute rows without a NULL one by one, and those that this leaves to others by groups."""
+    arrow, pieces = tables.physical_type(data_type), []
+    for start in range(0, text.length, ROWS_AT_ONCE):
+        stopping.check()
+        span = np.arange(start, min(start + ROWS_AT_ONCE, text.length))
+        columns = [
+            [_value(v)] * len(span) if v.is_constant else python_values(v.take(span))
+            for v in (text, *parameters)
+        ]
+        pieces.append(array_from(list(map(of_row, *columns)), arrow))
+    made = tables.concat_arrays(pieces)
+    rest = np.flatnonzero(truth_values(made.is_null()))
+    if len(rest):
+        given = [v.take(rest) for v in (text, *parameters)]
+        others = _by_groups(function, None, data_type, given[0], given[1:]).to_arrow(len(rest))
+        made = pc.replace_with_mask(made, made.is_null(), others.cast(arrow))
+    return Vector.from_arrow(made, data_type)
 
 
 def _codes(parameter: Vector) -> Array:

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .....errors import ExecutionError
-from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, truth_values
+from .....plan.arrow.arrow_arrays import array_from, from_numpy, truth_values
 from .....plan.expr import Call
 from .....plan.patterns import with_options
 from ... import table as tables
 from ...nested_arrays import Lists, list_array
-from ..kernels_patterns import guarded
+from ..kernels_patterns import free_signs, guarded
 from ..vectors import ArrayFunction, over_arrays
 
 
@@ -34,8 +34,8 @@ def _split(call: Call, args: list[pa.Array]) -> pa.Array:
         if known
     ]
     lengths = np.zeros(len(texts), np.int64)
-    lengths[valid] = [len(part) for part in parts]
-    elements = array_from([p for part in parts for p in part], pa.string())
+    lengths[valid] = list(map(len, parts))
+    elements = array_from(list(itertools.chain.from_iterable(parts)), pa.string())
     return list_array(lengths, elements, valid, tables.physical_type(call.type))
 
 
@@ -78,12 +78,10 @@ def _refuse_empty_matches(expression: str, pattern: str) -> None:
 
 
 _MAYBE_ABSENT = re.compile(r"\||\)[?*{]")
-_SIGNS = "\x01\x02\x03\x04\x05\x06\ufdd0\ufdd1\ufdd2\ufdd3"
 
 
 def _free_signs(texts: pa.Array) -> tuple[str, str]:
-    free = (s for s in _SIGNS if not pc.any(pc.match_substring(texts, s)).as_py())
-    found = list(itertools.islice(free, 2))
+    found = list(itertools.islice(free_signs(texts), 2))
     if len(found) < 2:
         raise ExecutionError("The texts have control characters that are needed to mark matches.")
     return found[0], found[1]
@@ -102,29 +100,26 @@ def _by_pattern(function: Callable[..., pa.Array], unsplit: bool) -> ArrayFuncti
         texts, patterns = (tables.decode(a).cast(pa.string()) for a in args[:2])
         rest = [a[0].as_py() for a in args[2:] if len(a)]
         arrow = tables.physical_type(call.type)
-        rows, made = [], []
-        for pattern in pc.unique(patterns).to_pylist():
-            same = pc.is_null(patterns) if pattern is None else pc.equal(patterns, pattern)
-            places = np.flatnonzero(truth_values(null_as(same, False)))
-            some = texts.take(from_numpy(places))
+        codes, made = pc.dictionary_encode(patterns, null_encoding="encode"), []
+        numbers = tables.to_numpy(codes.indices)
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers, minlength=len(codes.dictionary)))
+        texts = texts.take(from_numpy(order))
+        for pattern, start, end in zip(codes.dictionary.to_pylist(), [0, *ends], ends, strict=False):  # fmt: skip
+            some = texts.slice(start, end - start)
             if pattern is not None:
                 found = function(some, pattern, *rest)
             elif unsplit:
-                found = list_array(
-                    truth_values(some.is_valid()).astype(np.int64),
-                    some.drop_null(),
-                    truth_values(some.is_valid()),
-                    arrow,
-                )
+                valid = truth_values(some.is_valid())
+                found = list_array(valid.astype(np.int64), some.drop_null(), valid, arrow)
             else:
                 found = pa.nulls(len(some), arrow)
-            rows.append(places)
             made.append(found.cast(arrow))
         if not made:
             return pa.nulls(0, arrow)
-        order = np.empty(len(texts), np.int64)
-        order[np.concatenate(rows)] = np.arange(len(texts))
-        return tables.take_array(tables.concat_arrays(made), order)
+        places = np.empty(len(texts), np.int64)
+        places[order] = np.arange(len(texts))
+        return tables.take_array(tables.concat_arrays(made), places)
 
     return split
 
