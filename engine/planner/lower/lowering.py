@@ -136,12 +136,16 @@ def _over_columns(call: ex.AggregateCall, computed: Computed) -> ex.AggregateCal
     def as_ref(expr: ex.Expr, name: str) -> ex.ColumnRef:
         return ex.ColumnRef(computed.column(expr, name))
 
-    fixed = constants(AGGREGATE[call.function].signature)
+    row = AGGREGATE[call.function]
+    fixed = constants(row.signature)
     args = tuple(a if i in fixed else as_ref(a, "argument") for i, a in enumerate(call.args))
     condition = None if call.filter is None else as_ref(call.filter, "condition")
+    keys = call.order
+    if not keys and row.least_of is not None and row.least_of(call.type):
+        keys = (ex.SortKey(call.args[0]),)
     order = tuple(
         ex.SortKey(as_ref(k.expr, "key"), k.descending, k.nulls_first)
-        for k in call.order
+        for k in keys
         if not isinstance(k.expr, ex.Literal)
     )
     return dataclasses.replace(call, args=args, filter=condition, order=order)
