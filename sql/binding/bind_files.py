@@ -55,7 +55,9 @@ def file_function(name: str, function: exp.Expr, around: Scope) -> FileTable | N
     path_first = [function.this] if isinstance(function, exp.ReadCSV) else []
     for argument in (*path_first, *function.expressions):
         if isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg):
-            use(argument, argument.this, argument.this.this)
+            use(argument, argument.this)
+            if isinstance(argument.this, exp.Column):  # name = value; else name := value
+                use(argument.this.this)
             key, value = argument.this.name.lower(), option_value(argument.expression, around)
             with _at(argument):
                 if form in READ_OPTIONS:

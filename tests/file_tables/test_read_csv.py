@@ -54,6 +54,18 @@ def test_a_file_has_the_columns_and_rows_that_duckdb_finds(content, options, con
     same(connection, f"select * from read_csv('f.csv', {options})".replace(", )", ")"))
 
 
+@pytest.mark.parametrize("sign", ["=", ":=", "=>"])
+def test_options_are_named_by_each_sign_that_duckdb_takes(sign, connection):
+    write("a;b\n1;x\n2;y\n")
+    same(
+        connection,
+        f"from read_csv('f.csv', header {sign} true, types {sign} {{'a': 'double'}})",
+        False,
+    )
+    same(connection, f"from read_csv('f.csv', NAMES {sign} ['q', 'r'], delim {sign} ';')", False)
+    same(connection, f"from read_csv('f.csv', nosuch {sign} true)")
+
+
 def test_a_first_row_is_a_header_where_duckdb_takes_it_for_one(connection):
     for number, (content, options) in enumerate(HEADERS):
         write(content, f"f{number}.csv")
