@@ -17,7 +17,7 @@ from .coercion import castable, common, common_pair
 from .expr import Call, Cast, Expr, Literal, Value
 from .literals import BeyondPython, convert, integer
 from .shapes.guards import computed, decided
-from .temporal import zones
+from .temporal import nested_moments, zones
 
 _in_try: ContextVar[bool] = ContextVar("in_try", default=False)
 
@@ -212,8 +212,12 @@ def _zoned(expr: Expr, target: ty.DataType, safe: bool, span: Span | None) -> Ex
     source, zoned = expr.type, ty.Kind.TIMESTAMPTZ
     if source == target or ty.Kind.NULL in (source.kind, target.kind):
         return None
-    if zoned not in (source.kind, target.kind) or not castable(source, target):
+    if not castable(source, target):
         return None
+    if zoned not in (source.kind, target.kind):
+        return nested_moments.by_parts(
+            expr, target, lambda part, wanted: cast(part, wanted, safe=safe, span=span), safe
+        )
     if expr.type == ty.JSON:  # whose texts are in quotes
         strings = Call(f"json_transform{'' if safe else '_strict'}", (expr,), ty.VARCHAR, span)
         return cast(strings, target, safe=safe, span=span)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fuseline.errors import FuselineError, InvalidQuery, TypeMismatch
+from fuseline.errors import FuselineError, InvalidQuery
 from tests.duckdb_functions import Comparison
 from tests.operators import json_queries as cases
 
@@ -79,8 +79,3 @@ def test_minus_zero_becomes_each_number(comparison: Comparison) -> None:
     types = ("BIGINT", "DOUBLE", "DECIMAL(9,2)", "BOOLEAN", "VARCHAR", "HUGEINT")
     calls = ", ".join(f"json_transform('-0', '\"{kind}\"') as v{i}" for i, kind in enumerate(types))
     assert comparison.problem(f"select {calls}") is None
-
-
-def test_moments_with_a_zone_inside_of_values_are_refused(comparison: Comparison) -> None:
-    with pytest.raises(TypeMismatch, match="cast TIMESTAMP WITH TIME ZONE in it to VARCHAR"):
-        comparison.ours.sql("select to_json([timestamptz '2020-01-01 00:00:00+00'])")
