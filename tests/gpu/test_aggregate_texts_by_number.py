@@ -86,7 +86,7 @@ def test_what_is_long_or_not_of_a_table_stays_text(limits: SetLimits) -> None:
 
     node, cache = p.HashAggregate(GIVEN, (NAME,), ()), ColumnCache(1 << 30)
     for limit, origin in ((1 << 18, "no key"), (RELATION - 1, ORIGIN)):
-        limits(aggregate__NUMBERED_TEXTS=limit)
+        limits(text_keys__NUMBERED_TEXTS=limit)
         found = grouped(node, rows(NAMES["repeated"], origin), cache)
         assert not isinstance(found.columns[NAME.id], Coded)
 

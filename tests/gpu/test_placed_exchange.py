@@ -179,3 +179,33 @@ def test_integers_as_in_registers_stay_so_where_all_workers_have_them(
     else:  # in the order of workers
         wanted = [given] * WORKERS if node.kind == "broadcast" else [given, *[given[:0]] * 2]
         assert all(one.equals(other) for one, other in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize("rows", [40_000, 1, 0])
+@pytest.mark.parametrize("more", [{}, {"cuts": (100, 400)}], ids=["hash", "range"])
+@pytest.mark.parametrize("by", [("k",), ("k", "day")], ids=str)
+def test_each_picks_its_own_of_rows_that_all_have(
+    by: tuple[str, ...], more: dict[str, Any], rows: int, tmp_path: Path
+) -> None:
+    from fuseline.operators.gpu import table
+    from fuseline.operators.gpu.exchange.device_exchange import exchanged
+    from fuseline.operators.gpu.memory.device import take_device
+
+    if more and len(by) > 1:
+        pytest.skip("ranges are those of one key")
+    columns, node, given = list(COLUMNS.values()), exchange("pick", by, **more), rows_of(0, rows)
+
+    def picked(rank: int, fuse: str) -> pa.Table:
+        take_device()
+        context = Context(ColumnCache(0), Stop().check, 1, tmp_path, fuse)
+        context.peers = DevicePeers(_Board(), rank)  # type: ignore[assignment]
+        made = exchanged(node, table.from_arrow(given, columns), lambda keys: [], context)
+        assert made is not None
+        return table.to_arrow(made, columns)
+
+    found = [picked(rank, "always") for rank in range(WORKERS)]
+    assert found == [picked(rank, "never") for rank in range(WORKERS)]
+    together = pa.concat_tables(found).sort_by("id")
+    assert together.equals(given.cast(together.schema).sort_by("id"))
+    keys = [set(zip(*(t[k].to_pylist() for k in by), strict=True)) for t in found]
+    assert sum(map(len, keys)) == len(set().union(*keys))

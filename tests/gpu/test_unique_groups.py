@@ -114,6 +114,35 @@ def test_rows_of_different_names_are_groups(
     assert_same(wanted.sort_by(by), again.sort_by(by))
 
 
+@pytest.mark.parametrize("names", [UNIQUE, [None, *UNIQUE[1:]]], ids=["texts", "NULL"])
+@pytest.mark.parametrize("keys", [(NAME,), (GRADE, NAME)], ids=str)
+@pytest.mark.parametrize("calls", [True, False], ids=["aggregates", "distinct"])
+def test_rows_of_names_that_come_once_stand_for_them(
+    calls: bool, keys: tuple[Column, ...], names: list[str | None]
+) -> None:
+    """Rows of a relation several times, as other workers have sent them: groups are found by row numbers, and names stay to be fetched."""
+    from fuseline.operators import gpu
+    from fuseline.operators.gpu.late_materialization import LateColumns, Places
+
+    node = aggregate(*keys)
+    if not calls:
+        node = p.HashAggregate(node.input, keys, ())
+    given = groups(names, ("version", *map(str, names)))
+    rows = np.random.default_rng(3).integers(0, 10, GROUPS).astype(np.int32)
+    place = Places(gpu.table.plc.Column.from_arrow(pa.array(rows)), False)
+    late = given.columns
+    table = gpu.table.Table(
+        LateColumns({}, [place, *late.places[1:]], late.fetches), given.num_rows
+    )
+    context = Context(ColumnCache(0), lambda: None, 1)
+    found = gpu.OPERATORS[type(node)](node, (table,), context)
+    assert found.columns.late(NAME.id) is not None
+    assert id(node) not in context.remarks
+    by = [(column.name, "ascending") for column in keys]
+    wanted, _ = grouped(node, there(table))
+    assert_same(wanted.sort_by(by), gpu.to_arrow(found, node.columns).sort_by(by))
+
+
 def test_what_is_not_known_is_looked_for() -> None:
     node = aggregate(NAME)
     wanted, _ = grouped(node, there(groups(UNIQUE, None)))

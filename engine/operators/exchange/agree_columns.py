@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Literal as OneOf, NamedTuple, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -51,12 +51,28 @@ def number_of(texts: pa.Array, dictionaries: Mapping[str, pa.Array]) -> int:
     return next(map(_number, found), TEXTS)
 
 
-def common_codes(peers: Peers, exchange: int, own: Sequence[int]) -> list[pa.Array | None]:
-    """Return for each column the dictionary whose codes go, by what each worker says that it has; None where texts go."""
+def number_of_rows(digest: str) -> int:
+    """What workers call the rows of a relation that each of them has whole: a number below those of dictionaries."""
+    return -_number(digest)
+
+
+RowNumbers = OneOf["row numbers"]
+
+
+def common_texts(
+    peers: Peers, exchange: int, own: Sequence[int]
+) -> list[pa.Array | RowNumbers | None]:
+    """Return for each column what goes in the place of its texts, by what each worker says that it has: codes of a dictionary, or row numbers.
+
+    None where texts go.  Who has no rows takes any codes, but row numbers only of a relation that it has.
+    """
     known = {_number(digest): texts for digest, texts in peers.dictionaries.items()}
     told = peers.meet(CODES - exchange, np.array(own, np.int64).tobytes())
-    found: list[pa.Array | None] = []
+    found: list[pa.Array | RowNumbers | None] = []
     for numbers in np.array([np.frombuffer(said, np.int64) for said in told]).T.tolist():
+        if len({*numbers}) == 1 and numbers[0] < TEXTS:
+            found.append("row numbers")
+            continue
         said = {*numbers} - {NOTHING}
         found.append(known.get(said.pop()) if len(said) == 1 else None)
     return found

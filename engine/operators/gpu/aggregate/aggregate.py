@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 import pylibcudf as plc
 
@@ -12,7 +12,6 @@ from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
 from ....plan.functions import AGGREGATE
 from ....plan.partial import FinishAverages
-from ....storage.columns.cache import CacheKey, ColumnCache
 from ...context import Context
 from .. import table as tables
 from ..columns import HUGE, as_key, empty, mean, reinterpret, where_true
@@ -22,7 +21,6 @@ from ..few_rows import run_on_host
 from ..late_materialization import (
     Bounds,
     Fetch,
-    LateColumns,
     bounds_of,
     is_of_registers,
     lasting,
@@ -40,6 +38,7 @@ from . import (
 )
 from .distinct_counts import distinct_count
 from .groups import Answer, GroupedArgument, Groups, matching_order, pick, pick_held, restore
+from .text_keys import row_keys, with_numbers, with_rows
 from .unique_groups import each_alone
 
 Aggregate = Callable[[AggregateCall, list[GroupedArgument], Groups], Answer]
@@ -99,12 +98,13 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     if few is not None:
         return few
     table = with_numbers(table, _compared(node), context.cache)
-    tables.fetch(table, _read_as_values(node, table))
-    keys = [_group_key(table.columns[c.id]) for c in node.keys]
-    if keys and not table.num_rows:
+    if node.keys and not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
+    rows = row_keys(table, node.keys)
+    tables.fetch(table, _read_as_values(node, table, rows))
+    keys = [rows[c] if c in rows else _group_key(table.columns[c.id]) for c in node.keys]
     if not node.aggregates:
-        return _distinct(node, keys, table)
+        return _distinct(node, keys, table, rows)
     groups = Groups(keys, table.num_rows, table.columns, context.deterministic)
     variants: dict[Hashable, Groups] = {}
     answers: list[tuple[Groups, HeldAnswer]] = []
@@ -118,11 +118,13 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     for members in {id(g): g for g in (lead, *variants.values())}.values():
         members.run()
         context.check()
-    columns: dict[int, Held | Fetch] = {**_keys_again(node, lead.group_keys, table)}
+    again, rows = _keys_again(node, lead.group_keys, table, rows)
+    columns: dict[int, Held | Fetch] = {**again}
     for (column, call), (members, answer) in zip(node.aggregates, answers, strict=True):
         with Located(call.span):
             columns[column.id] = _aligned(answer(), members, lead)
-    return Table(lasting(columns, table.columns, _known(node, groups)), lead.count)
+    made = lasting(columns, table.columns, _known(node, groups))
+    return Table(with_rows(made, table, rows), lead.count)
 
 
 def _compared(node: p.HashAggregate) -> list[Column]:
@@ -132,13 +134,13 @@ def _compared(node: p.HashAggregate) -> list[Column]:
     return list(dict.fromkeys([*node.keys, *asked]))
 
 
-def _read_as_values(node: p.HashAggregate, table: Table) -> list[int]:
-    """The columns that are fetched in any case, which is done together: all but those that are added up as in registers."""
+def _read_as_values(node: p.HashAggregate, table: Table, rows: Collection[Column]) -> list[int]:
+    """The columns that are fetched in any case, which is done together: all but keys by `rows`, and those that are added up as in registers."""
     args = [
         arg.column for _, call in node.aggregates for arg in call.args if isinstance(arg, ColumnRef)
     ]
     added = [c.id for c in args if not is_of_registers(table.columns, c.id)]
-    return [*(c.id for c in node.keys), *added]
+    return [*(c.id for c in node.keys if c not in rows), *added]
 
 
 def _added(node: p.HashAggregate, groups: Groups) -> list[tuple[GroupedArgument, Bounds]]:
@@ -197,17 +199,26 @@ def _group_key(held: Held) -> plc.Column:
     return held.codes if isinstance(held, Coded) else as_key(held)
 
 
-def _keys_again(node: p.HashAggregate, keys: Sequence[plc.Column], table: Table) -> dict[int, Held]:
-    """Undo `_group_key`."""
+def _keys_again(
+    node: p.HashAggregate,
+    keys: Sequence[plc.Column],
+    table: Table,
+    rows: Collection[Column],
+) -> tuple[dict[int, Held], dict[Column, plc.Column]]:
+    """Undo `_group_key`; apart from these the row numbers of groups, of keys that are compared by them."""
     columns: dict[int, Held] = {}
+    again: dict[Column, plc.Column] = {}
     for column, key in zip(node.keys, keys, strict=True):
+        if column in rows:
+            again[column] = key
+            continue
         held = table.columns[column.id]
         columns[column.id] = (
             Coded(key, held.keys)
             if isinstance(held, Coded)
             else restore(key, device_type(column.type))
         )
-    return columns
+    return columns, again
 
 
 @on_device
@@ -224,7 +235,12 @@ def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context)
     return tables.gather(table, pick(first, sorted_rows([first], [(False, False)])), node.columns)
 
 
-def _distinct(node: p.HashAggregate, keys: list[plc.Column], table: Table) -> Table:
+def _distinct(
+    node: p.HashAggregate,
+    keys: list[plc.Column],
+    table: Table,
+    by_rows: Collection[Column],
+) -> Table:
     if not keys:
         return Table({}, 1)
     rows = plc.stream_compaction.distinct(
@@ -235,8 +251,9 @@ def _distinct(node: p.HashAggregate, keys: list[plc.Column], table: Table) -> Ta
         plc.types.NanEquality.ALL_EQUAL,
     )
     known = {key.id: bounds_of(table.columns, key.id) for key in node.keys}
-    columns = lasting(_keys_again(node, rows.columns(), table), table.columns, known)
-    return Table(columns, rows.num_rows())
+    again, found = _keys_again(node, rows.columns(), table, by_rows)
+    columns = lasting(again, table.columns, known)
+    return Table(with_rows(columns, table, found), rows.num_rows())
 
 
 def _ask(
@@ -359,42 +376,3 @@ def _aligned(held: Held | Fetch, members: Groups, lead: Groups) -> Held | Fetch:
     if isinstance(held, Fetch):
         return dataclasses.replace(held, lying=pick(held.lying, order))
     return pick_held(held, order)
-
-
-NUMBERED_TEXTS = 1 << 18  # rows of a column: more are numbered in more time than a query saves
-NUMBERED_BYTES = 1 << 25
-
-
-def with_numbers(table: Table, keys: Sequence[Column], cache: ColumnCache) -> Table:
-    """Return a table in which texts that are compared, where they are still to be fetched, are codes of their column's values.
-
-    Groups, extremes, joins and sorts then compare integers, however many different texts there are.  Item numbers of TPC-DS are half as many as
-    items and so have no dictionary; as text 14,000 groups of them take 1 ms more to find on an H200, and 4 ms more to sort.
-    """
-    columns = table.columns
-    if type(columns) is not LateColumns:
-        return table
-    found = {key.id: _numbered(columns.late(key.id), cache) for key in keys}
-    coded = {column_id: codes for column_id, codes in found.items() if codes is not None}
-    return Table(columns.with_codes(coded), table.num_rows) if coded else table
-
-
-def _numbered(fetch: Fetch | None, cache: ColumnCache) -> Coded | None:
-    """The codes of all rows of a column of text that is in a table, ascending as the texts do."""
-    if fetch is None or not isinstance(fetch.origin, CacheKey) or fetch.encoding is not None:
-        return None
-    texts = fetch.lying
-    if texts.type().id() != plc.TypeId.STRING or texts.null_count() == texts.size():
-        return None
-    if texts.size() > NUMBERED_TEXTS or texts.device_buffer_size() > NUMBERED_BYTES:
-        return None
-    key = fetch.origin._replace(rows=("numbered", fetch.origin.rows))
-    found: Coded | None = cache.get(key)
-    if found is None:
-        values, codes = plc.transform.encode(plc.Table([texts]))
-        if texts.null_count():  # which have the last number
-            values = plc.stream_compaction.drop_nulls(values, [0], 1)
-            codes = where_true(codes, plc.unary.is_valid(texts))
-        found = Coded(codes, values.columns()[0])
-        cache.put(key, found, found.device_buffer_size())
-    return found

@@ -64,9 +64,18 @@ def _passed(call: AggregateCall, columns: LateColumns) -> Expr | None:
 def _tells_apart(key: Column, columns: LateColumns) -> bool:
     """Whether no two rows have the same value of a key: different rows of a column in which none comes twice."""
     fetch = columns.late(key.id)
-    if fetch is None or fetch.origin is None or fetch.lying.type().id() != plc.TypeId.STRING:
+    return (
+        fetch is not None
+        and columns.places[columns.fetches[key.id][0]].distinct
+        and is_unique(fetch)
+    )
+
+
+def is_unique(fetch: Fetch) -> bool:
+    """Whether no text comes twice in a column, which is counted once."""
+    if fetch.origin is None or fetch.lying.type().id() != plc.TypeId.STRING:
         return False
-    if not columns.places[columns.fetches[key.id][0]].distinct or fetch.lying.size() > MOST_ROWS:
+    if fetch.lying.size() > MOST_ROWS:
         return False
     found = _known.get(fetch.origin)
     if found is None:

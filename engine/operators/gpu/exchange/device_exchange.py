@@ -1,15 +1,14 @@
 """An exchange between GPUs: each worker's rows packed into one buffer, moved in rounds, and put together in the order of workers.
 
-Columns of fixed width, and texts of which all workers have the codes, come where they stay at once (`placed_exchange`), unless they
-are sorted.  Of others libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
+Columns of fixed width, and texts of which all workers have the codes or the rows (`coded_exchange`), come where they stay at once
+(`placed_exchange`), unless they are sorted.  Of others libcudf packs columns into one buffer, so that each worker gets one message a round.  Rows that stay are not packed.  Few rows that go to
 the first worker, or to each, go by the host in one meeting: an aggregate of a few groups lies there, and is put together there.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import field
 
 import pyarrow as pa
@@ -19,10 +18,9 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....plan.exchange import Exchange
 from ....plan.expr import Column, new_column
 from ....plan.physical import Stored
-from ....plan.types import BIGINT, SMALLINT, TINYINT, Kind
+from ....plan.types import BIGINT
 from ....records import dataclass
 from ...context import Context, MovedBytes, Peers
-from ...exchange.agree_columns import NOTHING, TEXTS, common_codes, number_of
 from ...exchange.exchange_rounds import (
     FEW_ROWS,
     Arrived,
@@ -32,104 +30,14 @@ from ...exchange.exchange_rounds import (
     exchange_in_rounds,
 )
 from ...exchange.exchange_rows import few_together, parts_of_few
-from .. import table as tables
-from ..columns import INT64, cast, empty, null_column, sequence
-from ..dictionaries import MOST_KEYS, Coded, Held, width_of_codes
-from ..late_materialization import together
+from ..columns import INT64, empty, sequence
 from ..memory import to_host
 from ..memory.device import device_memory, synchronize, with_room
 from ..memory.upload import on_host
-from ..pipeline.stored import keys_of, strings_of
 from ..table import Table, check_rows, device_type
+from .coded_exchange import with_codes
 from .device_parts import DeviceParts, Ends, Stretch, device_parts, sliced
-from .placed_exchange import is_placed, placed_table
-
-
-@dataclass
-class CodedExchange:
-    """An exchange and its rows, with codes in the place of some texts: `keys` are the texts that these stand for, by the columns that have them."""
-
-    node: Exchange
-    table: Table
-    columns: tuple[Column, ...] = ()  # those of codes in the places of those of texts
-    keys: Mapping[Column, plc.Column] = field(default_factory=dict)
-
-    def restored(self, made: Table) -> Table:
-        """Return rows that have arrived so with their texts, which lie as codes."""
-        if not self.keys:
-            return made
-        texts: dict[int, Held] = {}
-        for column, sent in zip(self.node.columns, self.columns, strict=True):
-            keys = self.keys.get(column)
-            if keys is not None:
-                texts[column.id] = Coded(made[sent], keys)
-        return Table(together(made.columns, texts), made.num_rows)
-
-    @property
-    def sent(self) -> Exchange:
-        """The exchange of what is sent."""
-        if not self.keys:
-            return self.node
-        return self.node.replaced(input=Stored(0, self.columns, device="gpu"))
-
-
-def with_codes(node: Exchange, table: Table, context: Context) -> CodedExchange:
-    """Return an exchange with codes in the place of texts, where all workers have them; they meet for it where rows move."""
-    peers = context.peers
-    assert peers is not None
-    texts = [column for column in node.columns if column.type.kind is Kind.VARCHAR]
-    meets = node.kind != "pick"
-    if not texts or (meets and not peers.dictionaries):
-        return CodedExchange(node, table)
-    is_given = table.num_rows > 0 and not (node.of_first and peers.rank > 0)
-    read = dict.fromkeys((*node.columns, *node.keys, *(order.column for order in node.orders)))
-    held: Mapping[Column, Held] | None = None
-    with suppress(MemoryError):  # texts may have room; others, who were told of codes, wait
-        held = with_room(lambda: _fetched(table, read), context)
-    keys: dict[Column, plc.Column] = {}
-    if not meets:
-        keys = {c: h.keys for c in texts if isinstance(h := (held or {}).get(c), Coded)}
-    else:
-        own = [_number(held and held[c], context) if is_given else NOTHING for c in texts]
-        for column, known in zip(texts, common_codes(peers, node.number, own), strict=True):
-            if known is not None and len(known) <= MOST_KEYS:
-                keys[column] = keys_of(known)
-    if not keys:
-        return CodedExchange(node, table)
-    if held is None:
-        raise MemoryError("codes that others wait for have no place")
-    return _coded(node, table.num_rows, keys, held)
-
-
-def _fetched(table: Table, columns: Iterable[Column]) -> dict[Column, Held]:
-    tables.fetch(table, [column.id for column in columns])
-    return {column: table.columns[column.id] for column in columns}
-
-
-def _number(held: Held | None, context: Context) -> int:
-    """What workers call a column's dictionary."""
-    assert context.peers is not None
-    if isinstance(held, Coded):
-        return number_of(strings_of(held.keys), context.peers.dictionaries)
-    return NOTHING if held is not None and held.null_count() == held.size() else TEXTS
-
-
-def _coded(
-    node: Exchange, rows: int, keys: Mapping[Column, plc.Column], held: Mapping[Column, Held]
-) -> CodedExchange:
-    made = {column.id: each for column, each in held.items()}
-    columns = []
-    for column in node.columns:
-        sent, texts = column, held[column]
-        if column in keys:
-            width = width_of_codes(keys[column].size())
-            sent = new_column(column.name, TINYINT if width == 1 else SMALLINT)
-            kind = device_type(sent.type)
-            is_coded = isinstance(texts, Coded)
-            made[sent.id] = cast(texts.codes, kind) if is_coded else null_column(rows, kind)
-        columns.append(sent)
-    return CodedExchange(node, Table(made, rows), tuple(columns), keys)
-
+from .placed_exchange import is_placed, picked_table, placed_table
 
 # Rows that a worker gives by the host, which is one meeting too many where another has more
 MOST_FEW = 1 << 12
@@ -162,6 +70,10 @@ def _moved(node: Exchange, table: Table, ends_of: Ends, context: Context) -> Tab
     assert peers is not None
     if is_placed(node):
         return placed_table(node, table, context)
+    if node.kind == "pick":
+        picked = with_room(lambda: picked_table(node, table, context), context)
+        if picked is not None:
+            return picked
     try:
         parts = with_room(lambda: device_parts(node, table, ends_of, context), context)
     except MemoryError:

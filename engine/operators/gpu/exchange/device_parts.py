@@ -16,6 +16,7 @@ import pylibcudf as plc
 
 from ....plan.arrow.arrow_arrays import array_from
 from ....plan.exchange import Exchange
+from ....plan.expr import Column
 from ....plan.types import BIGINT
 from ...context import Context, Peers
 from ...exchange.exchange_placed import route_of
@@ -24,8 +25,10 @@ from ...spilling import PARTS
 from .. import table as tables
 from ..columns import INT32, INT64, binary, cast, scalar, select, sequence
 from ..dictionaries import Coded
-from ..join.join_parts import key_hashes, parts_of_hashes, piece_of
+from ..join.join_parts import key_hashes, parts_of_hashes, piece_of, text_hashes
+from ..late_materialization import LateColumns
 from ..table import Table
+from .coded_exchange import file_column
 
 Op = plc.binaryop.BinaryOperator
 BOOL = plc.DataType(plc.TypeId.BOOL8)
@@ -80,7 +83,7 @@ def device_parts(
         rows = tables.plc_table(table, node.columns)
         return [[Stretch(rows, a, b)] for a, b in pairwise(ends_of(keys))]
     if node.kind == "pick" and node.keys:
-        return _own_alone(node, table, peers)
+        return _own_alone(node, table, peers, context)
     if node.keys:
         numbers = row_numbers(node, table, context)
         if numbers is None:
@@ -97,11 +100,11 @@ def device_parts(
     return [whole if wanted else [] for wanted in is_for]
 
 
-def _own_alone(node: Exchange, table: Table, peers: Peers) -> DeviceParts:
+def _own_alone(node: Exchange, table: Table, peers: Peers, context: Context) -> DeviceParts:
     """Of rows that each worker has, those that belong to this one."""
     found: list[list[Stretch]] = [[] for _ in range(peers.workers)]
     if table.num_rows and not (node.of_first and peers.rank):
-        slots = _ranges(node, table) if node.cuts else _parts(node, table)
+        slots = _ranges(node, table) if node.cuts else _parts(node, table, context)
         ends = list(range(peers.workers + 1)) if node.cuts else ends_of_parts(peers.workers)
         found[peers.rank].append(_picked(node, table, _narrow(slots, ends[-1]), ends, peers.rank))
     return found
@@ -119,7 +122,8 @@ def row_numbers(node: Exchange, table: Table, context: Context) -> RowNumbers | 
     assert peers is not None
     heavy: frozenset[int] = frozenset()
     if node.is_spread:
-        heavy = heavy_parts(node, map(_part_bounds, [node], [table]), context)
+        bounds = (_part_bounds(node, given, context) for given in (table,))
+        heavy = heavy_parts(node, bounds, context)
         if node.kind == "spread" and not heavy:
             return None
     last = peers.workers  # the slot of heavy keys, behind those of the workers
@@ -134,10 +138,10 @@ def row_numbers(node: Exchange, table: Table, context: Context) -> RowNumbers | 
     if node.cuts and node.kind != "spread":
         numbers = _ranges(node, table)
         if heavy:
-            found = _listed(_parts(node, table), owners)
+            found = _listed(_parts(node, table, context), owners)
             numbers = select(binary(found, scalar(last, INT32), Op.LESS, BOOL), numbers, found)
         return RowNumbers(slots, numbers, owners=range(slots))
-    return RowNumbers(slots, *_hashes(node, table), owners)
+    return RowNumbers(slots, *_hashes(node, table, context), owners)
 
 
 def cut_in_slots(node: Exchange, table: Table, numbers: RowNumbers) -> list[Stretch]:
@@ -151,22 +155,45 @@ def cut_in_slots(node: Exchange, table: Table, numbers: RowNumbers) -> list[Stre
     return _cut(node, table, slots, list(range(numbers.slots + 1)))
 
 
-def _part_bounds(node: Exchange, table: Table) -> list[int]:
+def _part_bounds(node: Exchange, table: Table, context: Context) -> list[int]:
     """Where the rows of each part of the hash would begin if they were in that order, and their end."""
     if not table.num_rows:
         return [0] * (PARTS + 1)
-    return _bounds(plc.sorting.sort(plc.Table([_parts(node, table)]), ASCENDING, NO_NULLS), PARTS)
+    parts = plc.Table([_parts(node, table, context)])
+    return _bounds(plc.sorting.sort(parts, ASCENDING, NO_NULLS), PARTS)
 
 
-def _parts(node: Exchange, table: Table) -> plc.Column:
-    return parts_of_hashes(*_hashes(node, table), NARROW)
+def _parts(node: Exchange, table: Table, context: Context) -> plc.Column:
+    return parts_of_hashes(*_hashes(node, table, context), NARROW)
 
 
-def _hashes(node: Exchange, table: Table) -> tuple[plc.Column, list[plc.Column]]:
+def _hashes(node: Exchange, table: Table, context: Context) -> tuple[plc.Column, list[plc.Column]]:
     """Return the hashes of rows' keys, and columns that are NULL where these are."""
-    tables.fetch(table, [key.id for key in node.keys])
-    keys = [table.columns[key.id] for key in node.keys]
+    hashed = {key: h for key in node.keys if (h := _hashed_rows(key, table, context)) is not None}
+    tables.fetch(table, [key.id for key in node.keys if key not in hashed])
+    keys = [hashed[key] if key in hashed else table.columns[key.id] for key in node.keys]
     return key_hashes(keys), [key.codes if isinstance(key, Coded) else key for key in keys]
+
+
+MOST_HASHED = 1 << 24  # rows of a relation, whose hashes are kept
+
+
+def _hashed_rows(key: Column, table: Table, context: Context) -> plc.Column | None:
+    """Return the hashes of a text that is to be fetched from a column of files, of which those of all rows are kept beside it."""
+    columns = table.columns
+    if type(columns) is not LateColumns or columns.may_be_null(key.id):
+        return None
+    fetch = columns.late(key.id)
+    origin = None if fetch is None else file_column(fetch)
+    if fetch is None or origin is None or fetch.lying.size() > MOST_HASHED:
+        return None
+    at = origin._replace(rows=("hashed", origin.rows))
+    hashes = context.cache.get(at)
+    if hashes is None:
+        hashes = text_hashes(fetch.lying)
+        context.cache.put(at, hashes, hashes.device_buffer_size())
+    (found,) = columns.places[columns.fetches[key.id][0]].gather([hashes])
+    return found
 
 
 def _listed(places: plc.Column, numbers: Sequence[int]) -> plc.Column:

@@ -37,7 +37,7 @@ from .. import table as tables
 from ..columns import INT64, address_of, cast, empty, width_of
 from ..dictionaries import Held
 from ..late_materialization import Fetch, LateColumns, registers_of
-from ..memory.buffers import check, copy, landed, stream_handle
+from ..memory.buffers import FROM_HOST, check, copy, landed, stream_handle
 from ..memory.device import kernel_files, with_room
 from ..pipeline import launch
 from ..pipeline.finish import from_registers, late_integers
@@ -54,6 +54,34 @@ def is_placed(node: Exchange) -> bool:
     """Whether rows go so in an exchange, which all workers know of its plan."""
     kinds = ("hash", "range", "spread") if node.keys else ("gather", "broadcast")
     return node.kind in kinds and not node.orders and all(_widths(node))
+
+
+def picked_table(node: Exchange, table: Table, context: Context) -> Table | None:
+    """Return this worker's own of rows that each worker has; None where libcudf has to pick them.
+
+    15 million keys on an H200: 1.2 ms by libcudf, which hashes, compares and copies in a pass each.
+    """
+    kernel_files.place = context.kernel_directory, context.fuse
+    codes = _codes() if node.keys and all(_widths(node)) and not node.is_spread else None
+    found = row_numbers(node, table, context) if codes is not None else None
+    if codes is None or found is None or found.numbers is None:
+        return None
+    assert context.peers is not None
+    owners = [0 if owner == context.peers.rank else kernels.NO_SLOT for owner in found.owners]
+    numbers = RowNumbers(1, found.numbers, found.keys, owners)
+    rows = _ScatteredRows(node, _lying(node, table), numbers, codes)
+    memory = _DeviceMemory(node, context)
+    (count,) = rows.counts
+    arrays = arrays_of(rows.widths, rows.nulls)
+    spaces = [memory.space(count * array.width) for array in arrays]
+    if count:
+        rows.write([[space.address] for space in spaces])
+    values, marks = (
+        {a.column: space for a, space in zip(arrays, spaces, strict=True) if a.is_marks == is_marks}
+        for is_marks in (False, True)
+    )
+    columns = [PlacedColumn(values[i], marks.get(i)) for i in range(len(node.columns))]
+    return _table(node, PlacedRows(count, columns, rows.widths))
 
 
 def placed_table(node: Exchange, table: Table, context: Context) -> Table | None:
@@ -309,7 +337,14 @@ class _ScatteredRows(_SlotRows):
         """Return where two arrays lie on the device."""
         parts = [np.ascontiguousarray(first).view(np.uint8), second.view(np.uint8)]
         padding = np.zeros(-len(parts[0]) % WORD + WORD, np.uint8)  # never nothing
-        held = DeviceBuffer.to_device(np.concatenate([parts[0], padding, parts[1]]))
+        given = np.concatenate([parts[0], padding, parts[1]])
+        held = _buffer(len(given))
+        # Unlike RMM's copy it waits for nothing that runs
+        check(
+            runtime.cudaMemcpyAsync(
+                held.ptr, given.ctypes.data, len(given), FROM_HOST, stream_handle()
+            )[0]
+        )
         self._held.append(held)
         return int(held.ptr), int(held.ptr) + len(parts[0]) + len(padding)
 

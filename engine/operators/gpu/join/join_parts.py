@@ -113,8 +113,13 @@ def key_hashes(keys: Sequence[Held]) -> plc.Column:
 def _hashed_text(key: Held) -> plc.Column:
     """Return a key with the hash of each text in its place, as of codes those of the dictionary."""
     if isinstance(key, Coded):
-        return key.spread(_hashes([key.domain()]))
-    return _hashes([key]) if key.type().id() == col.STRING else col.as_key(key)
+        return key.spread(text_hashes(key.domain()))
+    return text_hashes(key) if key.type().id() == col.STRING else col.as_key(key)
+
+
+def text_hashes(texts: plc.Column) -> plc.Column:
+    """Return what stands for texts in the hashes of keys."""
+    return _hashes([texts])
 
 
 def _hashes(columns: Sequence[plc.Column]) -> plc.Column:
