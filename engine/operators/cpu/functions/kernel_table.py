@@ -32,6 +32,7 @@ from .nested import (
 from .values import (
     attempts,
     bit_strings,
+    byte_maps,
     byte_strings,
     decimal_quotients,
     digests,
@@ -71,6 +72,7 @@ _VALUE_KERNELS: dict[str, Kernel] = {
         )
         for name, function in module.FUNCTIONS.items()
     },
+    **byte_maps.KERNELS,
 }
 
 _NESTED_KERNELS: dict[str, Kernel] = {

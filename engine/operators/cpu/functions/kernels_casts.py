@@ -13,6 +13,7 @@ from ....plan import types as ty
 from ....plan.arrow.arrow_arrays import array_from, from_numpy, truth_values
 from ....plan.coercion import castable
 from ....plan.temporal import ticks
+from ..table import decode
 from . import kernels_wide as decimals, kernels_wide as wide
 from .json.json_columns import cast_json, transform
 from .json.json_texts import makers
@@ -22,7 +23,7 @@ from .kernels_numeric import half_away
 from .kernels_print import printed
 from .kernels_wide import doubles
 from .nested import nested_casts
-from .values import attempts, byte_strings, uuids
+from .values import attempts, byte_maps, byte_strings, uuids
 from .values.bit_strings import cast_bits
 from .vectors import WIDE, Array, Kernel, Mask, Vector, dtype_of, first_row, null_constant
 
@@ -72,12 +73,16 @@ def cast(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
 
 def _bytes(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
     """Bytes from and to text, of which there is no cast to anything else."""
-    codes = pc.dictionary_encode(vector.data)
-    values = codes.dictionary.to_pylist()
-    if target.kind is ty.Kind.VARCHAR:
-        texts = array_from([byte_strings.text_of(v) for v in values], pa.string())
-        return Vector(ty.VARCHAR, texts.take(codes.indices))
-    found = array_from([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
+    to_text, given = target.kind is ty.Kind.VARCHAR, decode(vector.data)
+    arrow, convert = (
+        (pa.string(), byte_maps.OF_BLOB) if to_text else (pa.binary(), byte_maps.TO_BLOB)
+    )
+    found = byte_maps.mapped(given, convert, arrow)
+    if found is None:
+        codes = pc.dictionary_encode(given)
+        values = codes.dictionary.to_pylist()
+        made = map(byte_strings.text_of if to_text else byte_strings.bytes_of, values)
+        found = array_from(list(made), arrow).take(codes.indices)
     return _checked(vector, found, target, safe)
 
 

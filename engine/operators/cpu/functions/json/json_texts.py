@@ -12,15 +12,17 @@ from .....errors import ExecutionError
 from .....plan.arrow.arrow_arrays import array_from, from_numpy, null_as, scalar_from
 from .....plan.expr import Call
 from .....plan.json.documents import float_text, read, string_text, text_of
-from .....plan.types import JSON, VARCHAR, DataType, Kind
+from .....plan.types import DOUBLE, JSON, VARCHAR, DataType, Kind
 from ... import table as tables
 from ...nested_arrays import Lists, fields_of, list_array
-from ..vectors import Kernel, Vector, over_arrays
+from ..values import byte_maps
+from ..vectors import Array, Kernel, Mask, Vector, over_arrays
 
 CastVector = Callable[
     [Vector, DataType, bool], Vector
 ]  # values, their type, whether others are NULL
 _NULL = "null"  # no scalar of Arrow: to make one imports pandas, which takes 0.2 s of a new process
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e16  # doubles that all write without an exponent
 _DIGITS_OF_DOUBLE = 15  # of a DECIMAL that is written as a number of that type
 
 
@@ -73,24 +75,44 @@ def _of_scalars(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
     if kind == JSON:
         return of_each(array, lambda text: text_of(read(text)))
     if kind.kind is Kind.VARCHAR:
-        return of_each(array, string_text)
+        return _quoted(array)
     vector = Vector.from_arrow(array, kind)
     if kind.is_float:
-        return of_each(from_numpy(vector.data, vector.valid, array.type), float_text)
+        return _double_texts(vector.data.astype(np.float64), vector.valid, cast)
+    if kind.is_decimal and not kind.is_whole and kind.precision <= _DIGITS_OF_DOUBLE:
+        return _double_texts(vector.data / 10.0**kind.scale, vector.valid, cast)
     texts = cast(vector, VARCHAR, False).to_arrow(len(array))
     if (kind.is_whole and not kind.is_enum) or kind.kind is Kind.BOOLEAN:
         return texts
     if kind.is_decimal:
-        if kind.precision <= _DIGITS_OF_DOUBLE:
-            return of_each(texts, lambda text: float_text(float(text)))
         return pc.replace_substring_regex(texts, r"^(-?)\.", r"\10.")
-    return of_each(texts, string_text)
+    return _quoted(texts)
+
+
+def _double_texts(values: Array, valid: Mask | None, cast: CastVector) -> pa.Array:
+    """Write doubles as casts do, but for the exponents of small and large ones."""
+    texts = cast(Vector(DOUBLE, values, valid), VARCHAR, False).to_arrow(len(values))
+    sizes = np.abs(values)
+    other = ~((sizes == 0) | ((sizes >= _LEAST_PLAIN) & (sizes < _MOST_PLAIN)))
+    other = other if valid is None else other & valid
+    if not other.any():
+        return texts
+    return pc.replace_with_mask(
+        texts, from_numpy(other), of_each(from_numpy(values[other]), float_text)
+    )
+
+
+def _quoted(array: pa.Array) -> pa.Array:
+    """Return texts in quotes, with escapes where JSON wants some."""
+    texts = tables.decode(array)
+    made = byte_maps.mapped(texts, byte_maps.OF_JSON, pa.string())
+    return of_each(texts, string_text) if made is None else _joined('"', made, '"')
 
 
 def _key_texts(array: pa.Array, kind: DataType, cast: CastVector) -> pa.Array:
     """Return the keys of maps, which JSON has as text: as SQL writes values of their type."""
     texts = cast(Vector.from_arrow(array, kind), VARCHAR, False).to_arrow(len(array))
-    return of_each(texts, string_text)
+    return _quoted(texts)
 
 
 def of_each(array: pa.Array, function: Callable[..., str | None]) -> pa.Array:
@@ -116,7 +138,8 @@ def makers(cast: CastVector) -> dict[str, Kernel]:
     def array(call: Call, args: list[pa.Array]) -> pa.Array:
         if not args:
             return array_from(["[]"])
-        return _joined("[", _behind_commas(texts_of(call, args)), "]")
+        parts = [part for text in texts_of(call, args) for part in (",", text)]
+        return _joined("[", *parts[1:], "]")
 
     def json_object(call: Call, args: list[pa.Array]) -> pa.Array:
         if not args:
@@ -124,8 +147,9 @@ def makers(cast: CastVector) -> dict[str, Kernel]:
         if any(key.null_count for key in args[::2]):
             raise ExecutionError("A key of an object of JSON is not NULL.")
         texts = texts_of(call, args)
-        sides = zip(texts[::2], texts[1::2], strict=True)
-        return _joined("{", _behind_commas([_joined(key, ":", value) for key, value in sides]), "}")
+        parts = [part for text in texts for part in (":", text)]
+        parts[::4] = ["{", *[","] * (len(parts) // 4 - 1)]
+        return _joined(*parts, "}")
 
     def member(call: Call, args: list[pa.Array]) -> pa.Array:
         return texts_of(call, args)[0]
@@ -140,15 +164,10 @@ def makers(cast: CastVector) -> dict[str, Kernel]:
     }
 
 
-def _behind_commas(texts: Sequence[pa.Array]) -> pa.Array:
-    first, *rest = texts
-    return _joined(first, *(part for text in rest for part in (",", text)))
-
-
 def _pair(call: Call, args: list[pa.Array]) -> pa.Array:
     if args[0].null_count:
         raise ExecutionError("A key of json_group_object() is not NULL.")
-    return _joined(of_each(args[0], string_text), ":", args[1])
+    return _joined(_quoted(args[0]), ":", args[1])
 
 
 def _enclosed(call: Call, args: list[pa.Array]) -> pa.Array:

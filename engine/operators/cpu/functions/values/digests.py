@@ -44,7 +44,7 @@ def _decoded(text: str) -> str:
         raise ExecutionError(f"url_decode('{text}') would be no valid UTF-8.") from None
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape as RE2 does: every ASCII character but letters, digits and _."""
 
     def one(letter: str) -> str:
@@ -69,6 +69,6 @@ FUNCTIONS: dict[str, ValueFunction] = {
     "strip_accents": _without_accents,
     "url_encode": lambda text: quote(text, safe=""),
     "url_decode": _decoded,
-    "regexp_escape": _escaped,
+    "regexp_escape": escaped,
     "overlay": _overlay,
 }
