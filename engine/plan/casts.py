@@ -131,7 +131,7 @@ def literal_types(args: Sequence[Expr], text: bool = False) -> list[ty.DataType]
 
 
 def is_text_literal(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type == ty.VARCHAR
+    return isinstance(expr, Literal) and expr.type == ty.VARCHAR and not expr.is_null
 
 
 def _is_integer_literal(expr: Expr) -> bool:

@@ -109,7 +109,7 @@ _CALLED = RESERVED.union(
 )
 # Calls by their own names, with the arguments that are written
 _BY_OWN_NAMES = (
-    *("ARRAY_AGG", "ENCODE", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET"),
+    *("ARRAY_AGG", "ENCODE", "IFNULL", "DECODE", "FROM_JSON", "GET_BIT", "TIME_BUCKET"),
     *("DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF"),
 )
 # Without parentheses too

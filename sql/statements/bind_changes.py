@@ -58,6 +58,9 @@ def written_rows(
 def bind_returning(clause: exp.Select, source: Source, scope: Scope) -> Logical:
     """Bind what RETURNING asks of the rows of a source."""
     use(clause)
+    for item in clause.expressions:
+        if (query := item.find(exp.Query)) is not None:
+            raise InvalidQuery("RETURNING takes no subquery.", span_of(query))
     inside = scope.over(source).inside("RETURNING")
     rows = WindowRewriter(source.plan)
     items = tuple(

@@ -149,7 +149,12 @@ def _whole(place: Expr) -> Expr:
 
 
 def joined(lists: Sequence[Expr], span: Span | None) -> Expr:
-    """Return a || b, which is NULL where one of the lists is; list_concat skips those."""
+    """Return a || b, which is NULL where one of the lists is; list_concat skips those.  Raises `TypeMismatch` for text beside lists."""
+    for text in lists:
+        if text.type == ty.VARCHAR:
+            raise TypeMismatch(
+                "|| takes no list beside VARCHAR: cast one of them.", text.span or span
+            )
     found = infer.call("list_concat", lists, span)
     unknown = [infer.call("is_null", [each], span) for each in lists]
     return infer.case([infer.call("or", unknown, span)], [Literal(None, found.type)], found, span)

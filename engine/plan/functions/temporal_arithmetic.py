@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...errors import TypeMismatch
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import loses_digits
 from ..dialect import dialect
 from ..expr import Call, Case, Expr, Literal
 from ..temporal.ticks import PLAIN
-from ..types import BOOLEAN, DATE, DOUBLE, INTEGER, Kind
+from ..types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, DataType, Kind
 from .row import FunctionRow
 
 _OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
@@ -48,7 +49,7 @@ def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]
     DATE + INTERVAL -> add_interval, INTERVAL + DATE -> add_interval with the operands swapped, x * '2' -> x * 2.
     """
     if name in _OPERATORS:
-        left, right = _number(left, right, name), _number(right, left, name)
+        left, right = _number(left, right, name), _number(right, left, name, behind=True)
         if name == "sub" and is_text_literal(left) and right.type.kind is Kind.DATE:
             left = coerce(left, DATE)
         sides = (name, *_sides((left, right)))
@@ -60,13 +61,37 @@ def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]
     return name, (left, right)
 
 
-def _number(expr: Expr, other: Expr, name: str) -> Expr:
-    """Return a text literal beside a number as a number; a DOUBLE where the other is neither integer nor FLOAT."""
+def _number(expr: Expr, other: Expr, name: str, behind: bool = False) -> Expr:
+    """Return a text literal beside a number as a number; a DOUBLE where the other is neither integer nor FLOAT.
+
+    Raises `TypeMismatch` where the text might as well be a date or an interval, as in DuckDB.
+    """
     if not is_text_literal(expr) or not other.type.is_numeric:
         return expr
+    if _is_guess(name, other.type, behind):
+        raise TypeMismatch(
+            f"A text beside {other.type} may have several types here: cast it to the one it has.",
+            expr.span,
+        )
     whole = other.type.is_whole and name != "div"
     kept = whole or other.type.kind is Kind.FLOAT
     return coerce(expr, other.type if kept else DOUBLE)
+
+
+def _is_guess(name: str, number: DataType, behind: bool) -> bool:
+    """Whether a text before or behind a number has several meanings: '2' + 1 of days, '2' * 1.5 and '2' / 2 of an interval."""
+    match name:
+        case "add":
+            return number == INTEGER
+        case "sub":
+            return number == INTEGER and not behind
+        case "mul":
+            return number in (BIGINT, DOUBLE) or (
+                number.kind is Kind.DECIMAL and not number.is_whole
+            )
+        case "div":
+            return number.kind is not Kind.FLOAT and not behind
+    return False
 
 
 def _sides(args: Sequence[Expr]) -> tuple[str, str]:

@@ -151,6 +151,11 @@ def _axis(node: exp.Expr, scope: Scope) -> Axis:
     if isinstance(node, exp.In) and not listed:
         listed = _values_in(node, scope)
     is_row = isinstance(what, exp.Tuple) and listed is not None
+    if is_row and node.arg_key != "fields":
+        message = (
+            "PIVOT ... ON takes one value for a column: use FROM t PIVOT (... FOR (a, b) IN ...)."
+        )
+        raise InvalidQuery(message, span_of(what))
     expressions = tuple(what.expressions) if is_row else (what,)
     if not any(e.find(exp.Column) for e in expressions):
         raise InvalidQuery("PIVOT needs a column to take values from.", span_of(what))
