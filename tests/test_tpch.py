@@ -29,3 +29,12 @@ def assert_all_in_kernels(connection: Any, query: str) -> None:
     assert not [n.text for n in frame.profile.nodes if n.name == "HashJoin"]
     assert frame.profile.pipelines
     assert all(n.receipt is not None and n.receipt.fused for n in frame.profile.pipelines)
+
+
+@pytest.mark.parametrize("scale", [1, 30, 3000])
+def test_a_share_of_a_sum_has_room_at_every_scale(
+    scale: float, tpch: Any, tpch_tables: dict[str, Path], backend: str
+) -> None:
+    """Q11 multiplies a sum of 38 digits by 0.0001 / scale, which has no end at most of them."""
+    query = suite.queries(scale)["q11"]
+    assert_same_as_duckdb(query, tpch_tables, backend=backend, connection=tpch)
