@@ -96,6 +96,11 @@ SCRIPTS = {
         "insert into t values (2, 3)", "insert into t values (1, 3)", "insert into t values (5, 4)", "insert into t values (null, 4)",
         "update t set b = 60", "update t set b = b + 1", "insert into t values (7, null)",
     ],
+    "names of rules": [
+        "create table t (a int constraint key primary key, b int null constraint low check (b < 9) constraint one unique, c int constraint four default 4 null, constraint odd check (c <> 3))",
+        "insert into t(a, b) values (1, 2)", "insert into t(a, b) values (1, 3)", "insert into t(a, b) values (2, 2)", "insert into t(a, b) values (3, 9)",
+        "insert into t values (3, null, null)", "insert into t values (4, 4, 3)", "insert into t(c) values (1)",
+    ],
     "ignore": [
         KEYED, "insert into t values (1, 'x', 1)", "insert or ignore into t values (1, 'n', 1), (2, 'm', 1), (2, 'mm', 1)",
         "insert into t values (1, 'n', 1), (3, 'o', 1) on conflict do nothing returning *", "insert into t values (1, 'n', 1) on conflict (a) do nothing",

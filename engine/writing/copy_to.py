@@ -6,7 +6,7 @@ What a query has to give for a file of some format: the texts of CSV and JSON ar
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO, Generic, Protocol, TypeVar
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..answers import Answer, counted
-from ..errors import InvalidQuery, Unsupported, suggestion
+from ..errors import InvalidQuery, Unsupported, shown, suggestion
 from ..plan import infer
 from ..plan.casts import cast
 from ..plan.composed.json_calls import value_of
@@ -240,11 +240,26 @@ def named_by(pattern: str, number: int) -> str:
 
 _MOMENTS = (
     Kind.TIMESTAMP,
+    Kind.TIMESTAMPTZ,  # CSV has a format of these two alone
     Kind.TIMESTAMP_S,
     Kind.TIMESTAMP_MS,
     Kind.TIMESTAMP_NS,
-    Kind.TIMESTAMPTZ,
 )
+
+
+# Signs of CSV, and others that they would cut in two
+_APART = {"quote": ("delim", "nullstr"), "escape": ("delim", "nullstr"), "delim": ("nullstr",)}
+
+
+def _refuse_ambiguous(options: Mapping[str, object]) -> None:
+    signs = {"delim": ",", "quote": '"', "escape": '"', "nullstr": "", **options}
+    for name, others in _APART.items():
+        sign = str(signs[name])
+        for other in others:
+            if sign and sign in str(signs[other]):
+                raise InvalidQuery(
+                    f"The {name} of CSV, {shown(sign)}, is within its {other}, {shown(signs[other])}: take another."
+                )
 
 
 class WrittenColumns:
@@ -254,6 +269,8 @@ class WrittenColumns:
     """
 
     def __init__(self, copy: CopyTo) -> None:
+        if copy.format == "csv":
+            _refuse_ambiguous(copy.options)
         source = copy.query.plan
         own = list(source.columns)
         self.names = distinct_names([c.name for c in own])
@@ -325,7 +342,8 @@ def _with_written(column: Column, copy: CopyTo) -> Expr:
 
 
 def _text(value: Expr, data_type: DataType, copy: CopyTo) -> Expr:
-    moment = data_type.kind in _MOMENTS
+    formatted = _MOMENTS[:2] if copy.format == "csv" else _MOMENTS
+    moment = data_type.kind in formatted
     form = copy.options.get("timestampformat" if moment else "dateformat")
     if form is not None and (moment or data_type.kind is Kind.DATE):
         return infer.call("strftime", [cast(value, TIMESTAMP), Literal(form, VARCHAR)])  # type: ignore[arg-type]

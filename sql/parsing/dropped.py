@@ -113,7 +113,11 @@ def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
                 leaves.identifiers.add(start)
             elif type(node.parent) is exp.PropertyEQ:  # {'a': 1}
                 leaves.unplaced.add(_singular(node.name))
-        elif kind is exp.Null or kind is exp.Boolean:
+        elif (
+            kind is exp.Null
+            or kind is exp.Boolean
+            or (kind is exp.NotNullColumnConstraint and node.args.get("allow_null"))
+        ):
             leaves.constants += 1
         elif (
             kind is exp.Star or kind is exp.Mul or (kind is exp.Columns and node.args.get("unpack"))

@@ -66,9 +66,10 @@ def prepare(piece: Piece, _: Scope) -> st.Statement:
             err.Span(piece.start, piece.end),
         )
     rest = Piece(piece.text, piece.start + found.end(), piece.end)
-    tree = parse(rest)
-    if tree.misread is not None:
-        raise tree.misread.error
+    if rest.sql[: len("COPY")].upper() != "COPY":  # which is read from its tokens
+        tree = parse(rest)
+        if tree.misread is not None:
+            raise tree.misread.error
     return st.Prepare(StoredText(unquoted(found), rest.sql.rstrip()))
 
 

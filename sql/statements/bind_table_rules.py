@@ -61,6 +61,8 @@ class RulesReader:
                 raise err.Unsupported("This is no constraint.", span_of(constraint))
             self._of_column(node, constraint.kind, target)
             use(constraint, constraint.kind)
+            if constraint.this is not None:  # a name, which an error has no need of
+                use(constraint.this)
         return node.name, target
 
     def _generated(self, node: exp.ColumnDef) -> None:

@@ -171,18 +171,29 @@ def copy_statement(piece: Piece, scope: Scope) -> Statement:
     """Bind COPY table TO, COPY (query) TO, COPY table FROM, and their options."""
     tokens = tokenize(piece)
     behind = _behind_source(tokens, piece)
-    path = tokens[behind + 1 : behind + 2]
-    word = tokens[behind].text.upper()
-    if not path or path[0].token_type is not TokenType.STRING:
-        raise ParseError(
-            f"Syntax error: COPY ... {word} takes a path in quotes.", place(piece, path)
-        )
-    source, rest = tokens[: behind + 1], tokens[behind + 2 :]
-    if word == "FROM":
-        return _copy_from(piece, source, path[0], rest, scope)
+    source, written = tokens[: behind + 1], tokens[behind + 1 :]
+    end = 1 + _end(written) if written else 0
+    path, rest = _path(piece, source[-1], written[:end], scope), written[end:]
+    if source[-1].text.upper() == "FROM":
+        return _copy_from(piece, source, path, rest, scope)
     query = _query(piece, source, scope)
-    form, options = copy_options(rest, piece, scope, format_of(path[0].text), WRITE_OPTIONS)
-    return CopyTo(query, path[0].text, form, options)
+    form, options = copy_options(rest, piece, scope, format_of(path.text), WRITE_OPTIONS)
+    return CopyTo(query, path.text, form, options)
+
+
+def _path(piece: Piece, word: Token, written: Sequence[Token], scope: Scope) -> Token:
+    """Return a path: a text, or a constant expression in parentheses, as a text in its place."""
+    if written and written[0].token_type is TokenType.STRING:
+        return written[0]
+    if len(written) > len(_OPENING[:1] + _CLOSING[:1]) and written[0].text == "(":
+        path = _value(written[1:-1], piece, scope)
+        if isinstance(path, str):
+            first = written[0]
+            return Token(TokenType.STRING, path, first.line, first.col, first.start, first.end)
+    raise ParseError(
+        f"Syntax error: COPY ... {word.text.upper()} takes a path in quotes, or an expression in parentheses.",
+        place(piece, written),
+    )
 
 
 def _behind_source(tokens: Sequence[Token], piece: Piece) -> int:

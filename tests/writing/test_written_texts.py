@@ -41,6 +41,25 @@ def test_lines_of_csv_are_those_of_duckdb(query, options, tmp_path):
     assert ours == theirs
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_moments_of_each_unit_have_the_formats_that_duckdb_gives_them(form, tmp_path):
+    moments = ", ".join(
+        f"m::{kind} as {kind}"
+        for kind in (
+            "timestamp",
+            "timestamptz",
+            "timestamp_s",
+            "timestamp_ms",
+            "timestamp_ns",
+            "date",
+        )
+    )
+    query = f"select {moments} from (values (timestamp '2020-01-02 03:04:05'), (null)) v(m)"
+    for options in ("timestampformat '%d.%m.%Y'", "dateformat '%m/%d'"):
+        ours, theirs = written(query, f"format {form}, {options}", tmp_path)
+        assert ours == theirs
+
+
 @pytest.mark.parametrize("query", [NUMBERS, TEXTS])
 @pytest.mark.parametrize("array", ["true", "false"])
 def test_lines_of_json_are_those_of_duckdb(query, array, tmp_path):
