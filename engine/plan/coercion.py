@@ -299,7 +299,8 @@ def castable(source: ty.DataType, target: ty.DataType) -> bool:
     if ty.BIT in (source, target):
         other = target if source == ty.BIT else source
         of_bits = other.is_integer or other.is_float or other in (ty.HUGEINT, ty.BOOLEAN)
-        return of_bits or other.kind is ty.Kind.BLOB or other == ty.VARCHAR
+        as_text = other == ty.VARCHAR or target == ty.JSON
+        return of_bits or other.kind is ty.Kind.BLOB or as_text
     if ty.Kind.VARCHAR in (source.kind, target.kind):
         return True
     if source.is_enum or target.is_enum:  # by way of text

@@ -43,6 +43,7 @@ QUERIES = (
     "select map {t.k: t.i, upper('a'): 2}, map {i % 3: 1, case when i > 0 then -7 end: 2}, map {t.k[1]: 1} from t where k is not null and i > 0",
     "select map_concat(m, map {'z': 1, 'a': 9}), map {i: k, -i: k}, map([i, 0], [k, k]), map([k], null) from t where k is not null",
     "select map_from_entries(map_entries(m)), map_from_entries([{'x': i, 'y': k}]) from t",
+    "select map_from_entries([])::varchar, typeof(map_from_entries([])), map_keys(map_from_entries([])), map_entries(map_from_entries([])), map_from_entries(null)::varchar, cardinality(map_from_entries([]))",
     "select list(m order by i), count(distinct m) from t",
     "select m from t union all select map {'q': 1}",
     "select [x['a'] for x in [m, null]], case when i > 1 then m end, coalesce(m, map {}), m is null, m = map {'a': 1, 'b': null} from t",

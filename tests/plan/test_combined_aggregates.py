@@ -51,6 +51,12 @@ def test_all_values_are_equal() -> None:
     assert_same_as_duckdb(f"select {select(calls)} from same", setup=setup)
 
 
+@pytest.mark.parametrize("values", ["1e308, 1e308", "'1', 'inf'", "'inf', '-inf'", "'nan', '1'", "-1e308, -1e308, 1"])  # fmt: skip
+def test_sums_beyond_the_greatest_double_are_infinite(values: str) -> None:
+    rows = f"(select unnest([{values}]::double[]) as x)"
+    assert_same_as_duckdb(f"select fsum(x), favg(x), kahan_sum(x), sum(x) from {rows}")
+
+
 def test_quantiles_are_exact() -> None:
     with connected(TABLE) as connection:
         found = connection.sql("select approx_quantile(o, 0.25), approx_quantile(x, 0.5), quantile_cont(x, 0.5) from t")  # fmt: skip

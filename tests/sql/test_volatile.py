@@ -33,6 +33,9 @@ def connection():
         "select count(*) as n, count(distinct i) as d from range(20000) r(i) tablesample 10",
         "select count(*) as n from range(10) tablesample 25% (reservoir)",
         "select count(*) as n from range(10) using sample 100 rows",
+        "select count(*) as n from range(10) using sample 1.5",
+        "select count(*) as n from range(10) using sample 2.5 rows",
+        "select count(*) as n from range(10) tablesample reservoir(0.5 rows)",
         "select i from range(10) r(i) where i < 5 using sample 100%",
         "select i from range(10) r(i) using sample 0%",
         "select count(*) as n from (select * from range(50) tablesample reservoir(7 rows)), range(9) tablesample 2 rows",
@@ -116,6 +119,7 @@ def test_draws_beside_groups(connection):
         ("select 1 from t using sample 10 rows (bernoulli)", "percentage"),
         ("select 1 from t using sample 101%", "at most 100%"),
         ("select 1 from t using sample 2 (foo)", "no method FOO"),
+        ("select 1 from t using sample 1000000001 rows", "at most 1,000,000,000 rows"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(query, said, connection):

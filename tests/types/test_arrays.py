@@ -37,12 +37,17 @@ QUERIES = (
     "select i, row_number() over (partition by n order by i) as r, lag(n) over (order by i) as b, first_value(v) over (order by i) as f from t order by i",
     "select n from t union all select [3, 4]::bigint[2] union all select [5, 6]",
     "select try_cast([1, 2] as int[3]), try_cast([1, 2] as int[2]), try_cast('[1]' as int[2]), '[1, 2]'::int[2], [[1, 2]]::int[2][], null::int[2][1]",
+    "select i, try_cast(j as int[2]) as a, try_cast(j as struct(k int[2])) as b, json_transform(j, '[\"INTEGER[2]\"]') as c, json_transform(j, '{\"k\": \"INTEGER[1]\"}') as d from (select i, to_json(n) as j from t union all "
+    "select i, '[1, 2, 3]' from t union all select i, '{\"k\": [7]}' from t union all select i, '[[1], [3, 4]]' from t union all select 9, null)",
+    "select '[1, 2]'::json::int[2], '[[1, 2], [3, 4]]'::json::int[2][], json_transform_strict('{\"k\": [1]}', '{\"k\": \"TINYINT[1]\"}')",
     "select typeof(array_value(1, 2.5)), array_value('a', null), array_value([1], [2, 3]), typeof([1]::int[1] || [2]), array_concat([1]::int[1], [2]::int[1])",
 )  # fmt: skip
 REFUSED = {
     "[1, 2]::int[3]": "A list of 2 elements is no INTEGER\\[3\\]",
     "[1, 2]::int[2]::int[3]": "cannot be cast",
     "[1, 2]::int[2] = [1, 2, 3]::int[3]": "cannot be compared",
+    "'[1, 2, 3]'::json::int[2]": "A list of 3 elements is no INTEGER\\[2\\]",
+    'json_transform_strict(\'{"k": [1]}\', \'{"k": "INTEGER[2]"}\')': "A list of 1 elements",
     "[]::int[0]": "1 to 100,000 elements",
     "array_distance([1.0, 2], [1.0, 2])": "arrays of FLOAT or DOUBLE",
     "array_distance([1, 2]::float[2], [1, 2, 3]::float[3])": "equally many",

@@ -86,6 +86,8 @@ QUERIES = [
     "select m from t union select 'x' union select e from t",
     "select m from t except all select m from t where i > 3",
     "select m::enum('happy', 'sad', 'ok', 'it''s', '') x, try_cast(m as enum('ok')), try_cast(s as mood), try_cast(m as integer) from t order by x, i",
+    "select to_json(m), m::json, json_array(m, e), json_object('k', m), to_json({'k': e}), [m]::json, map {i: m}::json, json_type(to_json(m)), i from t order by i",
+    "select json_group_array(m), json_group_object(i, e) from (select * from t order by i)",
     "select unnest([m]), i from t order by all",
     "select 'b'::enum('a', 'b') = 'b'::enum('b', 'a'), cast('ok' as MOOD), 'ok'::main.mood as q, null::mood, ['ok']::mood[], {'a': 'ok'}::struct(a mood)",
     "select '1'::enum('1', '2')::int, typeof(x) from (values (1, 'ok'::mood), (2, null)) v(i, x)",

@@ -37,12 +37,6 @@ def _sem(of: Means, x: Expr) -> Expr:
     return of("div", of("stddev_pop", x), of("sqrt", _size(of, x)))
 
 
-def _fsum(of: Means, x: Expr) -> Expr:
-    """A sum, NaN where it is infinite: what compensates the errors of an infinite one is."""
-    total = of("sum", x)
-    return of("add", total, of("sub", total, total))
-
-
 def _powers(of: Means, x: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
     """Return how many values there are, and the sums of their first four powers."""
     square = of("mul", x, x)
@@ -194,8 +188,8 @@ COMBINED = (
         resolve=_integers,
     ),
     _row("sem", _sem, "sem(DOUBLE)"),
-    _row("fsum", _fsum, "fsum(DOUBLE)", "kahan_sum", "sumkahan"),
-    _row("favg", lambda of, x: of("div", _fsum(of, x), _size(of, x)), "favg(DOUBLE)"),
+    _row("fsum", lambda of, x: of("sum", x), "fsum(DOUBLE)", "kahan_sum", "sumkahan"),
+    _row("favg", lambda of, x: of("div", of("sum", x), _size(of, x)), "favg(DOUBLE)"),
     _row("skewness", _skewness, "skewness(DOUBLE)"),
     _row("kurtosis", _kurtosis(3), "kurtosis(DOUBLE)"),
     _row("kurtosis_pop", _kurtosis(1), "kurtosis_pop(DOUBLE)"),

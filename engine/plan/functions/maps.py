@@ -32,8 +32,10 @@ def _made(types: Sequence[DataType]) -> Resolved:
 
 def _from_entries(types: Sequence[DataType]) -> Resolved:
     entry = element_type(types[0]) if len(types) == 1 else None
-    if entry == NULL:
+    if len(types) == 1 and types[0] == NULL:
         return tuple(types), NULL
+    if entry == NULL:
+        return (list_of(map_of(NULL, NULL).children[0]),), map_of(NULL, NULL)
     if entry is None or entry.kind is not Kind.STRUCT or len(entry.children) != 2:
         return None
     return tuple(types), map_of(*entry.children)

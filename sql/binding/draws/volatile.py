@@ -38,6 +38,7 @@ from ..udf.drawing_calls import find_draw
 
 DEFAULT_OF_ROWS = "the default of rows"  # which are numbered where they are stored
 CELL_OF_ROWS = "VALUES for rows"  # of which each is computed for many
+_MOST_DRAWN = 10**9  # rows of a sample, as in DuckDB
 _IN_ROWS = (
     "WHERE",
     "the arguments of an aggregate",
@@ -129,7 +130,12 @@ def sampled(plan: Logical, node: exp.Expr, scope: Scope) -> Logical:
             "BERNOULLI takes a percentage: write 10%, or RESERVOIR for a number of rows.",
             span_of(amount),
         )
-    return sample_rows(plan, int(Decimal(amount.name)), seed)
+    count = round(Decimal(amount.name))  # halves to the even number
+    if count > _MOST_DRAWN:
+        raise InvalidQuery(
+            f"A sample has at most {_MOST_DRAWN:,} rows: write a percentage.", span_of(amount)
+        )
+    return sample_rows(plan, count, seed)
 
 
 def _share(percent: exp.Expr) -> float:

@@ -42,10 +42,10 @@ def cast(vector: Vector, target: ty.DataType, safe: bool) -> Vector:
         return null_constant(target)
     if vector.is_constant:
         return cast(_as_row(vector), target, safe).first()
-    if source.is_enum:
-        return cast(Vector(ty.VARCHAR, attempts.texts_of(vector)), target, safe)
     if ty.JSON in (source, target):
         return cast_json(vector, target, safe, cast)
+    if source.is_enum:
+        return cast(Vector(ty.VARCHAR, attempts.texts_of(vector)), target, safe)
     if ty.BIT in (source, target):
         return cast_bits(vector, target, safe)
     if source.is_nested or target.is_nested:

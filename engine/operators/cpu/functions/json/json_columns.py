@@ -29,6 +29,7 @@ from ... import table as tables
 from ...handwritten_kernels import KernelsByName
 from ...nested_arrays import Ints, Mask, list_array, struct_array
 from ...sort.text_hashes import buffers_of
+from ..nested.nested_casts import of_length
 from ..vectors import Kernel, Vector, over_arrays
 from . import json_fields, json_scan
 from .json_skeletons import skeletons
@@ -143,7 +144,8 @@ class ColumnMaker:
         lengths, valid = _lengths(lists)
         inside = [e for v in lists if isinstance(v, list) for e in v]
         elements = self.column(inside, kind.children[0])
-        return list_array(lengths, elements, valid, tables.physical_type(kind))
+        made = list_array(lengths, elements, valid, tables.physical_type(kind))
+        return of_length(made, kind, not self.strict) if kind.is_array else made
 
     def _structs(self, values: Sequence[object], kind: ty.DataType) -> pa.Array:
         objects = self._of(values, dict, kind)

@@ -23,6 +23,7 @@ from ... import table as tables
 from ...handwritten_kernels import HandwrittenKernels, KernelsByName
 from ...nested_arrays import Ints, Mask, list_array, struct_array
 from ...sort.text_hashes import buffers_of
+from ..nested.nested_casts import of_length
 from ..vectors import Array, Vector
 from . import json_scan
 from .json_texts import CastVector
@@ -168,7 +169,8 @@ class DocumentReader:
             read(self.text, given.begins, given.ends, offsets, start, stop, begins, ends, lengths, kinds)  # fmt: skip
         inside = Documents(begins, ends, np.repeat(given.rows, lengths))
         elements = self.column(inside, kind.children[0])
-        return list_array(lengths, elements, kinds == LIST, tables.physical_type(kind))
+        made = list_array(lengths, elements, kinds == LIST, tables.physical_type(kind))
+        return of_length(made, kind, not self.strict) if kind.is_array else made
 
     def scalars(self, given: Documents) -> Scalars:
         """Return what documents are, which have no blanks around them then."""
