@@ -30,6 +30,7 @@ from fuseline.plan.udf.python_function import python_fold
 from fuseline.sql.parsing.pieces import span_of, split
 
 from ...records import dataclass
+from ..parsing.operator_calls import operation
 from ..parsing.unread import use
 from . import function_names
 from .bind_expr_subquery import bind_sorted, sort_direction
@@ -55,7 +56,7 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
     names = function_names
     use(*_name_in_quotes(node))
-    text = in_schema(node, scope)
+    text = in_schema(node, scope) or operation(node)
     if text is not None:
         return scope.bind(text)
     if isinstance(node, exp.CurrentVersion):
@@ -68,7 +69,7 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     macro = macro_of(node, scope, is_table=False)
     if macro is not None:
         return scope.bind(expanded(macro, node, scope))
-    found = function_names.scalar(node)
+    found = names.scalar(node)
     if found is not None:
         name, nodes = found
         kept = _KEPT_VALUES.get(name.lower())

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, TypeMismatch, UnknownColumn, Unsupported, nearest
 from fuseline.plan import infer
-from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.functions.lists import element_type
 from fuseline.plan.logical import Project, Values
 from fuseline.plan.types import BIGINT, INTEGER, VARCHAR, Kind
@@ -22,7 +22,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ...records import dataclass
 from ..parsing.unread import tree_of, use, use_all
-from .constants.known_values import known_value
+from .constants.known_values import rows_now
 from .scope import Relation, Scope, Session, refusal
 
 _PATTERNS = (exp.Like, exp.ILike, exp.Glob, exp.SimilarTo)
@@ -138,8 +138,10 @@ def chosen(node: exp.Columns, visible: Sequence[ChosenColumn], scope: Scope) -> 
             scope,
             node,
         )
-    if element_type(value.type) is not None and isinstance(what, exp.Array):
-        return _by_names(value, visible, node, scope)
+    if element_type(value.type) is not None:
+        made = new_column(_NAME, value.type)
+        (names,) = rows_now(Project(Values((), ((),)), ((made, value),)), scope).column(0)
+        return _by_names(names.as_py(), visible, node)
     raise TypeMismatch(
         "COLUMNS() takes *, a regular expression, a list of names or a lambda.", span_of(node)
     )
@@ -155,12 +157,8 @@ def _refuse_types(scope: Scope, node: exp.Expr) -> None:
             )
 
 
-def _by_names(
-    value: Expr, visible: Sequence[ChosenColumn], node: exp.Expr, scope: Scope
-) -> list[ChosenColumn]:
-    assert isinstance(value, Call)
-    names = [known_value(item, "A name in COLUMNS()", scope) for item in value.args]
-    if not names:
+def _by_names(names: object, visible: Sequence[ChosenColumn], node: exp.Expr) -> list[ChosenColumn]:
+    if not isinstance(names, list) or not names:
         raise InvalidQuery("The list in COLUMNS() has no names.", span_of(node))
     wanted: set[str] = set()
     known = {each.name.lower() for each in visible}

@@ -108,6 +108,7 @@ SCALARS: Classes = {
     exp.StrToTime: ("strptime", ("this", "format")),
 }
 
+
 # Words without parentheses -> the function of the same moment
 MOMENTS: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "today",

@@ -126,7 +126,19 @@ def columns_of(node: exp.Columns, scope: Scope) -> Sequence[ChosenColumn]:
         use(node)
         return star_columns(node.this, scope)
     refuse_double_names(scope.relations, node)
-    return chosen(node, _chosen_all(scope.star), scope)
+    return chosen(_with_names(node, scope), _chosen_all(scope.star), scope)
+
+
+def _with_names(node: exp.Columns, scope: Scope) -> exp.Columns:
+    """Return COLUMNS([x for x in * if ...]) with the list of names for the star, of which elements are chosen."""
+    found = node.copy()
+    stars = [star for star in found.find_all(exp.Star, exp.Column) if is_star(star)]
+    for star in stars:
+        names = [exp.Literal.string(column.name) for column in star_columns(star, scope)]
+        star.replace(exp.Array(expressions=names))
+    if stars:
+        use_all(node)
+    return found if stars else node
 
 
 def _chosen_all(columns: Sequence[tuple[str, Column]]) -> list[ChosenColumn]:

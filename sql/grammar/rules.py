@@ -109,7 +109,7 @@ unary       <- ('-' / '+' / '@' / '~')* atom suffix*
 signed      <- ('-' / '+')* atom suffix*
 suffix      <- '::' type / '[' (expr slice? / slice / '::' '-' expr) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
-             / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' (paren / '[' (listed (',' listed)* ','?)? ']')
+             / '[' (expr 'for' NAME (',' NAME)* 'in' (star / starred / expr) ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' (paren / '[' (listed (',' listed)* ','?)? ']')
 listed      <- unpacked / expr
 map         <- 'map' '{' (entry (',' entry)* ','?)? '}' / '{' (field (',' field)* ','?)? '}'
 slice       <- ':' ('-' ':' expr? / expr)? (':' expr?)?
@@ -143,7 +143,8 @@ limiting    <- 'current' 'row' / compared ('preceding' / 'following')
 excluded    <- 'exclude' ('current' 'row' / 'group' / 'ties' / 'no' 'others')
 
 type        <- ('double' 'precision'? / ('character' / 'char' / 'bit') 'varying'? / NAME ('.' LABEL)*)
-               ('(' parameters ')')? (('with' / 'without') 'time' 'zone')? ('[' NUMBER? ']')*
+               ('(' parameters ')')? (('with' / 'without') 'time' 'zone')? ('array' dimension? / dimension dimension*)?
+dimension   <- '[' NUMBER? ']'
 parameters  <- type_value (',' type_value)* ','?
 type_value  <- NUMBER / STRING / type type?
 
@@ -236,6 +237,7 @@ RULE_WORDS: dict[str, tuple[str, ...]] = {
     "sample": (),
     "sampled": (),
     "suffix": (),
+    "dimension": (),
     "unless": (),
     "windows": (),
 }

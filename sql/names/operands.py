@@ -214,16 +214,15 @@ def type_text(reader: Reader) -> str:
         name = f"STRUCT({', '.join(fields)})"
     if reader.peek() == "(":
         parameters = reader.in_parentheses(reader.shown)
-        name = (
-            timestamp_type(parameters[0])
-            if name == "TIMESTAMP"
-            else f"{name}({', '.join(parameters)})"
-        )
+        plain = f"{name}({', '.join(parameters)})"
+        name = timestamp_type(parameters[0]) if name == "TIMESTAMP" else plain
     if word.lower in ("timestamp", "time"):
         if reader.accept("with", "time", "zone"):
             name += " WITH TIME ZONE"
         else:
             reader.accept("without", "time", "zone")
+    if reader.accept("array") and reader.peek() != "[":
+        name += "[]"
     while reader.accept("["):
         length = "" if reader.peek() == "]" else reader.shown()
         reader.expect("]")

@@ -1,10 +1,11 @@
-"""What a setting gives another meaning, as sqlglot's parser has to find it: `x -> x + 1` as a lambda, `/` as `//`."""
+"""What sqlglot's parser has to find otherwise: types of arrays, and what a setting gives another meaning, `x -> x + 1` as a lambda, `/` as `//`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, TokenType
+from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import InvalidQuery, Span
 from fuseline.plan.composed.lambdas import LAMBDAS
@@ -15,6 +16,7 @@ from .pieces import Piece
 
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACE, TokenType.R_BRACKET)
+_BEFORE_ARRAY = DuckDBParser.TYPE_TOKENS | {TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN}
 _NO_NAMES = (TokenType.STRING, TokenType.NUMBER, TokenType.PARAMETER)
 
 
@@ -104,6 +106,18 @@ def with_whole_divisions(tokens: Sequence[Token]) -> Iterator[Token]:
     """Write // for /, as the setting `integer_division` says."""
     for token in tokens:
         yield _as(TokenType.DIV, "//", token) if token.token_type is TokenType.SLASH else token
+
+
+def with_array_types(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Write INTEGER[] for the type INTEGER ARRAY, and INTEGER[2] for INTEGER ARRAY[2]."""
+    kinds = [None, None, *(token.token_type for token in tokens), None]
+    for place, token in enumerate(tokens):
+        earlier, before, kind, after = kinds[place : place + 4]
+        if kind is not TokenType.ARRAY or before not in _BEFORE_ARRAY or earlier is TokenType.IS:
+            yield token
+        elif after is not TokenType.L_BRACKET:
+            yield _as(TokenType.L_BRACKET, "[", token)
+            yield _as(TokenType.R_BRACKET, "]", token)
 
 
 def _as(kind: TokenType, text: str, token: Token) -> Token:

@@ -132,6 +132,7 @@ FUNCTIONS: dict[str, Callable[..., exp.Expr]] = {  # without those of lists and 
     and name not in _BY_OWN_NAMES
     and not name.startswith("JSON")
 }
+FUNCTIONS["UNLIST"] = FUNCTIONS["UNNEST"]
 FUNCTION_PARSERS: dict[str, Callable[..., exp.Expr | None]] = {
     name: parse
     for name, parse in DuckDBParser.FUNCTION_PARSERS.items()

@@ -15,7 +15,7 @@ from fuseline.errors import ConversionError, OutOfRange, ParseError, Span
 from fuseline.plan.dialect import dialect
 from fuseline.plan.functions.dates import PARTS
 
-from .dialect_words import OPENING, with_arrow_lambdas, with_whole_divisions
+from .dialect_words import OPENING, with_array_types, with_arrow_lambdas, with_whole_divisions
 from .generated_words import with_generated_columns
 from .merge_words import with_merge_words
 from .pieces import STRINGS_AND_COMMENTS, Piece, unterminated
@@ -29,12 +29,7 @@ _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _QUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.VALUES, TokenType.WITH)
 _AFTER_WITH = (*_QUERIES, TokenType.L_PAREN, TokenType.TABLE, TokenType.INSERT)
 _IN_WITH = (TokenType.COMMA, TokenType.ALIAS)  # behind a parenthesis of an entry
-_NO_ENTRIES = (
-    "ordinality",
-    "no",
-    "data",
-    "time",
-)  # behind WITH, which begins no list of queries there
+_NO_ENTRIES = ("ordinality", "no", "data", "time")  # behind WITH, which begins no list there
 # Words that begin statements, which sqlglot takes for no name; DuckDB takes them for one wherever no statement begins
 _BEGIN = {
     *(TokenType.ALTER, TokenType.DROP, TokenType.FORCE, TokenType.GRANT, TokenType.INSERT),
@@ -118,12 +113,10 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_number_placeholders(tokens))
     if TokenType.ALIAS in kinds and tokens[0].token_type in _OF_TABLES:
         tokens = list(with_generated_columns(tokens, piece))
-    if TokenType.LT in kinds:
-        tokens = list(_with_comparisons(tokens))
+    for kind in _MENDED.keys() & kinds:
+        tokens = list(_MENDED[kind](tokens))
     if any(token.text.lower() == "tuple" for token in tokens):
         tokens = list(_with_tuple_types(tokens))
-    if TokenType.DCOLON in kinds:
-        tokens = list(_with_open_slices(tokens))
     if TokenType.ARROW in kinds:
         tokens = list(with_arrow_lambdas(tokens, piece))
     if TokenType.SLASH in kinds and dialect().divides_whole:
@@ -261,6 +254,13 @@ def _without_last_commas(tokens: list[Token]) -> Iterator[Token]:
         ):
             continue
         yield token
+
+
+_MENDED = {  # none of which makes what another looks at
+    TokenType.LT: _with_comparisons,
+    TokenType.ARRAY: with_array_types,
+    TokenType.DCOLON: _with_open_slices,
+}
 
 
 def tokens_of(text: str) -> list[Token]:

@@ -47,6 +47,10 @@ select t.* like 'x%', * exclude (id) not similar to 'x.' from t
 select * similar to '(x)(\d)' as '\2_\1' from t
 select s.* replace (s.a + 10 as a), s.* exclude (b) rename (a as c), s.* like 'b' from (select {'a': id, 'b': name} as s from t)
 select columns('x.*') from t union all select 1, 2 order by columns('x.*')
+select columns([c for c in * if c like 'x%']), columns([upper(c) for c in (*) if c <> 'name']) from t
+select columns([c for c, i in * exclude (name) if i > 1]) + 1, min(columns([c for c in t.* if c <> 'name'])) from t group by all
+select columns(list_filter(*, lambda c: c = 'id')), columns([c || '' for c in ['id', 'x1']]) from t
+select columns(list_transform(['ID'], lambda c: c)), [*columns([c for c in * if c <> 'name'])] as l from t
 select columns, 'a' as columns from (select 1 as columns)
 with q as (select columns('x.*') from t) select q.columns from (select 1 as columns) q
 """
@@ -77,6 +81,9 @@ def test_columns_are_written_out(query: str, connection: fuseline.Connection) ->
         ("select columns(1) from t", "a list of names or a lambda"),
         ("select columns([]) from t", "COLUMNS"),
         ("select columns(id) from t", "id"),
+        ("select columns([c for c in * if false]) from t", "has no names"),
+        ("select columns([c || 'z' for c in *]) from t", "no column"),
+        ("select [c for c in *] from t", "no place in SELECT"),
         ("select columns('(') from t", "missing"),
         ("select 1 + *columns('x.*') from t", "columns"),
         ("select x1 in (*columns('x.*')) from t", "columns"),
