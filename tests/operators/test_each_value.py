@@ -54,6 +54,19 @@ def test_calls_over_rows(call: str) -> None:
     assert_same_as_duckdb(f"select {call}, {call} as v from t", {"t": rows}, backend="cpu")
 
 
+@pytest.mark.parametrize("call", [
+    "format('{} {{}} {}|{}', s, k, k % 2 = 0)", "format('{1:>8}|{0:<6}|{1}', s, k)", "format('{:{}}|', s, abs(k) % 9 + 1)", "format('{{}}')", "format('{{}}{}', s)",
+    "format(replace(s, '{0}', '{{0}}') || '{}{{', k)", "format('{:.2f} {:+e} {:08.3f}', d, d, d)", "printf('%s {} %d%%|%5d|%-6s|', s, k, k, s)", "printf('%08.3f|%+.1e|%,d|%x', d, d, k, k)", "printf('%d %s', k % 2 = 0, k % 2 = 0)",
+])  # fmt: skip
+def test_formats_of_rows(call: str) -> None:
+    rows = {
+        "k": [1, -1, 300, -129, 70000, None] * 3,
+        "s": ["a", "{0}", "%d", "é", None, ""] * 3,
+        "d": [0.5, -1e10, 1e-5, None, 3.0, 2.25] * 3,
+    }
+    assert_same_as_duckdb(f"select {call} as v from t", {"t": rows}, backend="cpu")
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -45,11 +45,10 @@ def of_values(function: ValueFunction, required: int | None = None) -> vec.Kerne
             [python_value(v)] * len(first) if v.is_constant else python_values(v.take(first))
             for v in taken
         ]
-        found = []
-        for place, row in enumerate(zip(*columns, strict=True)):
-            if place % LOOKS == 0:
-                stopping.check()
-            found.append(function(*row))
+        found: list[PythonValue] = []
+        for start in range(0, len(first), LOOKS):
+            stopping.check()
+            found += map(function, *(column[start : start + LOOKS] for column in columns))
         places = np.full(count, -1)
         places[rows] = codes
         made = _column(found, call.type).to_arrow(len(found))
