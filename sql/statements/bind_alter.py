@@ -13,8 +13,10 @@ from fuseline.plan import infer
 from fuseline.plan.changes.catalog_objects import StoredExpression, TableRules, beside, rules_of
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.expr import ColumnRef, Expr
-from fuseline.plan.logical import CatalogTable
+from fuseline.plan.logical import CatalogTable, Scan
 from fuseline.plan.statements import AlteredColumn, AlterTable, NoOperation, RenameView, Statement
+from fuseline.plan.text.quoted_name import quoted_name
+from fuseline.plan.types import DataType
 
 from ...records import dataclass
 from ..binding.function_names import data_type
@@ -22,6 +24,7 @@ from ..binding.scope import Scope, Source
 from ..parsing.pieces import Piece, span_of
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
+from .alter_fields import FieldChange, field_change
 from .assignments import table_name, target_table, with_values
 from .bind_table_rules import (
     RulesReader,
@@ -67,6 +70,9 @@ class _Altered:
 
 
 def alter(piece: Piece, scope: Scope) -> Statement:
+    change = field_change(piece, scope)
+    if change is not None:
+        return _alter_field(change, piece, scope)
     node = scope.session.parse(piece)
     if not isinstance(node, exp.Alter):
         raise Unsupported("This form of ALTER is not supported.", span_of(node))
@@ -81,15 +87,51 @@ def alter(piece: Piece, scope: Scope) -> Statement:
         return NoOperation()
     if kind == "VIEW" or catalog.view(name) is not None:
         return _rename_view(name, action, node, scope)
-    table = target_table(node.this, scope)
-    rows = StandIn(table.name, table.fields)
+    before = _as_it_is(target_table(node.this, scope), piece, scope)
+    return _statement(before, _change(before, action))
+
+
+def _as_it_is(table: CatalogTable, piece: Piece, scope: Scope) -> _Altered:
+    source = source_of(StandIn(table.name, table.fields))
     columns = tuple(AlteredColumn(n, t, n) for n, t in table.fields)
-    before = _Altered(table.name, table, columns, rules_of(table), source_of(rows), scope, piece)
-    after = _change(before, action)
-    value, computed = after.computed, None
+    return _Altered(table.name, table, columns, rules_of(table), source, scope, piece)
+
+
+def _statement(before: _Altered, after: _Altered) -> Statement:
+    table, value, computed = before.table, after.computed, None
+    rows = before.source.plan
+    assert isinstance(rows, Scan)
+    assert isinstance(rows.table, StandIn)
     if value is not None:
-        computed = with_values(before.source.plan, (), {"computed": value})
-    return AlterTable(table.name, after.name, after.columns, after.rules, rows, computed)
+        computed = with_values(rows, (), {"computed": value})
+    return AlterTable(table.name, after.name, after.columns, after.rules, rows.table, computed)
+
+
+def _alter_field(change: FieldChange, piece: Piece, scope: Scope) -> Statement:
+    """Change the type of the column that a field is in."""
+    name, catalog = table_name(change.table, scope), scope.session.catalog
+    if change.exists and catalog.table(name) is None and catalog.view(name) is None:
+        return NoOperation()
+    table = _as_it_is(target_table(change.table, scope), piece, scope)
+    node = exp.to_identifier(change.path[0], quoted=True)
+    node.meta.update(first=change.place.start, last=change.place.end, view=None)
+    if change.lenient and change.how == "DROP" and not table.has(node.name):
+        return NoOperation()
+    column = table.column(node)
+    made = change.remade(quoted_name(column.name), column.type)
+    if made is None:
+        return NoOperation()
+    text, target = made
+    value = tree_of_stored(stored_text(text), scope, "a change of fields")
+    after = _retyped(table, column, target, value, node)
+    default = table.rules.default(column.name)
+    if default is not None:
+        old = f"[CAST(({default.text.removeprefix('SELECT ')}) AS {column.type})]"
+        again = change.remade("x", column.type, 1)
+        assert again is not None
+        rest = f"list_transform({old}, lambda x: {again[0]})[1]"
+        after = replace(after, rules=after.rules.with_default(column.name, stored_text(rest)))
+    return _statement(table, after)
 
 
 def _rename_view(name: str, action: exp.Expr, node: exp.Alter, scope: Scope) -> Statement:
@@ -226,7 +268,8 @@ def _refuse_indexed(table: _Altered, name: str, node: exp.Expr) -> None:
 def _names(check: StoredExpression, scope: Scope) -> set[str]:
     tree = tree_of_stored(check, scope, "a rule")
     use_all(tree)
-    return {column.name.lower() for column in tree.find_all(exp.Column)}
+    parts = (part for column in tree.find_all(exp.Column) for part in column.parts)
+    return {part.name.lower() for part in parts}
 
 
 def _rename(table: _Altered, node: exp.RenameColumn) -> _Altered:
@@ -261,27 +304,10 @@ def _renamed(check: StoredExpression, old: str, new: str, scope: Scope) -> Store
 def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
     column = table.column(node.this)
     name, kind, default = column.name, node.args.get("dtype"), node.args.get("default")
-    _refuse_generated(table, name, node)
-    for reader in _readers(table, name) if kind is not None else ():
-        raise CatalogError(
-            f'The generated column "{reader}" is made of "{name}", so its type stays.',
-            span_of(node),
-        )
-    if kind is not None:
-        _refuse_indexed(table, name, node)
-    if kind is not None and any(name.lower() in _names(c, table.scope) for c in table.rules.checks):
-        raise CatalogError(
-            f'"{name}" is part of a CHECK of the table, so its type stays: create the table anew.',
-            span_of(node),
-        )
     if kind is not None:
         target = data_type(kind, table.scope.session.catalog.user_types)
-        using = node.args.get("using")
-        inside = table.scope.over(table.source).inside("ALTER TABLE")
-        old = {c.name: c for c in table.source.plan.columns}[name]
-        value = infer.cast(inside.bind(using) if using else ColumnRef(old), target)
-        columns = table.exchanged(column, AlteredColumn(name, target, None))
-        return replace(table, columns=columns, computed=value)
+        return _retyped(table, column, target, node.args.get("using"), node)
+    _refuse_generated(table, name, node)
     if default is not None:
         RulesReader(table.name, table.scope).check_default(default, column.type)
         rules = table.rules.with_default(name, stored_text(_behind_default(table.piece)))
@@ -294,6 +320,30 @@ def _alter_column(table: _Altered, node: exp.AlterColumn) -> _Altered:
     else:
         rules = replace(table.rules, not_null=table.rules.not_null | {name})
     return replace(table, rules=rules)
+
+
+def _retyped(
+    table: _Altered, column: AlteredColumn, target: DataType, using: exp.Expr | None, node: exp.Expr
+) -> _Altered:
+    """Give a column another type, its values those of an expression or cast to that."""
+    name = column.name
+    _refuse_generated(table, name, node)
+    for reader in _readers(table, name):
+        raise CatalogError(
+            f'The generated column "{reader}" is made of "{name}", so its type stays.',
+            span_of(node),
+        )
+    _refuse_indexed(table, name, node)
+    if any(name.lower() in _names(c, table.scope) for c in table.rules.checks):
+        raise CatalogError(
+            f'"{name}" is part of a CHECK of the table, so its type stays: create the table anew.',
+            span_of(node),
+        )
+    inside = table.scope.over(table.source).inside("ALTER TABLE")
+    old = {c.name: c for c in table.source.plan.columns}[name]
+    value = infer.cast(inside.bind(using) if using else ColumnRef(old), target)
+    columns = table.exchanged(column, AlteredColumn(name, target, None))
+    return replace(table, columns=columns, computed=value)
 
 
 def _behind_default(piece: Piece) -> str:

@@ -32,6 +32,9 @@ _MACRO = re.compile(
     rf"(?P<unless>if\s+not\s+exists\s+)?{WRITTEN_PATH}\s*(?=\()",
     re.IGNORECASE,
 )
+_PARAMETER = (
+    "a parameter of a macro is a name, perhaps with a type and a default: (a, b integer := 1)"
+)
 _OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
 
 
@@ -152,7 +155,7 @@ def _with_parameter(macro: Macro, tokens: Sequence[Token], piece: Piece, scope: 
     )
     types, defaults = dict(macro.types), dict(macro.defaults)
     if sign > 1:
-        types[name.lower()] = _type(tokens[1:sign], piece, scope)
+        types[name.lower()] = written_type(tokens[1:sign], piece, scope, _PARAMETER)
     if sign == len(tokens):
         if defaults:
             raise InvalidQuery("A parameter with a default stands behind those without.", place)
@@ -170,8 +173,8 @@ def _is_assignment(tokens: Sequence[Token], i: int) -> bool:
     return tokens[i].text == ":" and i + 1 < len(tokens) and tokens[i + 1].text == "="
 
 
-def _type(tokens: Sequence[Token], piece: Piece, scope: Scope) -> DataType:
-    """Return the type of a parameter, read as a cast at the same places."""
+def written_type(tokens: Sequence[Token], piece: Piece, scope: Scope, form: str) -> DataType:
+    """Return the type that tokens are, read as a cast at the same places; `form` is how the statement is written, for errors."""
     start, end = tokens[0].start, tokens[-1].end + 1
     place = Span(piece.start + start, piece.start + end)
     text = "SELECT null ::".ljust(start)[:start] + piece.sql[start:end]
@@ -180,10 +183,7 @@ def _type(tokens: Sequence[Token], piece: Piece, scope: Scope) -> DataType:
     )
     casts = tree.expressions if isinstance(tree, exp.Select) else []
     if len(casts) != 1 or not isinstance(casts[0], exp.Cast):
-        raise ParseError(
-            "Syntax error: a parameter of a macro is a name, perhaps with a type and a default: (a, b integer := 1).",
-            place,
-        )
+        raise ParseError(f"Syntax error: {form}.", place)
     use(tree, casts[0], casts[0].this)
     return data_type(casts[0].args["to"], scope.session.catalog.user_types)
 
