@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 
 from ..errors import FileError, InvalidQuery, Unsupported
 from ..plan.coercion import parse_type
 from ..plan.text.quoted_name import distinct_names, normalized_name
-from ..plan.types import VARCHAR, DataType
+from ..plan.types import DATE, TIMESTAMP, VARCHAR, DataType
 from ..storage.file_identity import FileIdentity
 from .csv_candidates import Wishes
 from .csv_dialect import DialectSample, names_of, numbered, skipped_lines, sniff
@@ -116,9 +116,9 @@ def _typed(
     """Decide on the header and the types of a file."""
     rows, count = [row.fields for row in sample.rows], sample.columns
     auto = options.get("auto_detect") is not False
+    data = rows[1:] if len(rows) > 1 else rows
     conversions = [_as_type(kind, options) for kind in expected.values()]
     if not expected:
-        data = rows[1:] if len(rows) > 1 else rows
         conversions = [_conversion(_values(data, i, options), options) for i in range(count)]
     said = options.get("header") if auto else options.get("header", False)
     header = _is_header(rows, conversions, options, bool(expected)) if said is None else said
@@ -128,6 +128,9 @@ def _typed(
         conversions = [Conversion(VARCHAR)] * count
     elif said is False and rows and not expected:
         conversions = [_conversion(_values(rows, i, options), options) for i in range(count)]
+    for i, told in enumerate(conversions[:count] if expected and auto else ()):
+        values = _values(rows[1:] if header else rows, i, options)
+        conversions[i] = _as_seen(told, partial(_conversion, values, options))
     nulls = null_texts(options)
     above = [None if v in nulls else v for v in rows[0]] if header and rows else None
     names = _names(above, count, options, expected, path)
@@ -195,7 +198,9 @@ def _apply_types(
     lower = [name.lower() for name in names]
     for name, kind in asked.items():
         if name.lower() in lower:
-            conversions[lower.index(name.lower())] = _as_type(kind, options)
+            place = lower.index(name.lower())
+            seen = partial(conversions.__getitem__, place)
+            conversions[place] = _as_seen(_as_type(kind, options), seen)
         elif not skips_errors(options) and not switched(options, "union_by_name"):
             raise InvalidQuery(f'types names the column "{name}", which the file "{path}" has not.')
 
@@ -209,6 +214,15 @@ def _check_not_null(names: Sequence[str], options: Options, path: str) -> None:
             raise InvalidQuery(
                 f'force_not_null names the column "{name}", which the file "{path}" has not.'
             )
+
+
+def _as_seen(told: Conversion, seen: Callable[[], Conversion]) -> Conversion:
+    """Read days and moments, of which no format was told, in the one that the values have, where casts do not take it."""
+    if told.type not in (DATE, TIMESTAMP) or told.format:
+        return told
+    found = seen()
+    is_cast = found.type != told.type or (found.format or "%Y").startswith("%Y")
+    return told if is_cast else found
 
 
 def _as_type(asked: str | DataType, options: Options) -> Conversion:
@@ -228,7 +242,7 @@ def _number_signs(options: Options) -> tuple[bool, str]:
 
 def _conversion(values: Sequence[str | None], options: Options) -> Conversion:
     forms = [options.get(name) for name in ("dateformat", "timestampformat")]
-    dates, moments = (form if isinstance(form, str) else None for form in forms)
+    dates, moments = (str(form) if form and form != "auto" else None for form in forms)
     return type_of_texts(values, dates, moments, *_number_signs(options))
 
 

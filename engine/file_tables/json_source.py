@@ -215,6 +215,9 @@ def _asked_type(asked: str | DataType) -> DataType:
     return found
 
 
+_ISO = {DATE: "%Y-%m-%d", TIMESTAMP: "%Y-%m-%dT%H:%M:%S.%fZ"}
+
+
 def _guessing(options: Options) -> Guessing:
     given = ((DATE, options.get("dateformat")), (TIMESTAMP, options.get("timestampformat")))
     most = options.get("map_inference_threshold", MOST_FIELDS)
@@ -222,7 +225,11 @@ def _guessing(options: Options) -> Guessing:
     assert isinstance(most, int)
     assert isinstance(least, float)
     return Guessing(
-        tuple(Conversion(kind, str(form)) for kind, form in given if form),
+        tuple(
+            Conversion(kind, _ISO[kind] if form == "iso" else str(form))
+            for kind, form in given
+            if form
+        ),
         None if most < 0 else most,
         least,
         bool(options.get("convert_strings_to_integers")),

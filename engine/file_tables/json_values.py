@@ -118,11 +118,23 @@ class ValueReader:
 
     def _lists(self, values: Sequence[object], kind: DataType) -> pa.Array:
         lists = [v if isinstance(v, list) else None for v in values]
+        if kind.is_array:
+            return self._arrays(lists, kind)
         lengths = np.array([len(v or ()) for v in lists], np.int64)
         elements = self.array([e for v in lists if v for e in v], kind.children[0])
         offsets = array_from(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
         missing = array_from([v is None for v in lists], pa.bool_())
         return pa.ListArray.from_arrays(offsets, elements, to_arrow(kind), mask=missing)
+
+    def _arrays(self, lists: Sequence[list[object] | None], kind: DataType) -> pa.Array:
+        wrong = next((v for v in lists if v is not None and len(v) != kind.precision), None)
+        if wrong is not None and not self.lenient:
+            raise BadValue(text_of(wrong))
+        fitting = [None if v is None or len(v) != kind.precision else v for v in lists]
+        missing = [None] * kind.precision
+        elements = self.array([e for v in fitting for e in v or missing], kind.children[0])
+        mask = array_from([v is None for v in fitting], pa.bool_())
+        return pa.FixedSizeListArray.from_arrays(elements, type=to_arrow(kind), mask=mask)
 
     def _structs(self, values: Sequence[object], kind: DataType) -> pa.Array:
         objects = [v if isinstance(v, dict) else None for v in values]

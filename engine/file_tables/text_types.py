@@ -33,16 +33,17 @@ _ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _WORD = r"\s*(?i:-?inf(?:inity)?|epoch)"
 _CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
     (ty.BOOLEAN, r"(?i:true|false|t|f|yes|no)"),
+    (ty.TIME, CLOCK),
+    (ty.DATE, f"{_DAY}|{_WORD}"),
+    (ty.TIMESTAMP, rf"{_DAY}(?:[ T]{CLOCK})?"),
+    (ty.TIMESTAMPTZ, rf"{_DAY}(?:[ T]{CLOCK}(?:{_ZONE})?)?|{_WORD}"),
     (ty.BIGINT, _WHOLE),
     (ty.HUGEINT, _WHOLE),
     (ty.DOUBLE, rf"{_NUMBER}|\s*(?i:-?(?:nan|inf(?:inity)?))"),
-    (ty.TIME, CLOCK),
-    (ty.DATE, f"{_DAY}|{_WORD}"),
-    (ty.TIMESTAMP, rf"{_DAY}[ T]{CLOCK}"),
-    (ty.TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(?:{_ZONE})?|{_WORD}"),
 )
 # How a first row is written that is no header above values of these types, whose casts take other texts, too
-_WRITTEN = {**dict(_CANDIDATES[:6]), ty.TIMESTAMP: f"{_DAY}.*"}
+_WRITTEN = {kind: written for kind, written in _CANDIDATES if kind != ty.TIMESTAMPTZ}
+_WRITTEN[ty.TIMESTAMP] = f"{_DAY}.*"
 _COMMA = str.maketrans(",.", ".,")
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it
@@ -123,35 +124,49 @@ def type_of_texts(
 def _candidates(
     known: Sequence[str], dates: str | None, moments: str | None, comma: bool, thousands: str
 ) -> Iterator[Conversion]:
-    if dates is not None:
-        yield Conversion(ty.DATE, dates)
-    if moments is not None:
-        yield Conversion(ty.TIMESTAMP, moments)
+    """Yield types in DuckDB's order; a format that is given is the only one of its type, and what it is none of may be the next type."""
+    told = {ty.DATE: dates, ty.TIMESTAMP: moments}
     if re.fullmatch(_WORD, known[0]):  # which DuckDB takes for a day where it comes first
         if all(map(re.compile(_WRITTEN[ty.DATE]).fullmatch, known)):
-            yield Conversion(ty.DATE)
+            yield Conversion(ty.DATE, dates)
         return
     digits = [v.replace(thousands, "") for v in known] if thousands else known
     whole = all(map(re.compile(_WHOLE).fullmatch, digits))
     for data_type, written in _CANDIDATES:
         if whole and data_type == ty.DOUBLE:  # which would lose digits
             return
+        if data_type == ty.TIMESTAMP and _is_day(known[0], dates):
+            return  # the first text was a day, and a later one was none
+        if (form := told.get(data_type)) is not None:
+            yield Conversion(data_type, form)
+            continue
         pattern = written.replace(r"\.", ",") if comma and data_type == ty.DOUBLE else written
         texts = digits if data_type.is_numeric else known
         if all(map(re.compile(pattern).fullmatch, texts)):
             sign = re.search(r"[0-9]{4}([/. ])", known[0]) if data_type.is_temporal else None
             if sign is None or data_type.kind is ty.Kind.TIME or data_type == ty.TIMESTAMPTZ:
                 yield Conversion(data_type, None, comma, thousands)
-            elif data_type == ty.DATE:
-                yield Conversion(ty.DATE, "%Y{}%m{}%d".replace("{}", sign[1]))
-    for sign_of in _SIGNS:
+            elif all(map(re.compile(_DAY).fullmatch, texts)):
+                yield Conversion(data_type, "%Y{}%m{}%d".replace("{}", sign[1]))
+        yield from _in_forms(known, data_type)
+
+
+def _is_day(text: str, form: str | None) -> bool:
+    if form is None:
+        return re.fullmatch(_DAY, text) is not None
+    return fits(array_from([text], pa.string()), Conversion(ty.DATE, form))
+
+
+def _in_forms(known: Sequence[str], data_type: ty.DataType) -> Iterator[Conversion]:
+    """Yield the formats of days, or of days and clocks, that DuckDB tries where each text is written in their signs."""
+    wanted = {ty.DATE: _FORMS[:1], ty.TIMESTAMP: _FORMS[1:]}.get(data_type, ())
+    for sign_of in _SIGNS if wanted else ():
         day = rf"[0-9]{{1,4}}\{sign_of}[0-9]{{1,2}}\{sign_of}[0-9]{{1,4}}"
-        for clock, orders in _FORMS:
+        for clock, orders in wanted:
             pattern = rf"{day} {CLOCK}( [AaPp][Mm])?" if clock else day
             if all(map(re.compile(pattern).fullmatch, known)):
                 for order in orders:
-                    form = order.replace("{}", sign_of) + clock
-                    yield Conversion(ty.TIMESTAMP if clock else ty.DATE, form)
+                    yield Conversion(data_type, order.replace("{}", sign_of) + clock)
 
 
 def first_bad(texts: pa.Array, conversion: Conversion) -> int | None:

@@ -55,6 +55,22 @@ CASES: list[tuple[str, str]] = [
     ('{"a":1.7,"b":"5"}', "columns={'a':'INTEGER','b':'INTEGER'}"),
     ('{"a":"2020-01-01"}', "columns={'a':'DATE'}"),
     ('{"A":1}', "columns={'a':'INTEGER'}"),
+    (
+        '{"a":[1,2],"b":[[1],[null]]}\n{"a":null,"b":null}\n{}',
+        "columns={'a':'INTEGER[2]','b':'TINYINT[1][]'}",
+    ),
+    (
+        '{"a":[1,2],"s":{"k":[3]}}\n{"a":[1],"s":{"k":[]}}\n{"a":[]}',
+        "columns={'a':'INTEGER[2]','s':'STRUCT(k VARCHAR[1])'}",
+    ),
+    (
+        '{"a":[1,2],"s":{"k":[3]}}\n{"a":[1],"s":{"k":[4]}}\n{"a":[]}',
+        "columns={'a':'INTEGER[2]'}, ignore_errors=true",
+    ),
+    ('{"d":"2020-01-01","t":"2020-01-01 10:00:00"}', "dateformat='iso', timestampformat='iso'"),
+    ('{"d":"2020-01-01","t":"2020-01-01T10:00:00.000Z"}', "timestampformat='iso'"),
+    ('{"d":"2020-01-01","t":"2020-01-01 10:00:00"}', "dateformat='iso'"),
+    ('{"d":"2020-01-01"}', "columns={'d':'DATE'}, dateformat='iso'"),
     ('[{"a":1}]', "format='newline_delimited'"),
     ('{"a":1}\n{"a":2}', "format='unstructured'"),
     ('{"a":1}\n{"a":2}', "format='nd'"),
