@@ -18,10 +18,10 @@ from fuseline.plan.changes.catalog_objects import ObjectName, TableIndex, rules_
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.expr import ColumnRef, new_column
 from fuseline.plan.logical import CatalogTable, Limit, Logical, Project
-from fuseline.plan.text.quoted_name import distinct_names
+from fuseline.plan.text.quoted_name import distinct_names, quoted_name
 
 from ..binding.scope import Scope
-from ..parsing.pieces import Piece, span_of
+from ..parsing.pieces import Piece, mark, span_of
 from ..parsing.statement_words import StatementWords
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
@@ -29,8 +29,18 @@ from .assignments import identifiers, new_name, table_name, target_table, what_i
 from .bind_table_rules import RulesReader, source_of, stored_text
 from .generated_columns import generated_columns
 
+_RECURSIVE_VIEW = re.compile(
+    r"\s*create\s+(?:or\s+replace\s+)?(?:temp\s+|temporary\s+)?(?P<word>recursive)\s+view\b",
+    re.IGNORECASE,
+)
+
 
 def create(piece: Piece, scope: Scope) -> st.Statement:
+    recursive = _RECURSIVE_VIEW.match(piece.sql)
+    if recursive is not None:
+        start, end = (piece.start + recursive.start("word"), piece.start + recursive.end("word"))
+        without = piece.text[:start] + " " * (end - start) + piece.text[end:]
+        piece = Piece(without, piece.start, piece.end)
     node = scope.session.parse(piece)
     if not isinstance(node, exp.Create):
         raise err.Unsupported("This form of CREATE is not supported.", span_of(node))
@@ -39,7 +49,7 @@ def create(piece: Piece, scope: Scope) -> st.Statement:
         case "TABLE":
             return _create_table(node, scope)
         case "VIEW":
-            return _create_view(node, piece, scope)
+            return _create_view(node, piece, scope, recursive is not None)
         case "INDEX":
             return create_index(node, piece, scope)
         case kind:
@@ -124,7 +134,7 @@ def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
     return Project(plan, items)
 
 
-def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> st.CreateView:
+def _create_view(node: exp.Create, piece: Piece, scope: Scope, recursive: bool) -> st.CreateView:
     """Keep the text behind AS; it is bound here as well, so that its errors show at once."""
     empty, temporary = _properties(node)
     name, elements = _target_name(node.this, scope, temporary)
@@ -136,12 +146,20 @@ def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> st.CreateView:
         raise err.ParseError("CREATE VIEW needs a query behind AS.", span_of(node.this))
     if query.find(exp.Placeholder) is not None:
         raise err.Unsupported("A view cannot have parameters.", span_of(query))
-    _renamed(scope.bind_query(query), list(columns), node)
     target = span_of(node.this)
     assert target is not None
     behind = re.compile(r".*?\bas\b\s*", re.IGNORECASE | re.DOTALL).match(piece.text, target.end)
     assert behind is not None
     text = piece.text[behind.end() : piece.end].strip()
+    if recursive and not columns:
+        raise err.ParseError("CREATE RECURSIVE VIEW needs names of its columns: v (n) AS.", target)
+    if recursive:
+        own, shown = quoted_name(name), ", ".join(map(quoted_name, columns))
+        text = f"WITH RECURSIVE {own} ({shown}) AS ({text}) SELECT {shown} FROM {own}"
+        use_all(query)
+        query = scope.session.parse(Piece(text, 0, len(text)))
+        mark(query, err.ViewText(str(name), text))
+    _renamed(scope.bind_query(query), list(columns), node)
     if_there = what_if_there(node.args.get("replace"), node.args.get("exists"), target)
     return st.CreateView(name, text, columns, if_there)
 

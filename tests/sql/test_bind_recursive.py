@@ -9,8 +9,10 @@ from fuseline.errors import (
     FuselineError,
     Interrupted,
     MemoryLimitError,
+    ParseError,
+    UnknownColumn,
 )
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 TABLES = [
     "create table edges (a int, b int)",
@@ -199,3 +201,37 @@ def test_what_is_wrong_is_said_at_its_place(text, kind, message, place) -> None:
             span = caught.value.span
             assert span is not None
             assert text[span.start : span.end].startswith(place[:5])
+
+
+RECURSIVE_VIEWS = [
+    ("v(n) as select 1 union all select n + 1 from v where n < 5", "from v"),
+    ("v(n, m) as values (1, 2) union all select n + 1, m * 2 from v where n < 3", "from v"),
+    ("v(n) as select 1 union select n % 3 + 1 from v", "from v order by n"),
+    ("v(n) as select 7", "from v"),
+    ('"R v"("n m") as select 1 union all select "n m" + 1 from "R v" where "n m" < 3', 'from "R v"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("view", "query"), RECURSIVE_VIEWS)
+def test_recursive_views(view: str, query: str, backend: str) -> None:
+    for kind in ("create", "create temp", "create or replace"):
+        setup = (f"{kind} recursive view {view}",)
+        assert_same_as_duckdb(query, setup=setup, backend=backend)
+
+
+def test_a_recursive_view_names_its_columns() -> None:
+    with connected({}) as connection:
+        with pytest.raises(ParseError, match="names of its columns") as raised:
+            connection.sql("create recursive view v as select 1 as n union all select n from v")
+        assert raised.value.span is not None
+        with pytest.raises(UnknownColumn, match="nosuch"):
+            connection.sql("create recursive view v(n) as select nosuch")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["query_table('c')", "query_table(['c', 't'])", "query('select a + 1 from c')", "query_table('main.t')"],
+)  # fmt: skip
+def test_texts_of_queries_read_entries_of_with(query: str) -> None:
+    setup = ("create table t as select 1 as a",)
+    assert_same_as_duckdb(f"with c as (select 9 as a) from {query}", setup=setup)

@@ -132,11 +132,11 @@ def _described(target: exp.Expr, scope: Scope) -> Logical:
     return Scan(table, made, DESCRIPTION)
 
 
-def bind_text(name: str, text: str, scope: Scope) -> Logical:
-    """Bind a query of ours; errors show it under a name."""
+def bind_text(name: str, text: str, scope: Scope, *, reads_entries: bool = False) -> Logical:
+    """Bind a query of ours, which may name entries of WITH around its call; errors show it under a name."""
     view = ViewText(name, text)
     session = dataclasses.replace(scope.session, text=text, stored=view)
-    inner = Scope(session)
+    inner = Scope(session, ctes=scope.ctes if reads_entries else {})
     return inner.bind_query(session.parse(Piece(text, 0, len(text))))
 
 

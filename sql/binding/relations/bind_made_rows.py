@@ -121,7 +121,7 @@ def _query(
         raise ParseError(
             "query() takes the text of one query: SELECT ..., FROM ... or VALUES ...", place
         )
-    return bind_text("query", pieces[0].sql, scope)
+    return bind_text("query", pieces[0].sql, scope, reads_entries=True)
 
 
 def _query_table(
@@ -142,7 +142,8 @@ def _query_table(
                 f"\"{name}\" is no name of a table: query_table('schema.table').", place
             )
     glue = " UNION ALL BY NAME " if by_name else " UNION ALL "
-    return bind_text("query_table", glue.join(f"FROM {name}" for name in names), scope)
+    text = glue.join(f"FROM {name}" for name in names)
+    return bind_text("query_table", text, scope, reads_entries=True)
 
 
 MADE_ROWS = {
