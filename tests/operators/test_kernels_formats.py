@@ -228,3 +228,18 @@ def test_moments_of_which_many_are_written_alike(form: str) -> None:
     for table in tables:
         assert_same_as_duckdb(query.format(table), tables, backend="cpu", fuse=("always", "never"))
     assert_same_as_duckdb(f"select strftime(m::date, '{form}') as x from t", {"t": {"m": [m and m[:10] for m in moments[9:] if m != "infinity"]}}, backend="cpu")  # fmt: skip
+
+
+PLAIN_SIGNS = ["-", "", ".", "-.", "5.", ".5", "-.5", "--1", "1-2", "-5.", "00012", "1.2.3", "-0", "-0.0", "0", "127", "-129", "9223372036854775807", "-9223372036854775808", "9223372036854775808",
+    "123456789012345678901234567890", "0.1234567890123456789012345", "99999999999999999999999999.5", "2024-1-01", "2024-02-30", "0000-01-01", "2024-12-31", "2024-00-01", "20240-1-01", "2024--1-01",
+    "-024-01-01", "2024-01-0:", None]  # fmt: skip
+
+
+def test_texts_of_the_signs_of_plain_values() -> None:
+    """A column that has no others is read at once, and not if Arrow refuses one of them."""
+    types = ("tinyint", "utinyint", "integer", "bigint", "ubigint", "hugeint", "float", "double", "date", "decimal(9, 2)")  # fmt: skip
+    items = ", ".join(f"try_cast(s as {kind}) as x{n}" for n, kind in enumerate(types))
+    for text in PLAIN_SIGNS:
+        for beside in ("12", "2024-02-29", ""):
+            table = pa.table({"s": pa.array([beside, text, beside], pa.string()).slice(0 if beside else 1, 2)})  # fmt: skip
+            assert_same_as_duckdb(f"select {items} from t", {"t": table}, backend="cpu")

@@ -7,6 +7,7 @@ one, each different string once.  A parser returns the values and where a string
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from ....plan.text.number_text import (
 )
 from ....plan.types import TIMESTAMP, DataType, Kind
 from .. import table as tables
+from ..sort.text_hashes import buffers_of
 from . import kernels_calendar as calendar
 from .kernels_print import chosen, joined, padded
 from .kernels_texts import over_text
@@ -193,6 +195,7 @@ KERNELS: dict[str, Kernel] = {
 Parsed = tuple[Array, Mask]
 _PLAIN_INTEGER = r"\A-?\d{1,18}\z"
 _PLAIN_DOUBLE = r"\A-?\d+(\.\d+)?([eE][+-]?\d{1,3})?\z"
+_DAY_WIDTH, _DAY_HYPHENS = 10, [4, 7]
 _PLAIN_DATE = r"\A\d{4}-\d{2}-\d{2}\z"
 _PLAIN_TIMESTAMP = r"\A\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}\z"
 
@@ -253,6 +256,10 @@ def _mixed(
     values: Callable[[pa.Array, DataType], Parsed],
     one: Callable[[str], Any],
 ) -> Parsed:
+    quick = _SIGNS.get(values)
+    if quick is not None and quick(text):
+        with suppress(pa.ArrowInvalid):  # of signs in another order
+            return values(text, target)
     matches = null_as(pc.match_substring_regex(text, plain), False)
     usual = tables.to_numpy(matches)
     if usual.all():
@@ -264,6 +271,25 @@ def _mixed(
     rest = ~usual
     out[rest], wrong[rest] = _by_value(text.filter(pc.invert(matches)), target, one)
     return out, wrong
+
+
+def _has_only(signs: bytes) -> Callable[[pa.Array], bool]:
+    """Return what tells whether texts have no other signs: of 1.8 million numbers in 0.01 s of CPU time, and an expression in 0.27."""
+
+    def has_only(text: pa.Array) -> bool:
+        content, ends = buffers_of(text) if len(text) else (b"", (0,))
+        return not bytes(content[ends[0] : ends[-1]]).translate(None, signs)
+
+    return has_only
+
+
+def _are_days(text: pa.Array) -> bool:
+    """Whether all texts are days as they are usually written."""
+    if not len(text) or (np.diff(buffers_of(text)[1]) != _DAY_WIDTH).any():
+        return False
+    letters = _letters(text, _DAY_WIDTH)
+    digits = np.delete(letters, _DAY_HYPHENS, axis=1) - np.uint8(48)
+    return bool((digits < 10).all() and (letters[:, _DAY_HYPHENS] == ord("-")).all())
 
 
 def _by_value(text: pa.Array, target: DataType, one: Callable[[str], Any]) -> Parsed:
@@ -349,3 +375,11 @@ def _timestamps(text: pa.Array, target: DataType) -> Parsed:
     wrong = wrong | ((hour == 24) & ((minute > 0) | (second > 0)))
     seconds = (hour * 60 + minute) * 60 + second
     return days.astype(np.int64) * MICROS_A_DAY + seconds * 1_000_000, wrong
+
+
+# What tells that values are plain without a look at each by an expression
+_SIGNS: dict[Callable[[pa.Array, DataType], Parsed], Callable[[pa.Array], bool]] = {
+    _integers: _has_only(b"0123456789-"),
+    _doubles: _has_only(b"0123456789.-"),
+    _dates: _are_days,
+}
