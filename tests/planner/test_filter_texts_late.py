@@ -1,4 +1,4 @@
-"""Texts that mostly differ are tested in the rows that filters and joins leave, against DuckDB."""
+"""Texts that mostly differ are tested, and computed with, in the rows that filters and joins leave, against DuckDB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.plan.node import walk
-from fuseline.plan.physical import FilterRows, Pipeline, Stored
+from fuseline.plan.physical import ComputeColumns, FilterRows, HashAggregate, Pipeline, Stored
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
 
@@ -59,3 +59,46 @@ def test_in_few_rows(query: str) -> None:
 def test_in_all_rows(query: str) -> None:
     with connected(TABLES, fuse="always", check=True) as connection:
         assert not _late(connection, query)
+
+
+def _computed(connection: Any, query: str) -> int:
+    """How many nodes of a plan compute with stored rows of a table before these are grouped."""
+    plan = connection.physical(connection.sql(query).plan)
+    pipelines = [node for node in walk(plan) if isinstance(node, Pipeline)]
+    found = ((node, pipeline) for pipeline in pipelines for node in walk(pipeline.body))
+    return sum(
+        isinstance(n, ComputeColumns)
+        and isinstance(n.input, Stored)
+        and not any(isinstance(below, HashAggregate) for below in walk(pipeline.inputs[0]))
+        for n, pipeline in found
+    )
+
+
+EMPTY = {"t": T.slice(0, 0), "u": U}
+
+
+@pytest.mark.parametrize("query", [
+    "select length(t) % 5 as x, count(*), sum(v) from t where v < 900 group by x",
+    "select case when t like '%1 of%' then 'yes' else 'no' end as x, k, count(*) from t join u on k = j where w < 50 group by x, k",
+    "select f, count(distinct left(t, 1)), max(upper(t)) from t where v < 3000 group by f",
+    "select w % 3 as x, sum(length(t)) from t left join u on k = j where v < 900 group by x",
+    "select distinct length(t) % 7, left(f, 1) from t where v between 100 and 130",
+    "select sum(length(t)), count(*) filter (where t like '%7%') from t where v < 0",
+])  # fmt: skip
+def test_computed_for_few_rows(query: str) -> None:
+    for tables in (TABLES, EMPTY):
+        with connected(tables, fuse="always", check=True) as connection:
+            assert _computed(connection, query) or tables is EMPTY
+            assert_same_as_duckdb(query, tables, connection=connection)
+
+
+@pytest.mark.parametrize("query", [
+    "select length(t) % 5 as x, count(*), sum(v) from t where v < 8000 group by x",
+    "select t, count(*) from t where v < 900 group by t",
+    "select left(f, 1) as x, count(*) from t where v < 900 group by x",
+    "select length(t) % 5 as x, count(*) from t where t like '%1 of%' group by x",
+])  # fmt: skip
+def test_computed_for_all_rows(query: str) -> None:
+    with connected(TABLES, fuse="always", check=True) as connection:
+        assert not _computed(connection, query)
+        assert_same_as_duckdb(query, TABLES, connection=connection)
