@@ -33,7 +33,7 @@ from .progress.run_progress import TellsProgress
 from .run_text import run_text
 from .running import Observer, QueryRunner
 from .runtime.run import Result
-from .setting_values.of_duckdb import SWITCHES
+from .setting_values.of_duckdb import SWITCHES, is_fixed
 from .settings import Settings
 from .settings_lock import check_change
 from .storage.columns.cache import ColumnCache
@@ -94,7 +94,7 @@ def connect(
     given = {**(config or {}), "device": device, **settings}
     read_only = read_only or str(given.pop("access_mode", "")).upper() == "READ_ONLY"
     for name, value in given.items():
-        if value is not None and name not in SWITCHES:
+        if value is not None and name not in SWITCHES and not is_fixed(name, value):
             chosen = chosen.with_option(name, value)
     if is_address(database):
         from .client.remote_runner import open_remote

@@ -57,6 +57,9 @@ from (show tables)
 (show tables) union all select 'a' order by all
 with a as (show all tables) select name from a order by all
 (desc t)
+select extension_name, loaded, installed, install_path, aliases, install_mode, installed_from from duckdb_extensions() where loaded and extension_name <> 'httpfs' order by all
+select column_name, column_type from (describe from duckdb_extensions())
+select current_setting('default_collation'), current_setting('ieee_floating_point_ops')
 select count(*) from ((describe t)) x
 select ("show") from (select 'x' as "show")
 select * exclude (q25, q50, q75) from (summarize t)

@@ -6,7 +6,7 @@ import pytest
 
 import fuseline
 from fuseline.backends import cache_limits
-from fuseline.errors import InvalidQuery, UnknownName
+from fuseline.errors import InvalidQuery, UnknownName, Unsupported
 from fuseline.operators.host_memory import host_memory
 from fuseline.settings import (
     Settings,
@@ -156,3 +156,23 @@ def test_descriptions_are_read_of_a_docstring_in_each_form(monkeypatch: pytest.M
     assert described_settings() == known
     monkeypatch.setattr(Settings, "__doc__", None)
     assert described_settings() == dict.fromkeys(known, "")
+
+
+def test_settings_that_have_duckdbs_value_take_no_other() -> None:
+    taken = {"default_collation": "", "ieee_floating_point_ops": True}
+    with fuseline.connect("cpu", **taken) as connection:
+        for statement in (
+            "set default_collation = 'binary'",
+            "set ieee_floating_point_ops = true",
+            "reset default_collation",
+            "reset preserve_insertion_order",
+        ):
+            connection.sql(statement)
+        for statement in (
+            "set default_collation = 'nocase'",
+            "pragma default_collation = 'de'",
+            "set ieee_floating_point_ops = false",
+        ):
+            with pytest.raises(Unsupported, match="keeps its value here") as refused:
+                connection.sql(statement)
+            assert refused.value.span is not None

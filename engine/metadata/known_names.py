@@ -7,11 +7,13 @@ from dataclasses import fields
 
 from ..plan.changes.catalog_objects import TEMP
 from ..plan.coercion import TYPE_NAMES
+from ..plan.dialect import BUILT_IN
 from ..plan.expr import Cast, Expr, Literal
 from ..plan.files.read_options import TABLE_FUNCTIONS
 from ..plan.functions import spellings
 from ..plan.text.quoted_name import KEYWORD_CATEGORIES
 from ..plan.types import INTEGER_BITS, DataType, Kind
+from ..setting_values.of_duckdb import FIXED
 from ..settings import DUCKDB_NAMES, described_settings
 from .objects import SYSTEM, Here, Row, oid, place
 
@@ -106,6 +108,25 @@ def settings(here: Here) -> Iterator[Row]:
         shown = None if value is None else str(value)
         shown = str(value).lower() if isinstance(value, bool) else shown
         yield (name, shown, descriptions[own], _input_type(value), "LOCAL")
+    for name, (value, _, meaning, _) in FIXED.items():
+        yield (name, str(value).lower(), meaning, _input_type(value), "LOCAL")
+
+
+def extensions(_: Here) -> Iterator[Row]:
+    """Yield what DuckDB has as extensions and is part of Fuseline; there are no others."""
+    from .. import __version__
+
+    for name, description in BUILT_IN.items():
+        told: Row = (
+            "(BUILT-IN)",
+            description,
+            [],
+            f"v{__version__}",
+            "STATICALLY_LINKED",
+            "",
+            None,
+        )
+        yield (name, True, True, *told)
 
 
 def _input_type(value: object) -> str:

@@ -79,6 +79,11 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
         "constraint_name varchar, column_name varchar, ordinal_position bigint",
         objects.constrained_columns,
     ),
+    "duckdb_extensions": (
+        "extension_name varchar, loaded boolean, installed boolean, install_path varchar, description varchar, aliases varchar[], "
+        "extension_version varchar, install_mode varchar, installed_from varchar, signature_key_fingerprint varchar",
+        known_names.extensions,
+    ),
     "duckdb_functions": (
         "database_name varchar, database_oid bigint, schema_name varchar, function_name varchar, alias_of varchar, "
         "function_type varchar, description varchar, comment varchar, tags map, macro_definition varchar, internal boolean",

@@ -19,6 +19,14 @@ class SqlReading:
     rows_fail: bool = True  # of a subquery as a value that has several
 
 
+# What DuckDB has as extensions and is part of Fuseline
+BUILT_IN = {
+    "core_functions": "Core function library",
+    "httpfs": "Adds support for reading and writing files over a HTTP(S) connection",
+    "icu": "Adds support for time zones and collations using the ICU library",
+    "json": "Adds support for JSON operations",
+    "parquet": "Adds support for reading and writing parquet files",
+}
 _DEFAULT = SqlReading()
 _dialect: ContextVar[SqlReading] = ContextVar("dialect", default=_DEFAULT)
 

@@ -1,4 +1,9 @@
-"""Settings of DuckDB that are taken and do nothing: how it works, and no answer; rows keep their order here in any case."""
+"""Settings of DuckDB that are taken and do nothing: how it works, and no answer; rows keep their order here in any case.
+
+Others are taken with the value that says what is so here anyway.
+"""
+
+from ..errors import Unsupported
 
 SWITCHES = frozenset(
     [
@@ -36,3 +41,28 @@ SWITCHES = frozenset(
         "wal_autocheckpoint",
     ]
 )
+# The value that is shown, those that are taken, what it means, and what is said of others
+FIXED: dict[str, tuple[object, tuple[object, ...], str, str]] = {
+    "default_collation": (
+        "",
+        ("", "binary", "c", "posix"),
+        "texts are compared by their bytes where no COLLATE stands",
+        "write COLLATE where texts are compared or sorted, as in x = 'a' COLLATE NOCASE",
+    ),
+    "ieee_floating_point_ops": (
+        True,
+        (True, "true", "1", 1),
+        "x / 0 of floats is infinite or NaN, as ln(0) and sqrt(-1) are",
+        "x / nullif(y, 0) is NULL for a divisor of 0",
+    ),
+}
+
+
+def is_fixed(name: str, value: object) -> bool:
+    """Whether a setting is one whose value is so anyway; raises `Unsupported` where it asks for another."""
+    if name not in FIXED:
+        return False
+    _, taken, _, instead = FIXED[name]
+    if (value.lower() if isinstance(value, str) else value) not in taken:
+        raise Unsupported(f"{name} keeps its value here: {instead}.")
+    return True

@@ -16,6 +16,7 @@ from fuseline.plan.changes.database_changes import (
     ImportDatabase,
     UseSchema,
 )
+from fuseline.plan.dialect import BUILT_IN
 from fuseline.plan.files.write_options import WRITE_OPTIONS
 from fuseline.plan.statements import NoOperation, Statement
 
@@ -26,8 +27,6 @@ from .copy_options import copy_options
 
 _PART = r'"(?:[^"]|"")+"|\w+'
 _DOTTED = rf"\s*(?:{_PART})(?:\.(?:{_PART}))?\s*"
-# What DuckDB has as extensions and is part of Fuseline
-BUILT_IN = ("core_functions", "httpfs", "icu", "json", "parquet")
 
 
 def attach(piece: Piece, _: Scope) -> Attach:

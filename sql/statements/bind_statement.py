@@ -9,11 +9,11 @@ from typing import Literal as OneOf
 
 from sqlglot import exp
 
-from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.errors import Located, ParseError, Span, UnknownName, Unsupported, nearest
 from fuseline.plan import statements as st
 from fuseline.plan.changes.catalog_objects import rules_of
 from fuseline.plan.changes.database_changes import Checkpoint
-from fuseline.setting_values.of_duckdb import SWITCHES
+from fuseline.setting_values.of_duckdb import FIXED, SWITCHES, is_fixed
 from fuseline.sql.binding.constants.known_values import known_value
 
 from ..binding.relations.about_tables import SHOWN, bind_text, setting_shown, summarized
@@ -274,8 +274,9 @@ def _set(piece: Piece, scope: Scope) -> st.Statement:
     name = found.group(1).lower()
     written = Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2))
     value = _setting_value(written, scope)
-    if name in SWITCHES and value is not None:
-        return st.NoOperation()
+    with Located(Span(piece.start, piece.end)):
+        if (name in SWITCHES and value is not None) or is_fixed(name, value):
+            return st.NoOperation()
     if name in ("schema", "search_path") and isinstance(value, str):
         return schema_named(value, Span(written.start, written.end), scope)
     return st.SetOption(name, value)
@@ -295,7 +296,10 @@ def _reset(piece: Piece, scope: Scope) -> st.Statement:
     found = re.match(r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*$", piece.sql, re.IGNORECASE)
     if found is None:
         raise ParseError("RESET takes the name of a setting.", Span(piece.start, piece.end))
-    return st.SetOption(found.group(1).lower(), None, reset=True)
+    name = found.group(1).lower()
+    if name in SWITCHES or name in FIXED:
+        return st.NoOperation()
+    return st.SetOption(name, None, reset=True)
 
 
 # What CREATE and DROP are about; of tables, views and indexes sqlglot's parser reads them

@@ -17,7 +17,7 @@ TABLE = (
 CHANGES = [
     ("add column a.n int",),
     ("add a.n int default 3 + 4", "add column a.j.d varchar default 'x'", "add a.o int[] default [1]"),
-    ("add column if not exists A.I int", "add column if not exists a.p bigint default 1"),
+    ("add column if not exists A.I int", "add column if not exists a.p int default 1"),
     ("add column b.element.z int default 9", "drop b.element.x", "rename b.element.y to w"),
     ("add column m.value.q int default 9", "drop column m.value.y", "rename m.value.z to zz"),
     ("drop column a.j.k", "drop column if exists a.nosuch", "drop if exists nosuch.a", "drop a.i cascade"),
