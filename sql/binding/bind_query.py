@@ -88,7 +88,8 @@ def with_entries(node: exp.Expr, scope: Scope) -> Scope:
                 "USING KEY is supported in WITH RECURSIVE alone, of a query that reads itself.",
                 span_of(entry.args["alias"]),
             )
-        cte = Cte(name, entry.this, columns, scope, reads_itself=recursive, keys=tuple(keys or ()))
+        inside = with_entries(entry.this, scope) if recursive else scope
+        cte = Cte(name, entry.this, columns, inside, reads_itself=recursive, keys=tuple(keys or ()))
         if isinstance(entry.this, CHANGES):
             if WRITE not in clause.meta:
                 raise InvalidQuery(

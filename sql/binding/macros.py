@@ -66,7 +66,7 @@ def expanded(macro: Macro, node: exp.Expr, scope: Scope) -> exp.Expr:
     tables = {node.alias_or_name.lower() for node in body.find_all(exp.Table, exp.Subquery)}
     for part in list(holder.find_all(exp.Column)):
         name, fields = part.parts[0].name.lower(), part.parts[1:]
-        is_other = name not in given or (fields and name in tables) or _is_of_lambda(part, name)
+        is_other = name not in given or (fields and name in tables) or is_of_lambda(part, name)
         if is_other or isinstance(part.this, exp.Star):
             continue
         value = _named_here(given[name].copy(), scope)
@@ -86,7 +86,7 @@ def _field(struct: exp.Expr, name: exp.Expr) -> exp.Expr:
     return exp.Dot(this=struct, expression=name)
 
 
-def _is_of_lambda(node: exp.Expr, name: str) -> bool:
+def is_of_lambda(node: exp.Expr, name: str) -> bool:
     """Whether a name in a macro's text is a parameter of a lambda or list comprehension around it."""
     inside, around = node, node.parent
     while around is not None:
@@ -105,7 +105,7 @@ def _named_here(argument: exp.Expr, scope: Scope) -> exp.Expr:
     """Have the names and subqueries of an argument stand for what they do in the scope of its call, wherever in the macro's text it is."""
     for inner in argument.walk(prune=lambda node: isinstance(node, exp.Query)):
         name = inner.parts[0].name.lower() if isinstance(inner, exp.Column) else ""
-        if isinstance(inner, exp.Query) or (name and not _is_of_lambda(inner, name)):
+        if isinstance(inner, exp.Query) or (name and not is_of_lambda(inner, name)):
             inner.meta.setdefault("scope", scope)
     for inner in argument.walk():
         inner.meta.pop("used", None)

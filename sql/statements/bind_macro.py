@@ -8,13 +8,21 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, exp
 
-from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
+from fuseline.errors import (
+    FuselineError,
+    InvalidQuery,
+    ParseError,
+    Span,
+    UnknownColumn,
+    Unsupported,
+)
 from fuseline.plan.changes.catalog_objects import Macro
 from fuseline.plan.functions import aggregate_name, window_name
 from fuseline.plan.statements import CreateMacro, DropDefinition, Statement
 from fuseline.plan.types import DataType
 
 from ..binding.function_names import data_type
+from ..binding.macros import is_of_lambda
 from ..binding.scope import Scope
 from ..binding.udf.bind_python import is_function
 from ..parsing.known_calls import FUNCTIONS
@@ -121,8 +129,42 @@ def _definition(name: str, tokens: Sequence[Token], piece: Piece, scope: Scope) 
             "Syntax error: a macro is AS an expression or AS TABLE a query.",
             Span(piece.start + start, piece.start + end),
         )
+    _check_columns(tree.root, parameters, is_table, scope)
     kept = body.strip() if is_table else f"SELECT {body.strip()}"
     return dataclasses.replace(parameters, name=name, text=kept, is_table=is_table)
+
+
+def _check_columns(root: exp.Expr, macro: Macro, is_table: bool, scope: Scope) -> None:
+    """Raise `UnknownColumn` where an expression names what is no parameter, as DuckDB does; its queries are bound where it is called.
+
+    So is a query with parameters, of which its columns may be.
+    """
+    if is_table and not macro.parameters:
+        try:
+            scope.bind_query(root)
+        except UnknownColumn:
+            raise
+        except FuselineError:  # such as a table that is made later: the call says so
+            return
+    known = {name.lower() for name in macro.parameters}
+    inside = Scope(scope.session).inside("a macro")
+    for part in () if is_table else root.expressions[0].walk(prune=_is_query):
+        if isinstance(part, exp.Column) and not isinstance(part.this, exp.Star):
+            name = part.parts[0].name.lower()
+            if not (name in known or is_of_lambda(part, name) or _names_argument(part)):
+                inside.bind(part.copy())
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query)
+
+
+def _names_argument(node: exp.Expr) -> bool:
+    """Whether a name is that of an argument, `name := value`, or of the schema of a call."""
+    around, key = node.parent, node.arg_key
+    if isinstance(around, exp.PropertyEQ | exp.Kwarg):
+        return key == "this"
+    return around is not None and bool(around.meta.get("around"))
 
 
 def _parameters(tokens: Sequence[Token], piece: Piece, scope: Scope) -> tuple[Macro, int]:

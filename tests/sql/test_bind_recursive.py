@@ -235,3 +235,19 @@ def test_a_recursive_view_names_its_columns() -> None:
 def test_texts_of_queries_read_entries_of_with(query: str) -> None:
     setup = ("create table t as select 1 as a",)
     assert_same_as_duckdb(f"with c as (select 9 as a) from {query}", setup=setup)
+
+
+ENTRIES_WITHIN = [
+    "with x as (select 1 as q) select q from x union all select n + 1 from v where n < 4",
+    "with x as (select 2 as q) select q from x union all select n + q from v, x where n < 7",
+    "with x as (select 2 as q), y as (from x) select q from y union select n + q from v, x where n < 7",
+    "with recursive w(k) as (select 1 union all select k + 1 from w where k < 3) select max(k) from w union all select n + 1 from v where n < 5",
+]
+
+
+@pytest.mark.parametrize("query", ENTRIES_WITHIN)
+def test_an_entry_that_reads_itself_has_entries_of_its_own(query: str, backend: str) -> None:
+    whole = f"with recursive v(n) as ({query}) from v"
+    assert_same_as_duckdb(whole, backend=backend, fuse=("always", "never"))
+    setup = (f"create recursive view v(n) as {query}",)
+    assert_same_as_duckdb("from v", setup=setup, backend=backend)

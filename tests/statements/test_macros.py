@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuseline
-from fuseline.errors import FuselineError
+from fuseline.errors import FuselineError, UnknownColumn
 from tests.compare import assert_same_as_duckdb
 from tests.statements.both_engines import assert_same_steps
 
@@ -169,3 +169,39 @@ def test_macros_of_schemas_and_functions_behind_main():
             "select m.main.upper(), m.s.abs(), s.abs() as t from m",
         ],
     )
+
+
+UNKNOWN = [
+    "m() as nosuch + 1",
+    "m(a) as a + nosuch",
+    "m(x) as list_transform(x, lambda y: y + q)",
+    "m(a) as a + 1, (a, b) as a + bb",
+    "m() as table select nosuch from t",
+    "m(x) as t.a + x",
+]
+KNOWN = [
+    "m(x) as list_transform(x, lambda y: y + x[1])",
+    "m(x) as [y + x for y in [1, 2]]",
+    "m(x) as struct_pack(a := x, b := x.c)",
+    "m(x) as (select a + x + later from t)",
+    "m() as user",
+    "m(x) as table select later from (select unnest(x, recursive := true))",
+    "m(x, y := 1) as sum(x) over (partition by x order by y) + extract(year from x)",
+    "m() as table select * from later",
+]
+
+
+@pytest.mark.parametrize("macro", UNKNOWN)
+def test_a_macro_of_unknown_columns_is_refused(macro: str) -> None:
+    with fuseline.connect("cpu") as connection:
+        connection.sql("create table t (a integer)")
+        with pytest.raises(UnknownColumn) as refused:
+            connection.sql(f"create macro {macro}")
+        assert refused.value.span is not None
+
+
+@pytest.mark.parametrize("macro", KNOWN)
+def test_what_a_call_may_know_is_not(macro: str) -> None:
+    with fuseline.connect("cpu") as connection:
+        connection.sql("create table t (a integer)")
+        connection.sql(f"create macro {macro}")
