@@ -15,13 +15,15 @@ from .csv_candidates import Wishes
 from .csv_dialect import DialectSample, names_of, numbered, skipped_lines, sniff
 from .csv_fields import CsvFile, Options, head_of, malformed, null_texts, skips_errors, switched
 from .csv_rows import CsvRow, Dialect, end_of_lines, fitted_row, rows_of
-from .text_types import NOT_KEPT, Conversion, is_written_as, type_of_texts
+from .text_types import CAST, NOT_KEPT, Conversion, is_written_as, type_of_texts
 
-SNIFFED_ROWS = 20_480  # as DuckDB's
+CHUNK_ROWS = 2048  # DuckDB's samples are of whole chunks, in which a header counts
+SNIFFED_ROWS = 10 * CHUNK_ROWS
 SAMPLE_BYTES = (
     1 << 22
 )  # of one file, at first; four times as many where it has fewer rows than that
-UNTYPED_ROWS = 2048  # of a sample that have to be text where no type is looked for
+UNTYPED_ROWS = CHUNK_ROWS  # of a sample that have to be text where no type is looked for
+_FORMATS = {DATE: "dateformat", TIMESTAMP: "timestampformat"}
 SIGNS = ("delim", "quote", "escape", "comment", "new_line")
 TOLD = {"delim": ",", "quote": '"', "escape": '"', "comment": ""}  # where nothing is sniffed
 
@@ -40,7 +42,7 @@ def sniffed_file(path: str, identity: FileIdentity, options: Options) -> CsvFile
     _check_signs(TOLD | given, options)
     wishes = _wishes(TOLD | given if told else given, options, len(expected) or None)
     size = options.get("sample_size", SNIFFED_ROWS)
-    most = max(size if isinstance(size, int) and size >= 0 else 1 << 62, 1) + 1
+    most = -(-size // CHUNK_ROWS) * CHUNK_ROWS if isinstance(size, int) and size > 0 else 1 << 62
     find = partial(_as_told if told else sniff, wishes=wishes, most_rows=most)
     text, is_whole, bytes_read = "", False, SAMPLE_BYTES
     sample: DialectSample | None = None
@@ -91,7 +93,7 @@ def _as_told(text: str, is_whole: bool, wishes: Wishes, most_rows: int) -> Diale
     kept: list[CsvRow] = []
     regular = True
     for row in rows_of(dialect, [text], skipped_lines(text, is_whole, wishes) or 0):
-        if len(kept) > most_rows:
+        if len(kept) >= most_rows:
             break
         fitted = fitted_row(row, columns, wishes.pads, wishes.nulls)
         regular = regular and fitted is row and not (row.comment or row.spaced)
@@ -119,7 +121,7 @@ def _typed(
     data = rows[1:] if len(rows) > 1 else rows
     conversions = [_as_type(kind, options) for kind in expected.values()]
     if not expected:
-        conversions = [_conversion(_values(data, i, options), options) for i in range(count)]
+        conversions = _conversions(data, count, options)
     said = options.get("header") if auto else options.get("header", False)
     header = _is_header(rows, conversions, options, bool(expected)) if said is None else said
     if len(rows) == 1 and header and not expected:
@@ -127,7 +129,7 @@ def _typed(
     elif options.get("all_varchar") and not expected:  # by what the values are, a row was a header
         conversions = [Conversion(VARCHAR)] * count
     elif said is False and rows and not expected:
-        conversions = [_conversion(_values(rows, i, options), options) for i in range(count)]
+        conversions = _conversions(rows, count, options)
     for i, told in enumerate(conversions[:count] if expected and auto else ()):
         values = _values(rows[1:] if header else rows, i, options)
         conversions[i] = _as_seen(told, partial(_conversion, values, options))
@@ -240,9 +242,22 @@ def _number_signs(options: Options) -> tuple[bool, str]:
     return options.get("decimal_separator") == ",", str(options.get("thousands", ""))
 
 
+def _conversions(
+    rows: Sequence[Sequence[str | None]], count: int, options: Options
+) -> list[Conversion]:
+    """Return how columns are converted: the form of the first one of days is that of all, and so is that of moments."""
+    known: dict[str, object] = dict(options)
+    found = []
+    for i in range(count):
+        found.append(_conversion(_values(rows, i, options), known))
+        if (name := _FORMATS.get(found[-1].type)) is not None:
+            known[name] = found[-1].format or CAST
+    return found
+
+
 def _conversion(values: Sequence[str | None], options: Options) -> Conversion:
-    forms = [options.get(name) for name in ("dateformat", "timestampformat")]
-    dates, moments = (str(form) if form and form != "auto" else None for form in forms)
+    forms = [options.get(name) for name in _FORMATS.values()]
+    dates, moments = (str(form) if form not in (None, "auto") else None for form in forms)
     return type_of_texts(values, dates, moments, *_number_signs(options))
 
 

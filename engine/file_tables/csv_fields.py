@@ -14,7 +14,17 @@ from ..plan.arrow.arrow_arrays import array_from
 from ..records import dataclass
 from ..storage.file_identity import FileIdentity
 from ..storage.tables.access import opened
-from .csv_rows import LONGEST_ROW, TOO_LONG, UNQUOTED, CsvRow, Dialect, fitted_row, is_text, rows_of
+from .csv_rows import (
+    LONGEST_ROW,
+    TOO_LONG,
+    UNQUOTED,
+    CsvRow,
+    Dialect,
+    fitted_row,
+    is_row_of_null,
+    is_text,
+    rows_of,
+)
 from .text_types import Conversion
 
 BLOCK_BYTES = 1 << 22  # that are split at a time, at least a row
@@ -126,7 +136,7 @@ def _split_by_arrow(part: CsvFile, options: Options, places: Sequence[int]) -> I
         quote_char=dialect.quote or False,
         double_quote=dialect.escape in ("", dialect.quote),
         newlines_in_values=True,
-        ignore_empty_lines=part.columns > 1,
+        ignore_empty_lines=not is_row_of_null(part.columns, null_texts(options)),
     )
     names = [str(i) for i in range(part.columns)]
     read = pc_csv.ReadOptions(
@@ -265,12 +275,13 @@ def rows_in_file(part: CsvFile, options: Options) -> Iterator[CsvRow]:
     """Yield the rows of a file behind its header, but comments and empty lines; they may be too long, or none."""
     most = options.get("max_line_size")
     longest = max(most, BLOCK_BYTES) if isinstance(most, int) else LONGEST_ROW
+    keeps_empty = is_row_of_null(part.columns, null_texts(options))
     with text_stream(part.identity, options) as stream:
         chunks = _chunks(part.path, stream, options)
         for row in rows_of(part.dialect, chunks, part.first_line, longest):
             if row.comment == "line":
                 continue
-            if not row.text and part.columns > 1:
+            if not row.text and not keeps_empty:
                 continue
             yield row._replace(fault=TOO_LONG) if is_too_long(row, options) else row
 

@@ -369,12 +369,17 @@ def is_text(text: str) -> bool:
     return text.isascii() or not any("\udc80" <= sign <= "\udcff" for sign in text)
 
 
+def is_row_of_null(columns: int, nulls: Sequence[str]) -> bool:
+    """Whether an empty line is a row, whose only value is NULL; any other is read over."""
+    return columns == 1 and "" in nulls
+
+
 def fitted_row(
     row: CsvRow, columns: int, pads: bool, nulls: Sequence[str] = ("",)
 ) -> CsvRow | None:
     """Return a row with so many fields, or None for one of another number; fields that are NULL may follow the last."""
     fields = row.fields
-    if row.fault or (not row.text and columns > 1):
+    if row.fault or (not row.text and not is_row_of_null(columns, nulls)):
         return None
     if len(fields) == columns:
         return row

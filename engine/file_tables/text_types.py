@@ -25,11 +25,12 @@ NOT_KEPT = (
     ty.Kind.TIMESTAMP_NS,
     ty.Kind.NULL,
 )
-_WHOLE = r"\s*-?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+)\s*"
+_WHOLE = r"\s*-?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[bB][01][01_]*)\s*"
 _NUMBER = r"\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
 _DAY = r"[0-9]{4}([-/. ])[0-9]{1,2}\1[0-9]{1,2}"
 _ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_CAST_DAY = r"\s*[0-9]+([-/. ])[0-9]{1,2}\1[0-9]{1,2}\s*"
 _WORD = r"\s*(?i:-?inf(?:inity)?|epoch)"
 _CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
     (ty.BOOLEAN, r"(?i:true|false|t|f|yes|no)"),
@@ -44,6 +45,11 @@ _CANDIDATES: tuple[tuple[ty.DataType, str], ...] = (
 # How a first row is written that is no header above values of these types, whose casts take other texts, too
 _WRITTEN = {kind: written for kind, written in _CANDIDATES if kind != ty.TIMESTAMPTZ}
 _WRITTEN[ty.TIMESTAMP] = f"{_DAY}.*"
+CAST = ""  # in the place of a format: as casts read texts that are written so
+_CAST = {
+    ty.DATE: re.compile(f"{_CAST_DAY}|{_WORD}"),
+    ty.TIMESTAMP: re.compile(rf"{_CAST_DAY}(?:[ T]{CLOCK})?\s*"),
+}
 _COMMA = str.maketrans(",.", ".,")
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it
@@ -128,7 +134,7 @@ def _candidates(
     told = {ty.DATE: dates, ty.TIMESTAMP: moments}
     if re.fullmatch(_WORD, known[0]):  # which DuckDB takes for a day where it comes first
         if all(map(re.compile(_WRITTEN[ty.DATE]).fullmatch, known)):
-            yield Conversion(ty.DATE, dates)
+            yield Conversion(ty.DATE, dates or None)
         return
     digits = [v.replace(thousands, "") for v in known] if thousands else known
     whole = all(map(re.compile(_WHOLE).fullmatch, digits))
@@ -138,7 +144,8 @@ def _candidates(
         if data_type == ty.TIMESTAMP and _is_day(known[0], dates):
             return  # the first text was a day, and a later one was none
         if (form := told.get(data_type)) is not None:
-            yield Conversion(data_type, form)
+            if form != CAST or all(map(_CAST[data_type].fullmatch, known)):
+                yield Conversion(data_type, form or None)
             continue
         pattern = written.replace(r"\.", ",") if comma and data_type == ty.DOUBLE else written
         texts = digits if data_type.is_numeric else known
@@ -146,14 +153,18 @@ def _candidates(
             sign = re.search(r"[0-9]{4}([/. ])", known[0]) if data_type.is_temporal else None
             if sign is None or data_type.kind is ty.Kind.TIME or data_type == ty.TIMESTAMPTZ:
                 yield Conversion(data_type, None, comma, thousands)
+            elif data_type == ty.DATE:
+                yield Conversion(ty.DATE, "%Y{}%m{}%d".replace("{}", sign[1]))
             elif all(map(re.compile(_DAY).fullmatch, texts)):
-                yield Conversion(data_type, "%Y{}%m{}%d".replace("{}", sign[1]))
+                yield Conversion(data_type)
         yield from _in_forms(known, data_type)
 
 
 def _is_day(text: str, form: str | None) -> bool:
     if form is None:
         return re.fullmatch(_DAY, text) is not None
+    if form == CAST:
+        return _CAST[ty.DATE].fullmatch(text) is not None
     return fits(array_from([text], pa.string()), Conversion(ty.DATE, form))
 
 

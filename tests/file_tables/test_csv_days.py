@@ -65,6 +65,66 @@ def test_types_are_those_of_duckdb(options: str, tmp_path: Path) -> None:
                 assert difference(expected, found, Ordering(True)) is None, values
 
 
+PAIRS = {
+    "iso": ("2020-01-01", "2021-02-03"),
+    "either": ("01/02/2020", "03/04/2021"),
+    "day first": ("13/02/2020", "03/04/2021"),
+    "month first": ("01/13/2020", "02/03/2021"),
+    "dots": ("13.02.2020", "03.04.2021"),
+    "slashes": ("2020/01/02", "2020/03/04"),
+    "moments": ("2020-01-01 10:00:00", "2020-01-02 10:00:00"),
+    "moments by day": ("13/01/2020 10:00:00", "03/04/2021 10:00:00"),
+    "with zones": ("2020-01-01 10:00:00Z", "2020-01-02 10:00:00+02"),
+    "numbers": ("20200101", "20200202"),
+    "texts": ("a", "2020-01-01"),
+}
+
+
+@pytest.mark.parametrize("first", PAIRS)
+def test_the_first_format_of_a_file_is_that_of_all_columns(first: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    with fuseline.connect(device="cpu") as ours, duckdb.connect() as theirs:
+        for connection in (ours, theirs):
+            connection.execute("set timezone = 'UTC'")
+        for second, values in PAIRS.items():
+            rows = zip(PAIRS[first], values, PAIRS["iso"], strict=True)
+            path.write_text("a,b,c\n" + "".join(",".join(row) + "\n" for row in rows))
+            expected = theirs.sql(f"from read_csv('{path}')").to_arrow_table()
+            found = ours.sql(f"from read_csv('{path}')").to_arrow()
+            assert difference(expected, found, Ordering(True)) is None, second
+
+
+@pytest.mark.parametrize("size", [1, 2048, 2049, 20_480])
+def test_samples_are_of_whole_chunks(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    query = f"select typeof(c) from read_csv('{path}', sample_size = {size}, ignore_errors = true) limit 1"
+    chunk = -(-size // 2048) * 2048
+    with fuseline.connect(device="cpu") as ours, duckdb.connect() as theirs:
+        for before in (1, chunk - 2, chunk - 1, chunk):
+            path.write_text("c,k\n" + "1,1\n" * before + "x,1\n1,1\n")
+            assert ours.sql(query).fetchall() == theirs.sql(query).fetchall(), before
+
+
+@pytest.mark.parametrize("content", ["c\n\n1.5\n\n", "c\nx\n\ny\n", "c\r\n1\r\n\r\n2\r\n", "c\n0b1\n\n0B1_0\n"])  # fmt: skip
+def test_empty_lines_are_rows_where_an_empty_text_is_null(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(content, newline="")
+    with fuseline.connect(device="cpu") as ours, duckdb.connect() as theirs:
+        for options in (
+            "header = true",
+            "nullstr = 'NULL'",
+            "nullstr = ['', 'NULL']",
+            "nullstr = 'NULL', all_varchar = true",
+            "nullstr = 'x', columns = {'c': 'varchar'}",
+            "nullstr = 'x', auto_detect = false, columns = {'c': 'varchar'}",
+            "nullstr = 'NULL', ignore_errors = true",
+            "nullstr = 'NULL', null_padding = true",
+        ):
+            query = f"from read_csv('{path}', {options})"
+            expected, found = theirs.sql(query).to_arrow_table(), ours.sql(query).to_arrow()
+            assert difference(expected, found, Ordering(True)) is None, options
+
+
 @pytest.mark.parametrize("kind", ["date", "timestamp", "varchar"])
 def test_tables_are_filled_with_days_of_other_orders(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "f.csv"

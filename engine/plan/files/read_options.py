@@ -121,7 +121,7 @@ _CSV: dict[str, Check] = {
     "rejects_limit": at_least(0),
     "rejects_scan": name,
     "rejects_table": name,
-    "sample_size": at_least(-1),
+    "sample_size": positive_or_all,
     "skip": at_least(0),
     "store_rejects": switch,
     "strict_mode": switch,
