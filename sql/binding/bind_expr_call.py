@@ -56,7 +56,7 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
     names = function_names
     use(*_name_in_quotes(node))
-    text = in_schema(node, scope) or operation(node)
+    text = in_schema(node, scope) or operation(node, scope.session.text)
     if text is not None:
         return scope.bind(text)
     if isinstance(node, exp.CurrentVersion):

@@ -1,4 +1,4 @@
-"""Functions of PostgreSQL that tools call which ask a database for its tables, as macros that each session has."""
+"""Functions of PostgreSQL that tools call which ask a database for its tables, and `x ~ ANY (patterns)`, as macros that each session has."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ _OTHERS = {
     "shobj_description(object, catalog)": "null",
 }
 
+_MATCHES = "list_transform(patterns, lambda p: regexp_matches(value, p))"
+_UNKNOWN = f"list_contains(list_transform({_MATCHES}, lambda m: m is null), true)"
+
+
+def _matches(found: str) -> str:
+    """Return what decides, or NULL where one of the others is, or else its contrary."""
+    other = "false" if found == "true" else "true"
+    return f"case when list_contains({_MATCHES}, {found}) then {found} when {_UNKNOWN} then null else {other} end"
+
 
 def _written() -> Iterator[tuple[str, str]]:
     for kind in _GRANTED:
@@ -49,6 +58,8 @@ def _written() -> Iterator[tuple[str, str]]:
     for kind in _VISIBLE:
         yield f"pg_{kind}_is_visible(object)", "true"
     yield from _OTHERS.items()
+    yield "matches any(value, patterns)", _matches("true")  # names that no call has
+    yield "matches all(value, patterns)", _matches("false")
 
 
 def _macro(signature: str, text: str) -> Macro:

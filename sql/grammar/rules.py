@@ -100,7 +100,8 @@ matched     <- operated among* matching?
 operated    <- unary (sign unary)*
 among       <- 'not'? 'in' (paren / '(' ')' / operated) ('::' type)*
 matching    <- 'not'? ('like' / 'ilike' / 'glob' / 'similar' 'to') operated escape?
-             / ('~' / '~*' / '!~' / '!~*' / '!~~' / '!~~*' / '~~' / '~~*' / '~~~') operated escape?
+             / ('~' / '!~') ('any' paren / 'some' paren / 'all' paren / operated escape?)
+             / ('~*' / '!~*' / '!~~' / '!~~*' / '~~' / '~~*' / '~~~') operated escape?
              / 'not'? 'between' operated 'and' operated
 escape      <- 'escape' operated
 comparing   <- '=' / '==' / '<>' / '!=' / '<' / '>' / '<=' / '>='

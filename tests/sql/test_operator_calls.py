@@ -50,3 +50,32 @@ def test_other_calls_are_refused(query: str) -> None:
         with pytest.raises(FuselineError) as refused:
             connection.sql(query)
         assert refused.value.span is not None
+
+
+MATCHES = [
+    "select s ~ any(l) as a, s ~ all(l) as b, s ~ some(['^a', 'b$']) as c, s ~ all(array['a', 'b']) as d from m",
+    "select s !~ any(l) as a, s !~ all(l) as b, not s ~ any(l) as c, not (s ~ all(l)) as d, not s !~ any(l) as e from m",
+    "select s !~ all(['a', 'x']) as a, (s !~ any (array ['a', 'x'])) as b, s ~ any ((['a'])) as c from m",
+    "select s from m where s ~ any(['a']) and s !~ all(['b', 'c']) order by s",
+    "select s ~ any(list(s)) as x from m group by s order by all",
+    "select no_match(s) as a, '!~ any' ~ any(['x']) as b from m",
+    "from of_matches order by all",
+]
+
+
+@pytest.mark.parametrize("query", MATCHES)
+def test_matches_with_any_and_all_of_some_patterns(query: str, backend: str) -> None:
+    setup = (
+        "create table m as select * from (values ('abc', ['a.*', 'x']), ('q', ['a']), (null, ['a']), ('a', [null, 'b']), ('a', []), ('a', null)) v(s, l)",
+        "create macro no_match(x) as x !~ any(['a', 'x'])",
+        "create view of_matches as select s !~ any(['a', 'x']) as a, s !~ all(l) as b from m",
+    )
+    assert_same_as_duckdb(query, setup=setup, backend=backend, fuse=("always", "never"))
+
+
+def test_patterns_are_a_list() -> None:
+    with connected({}) as connection:
+        for patterns in ("select 'a'", "'a'", "[1]"):
+            with pytest.raises(FuselineError) as refused:
+                connection.sql(f"select 'a' ~ any({patterns})")
+            assert refused.value.span is not None
