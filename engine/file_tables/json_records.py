@@ -166,12 +166,13 @@ def records(
         if done.bytes and form == "auto":
             yield from _values(text)
             return
+        lenient = bool(options.get("ignore_errors"))
         if form == "array" and first not in ("[", ""):
             raise FileError(f"The file \"{path}\" is no array of JSON: leave out format = 'array'.")
         if first == "[" and form in ("auto", "array"):
             yield from _array(text, options, may_be_lists=form == "auto")
-        elif form == "newline_delimited" or options.get("ignore_errors"):
-            yield from _lines(text, lenient=bool(options.get("ignore_errors")))
+        elif form == "newline_delimited" or (lenient and form == "auto" and _ends_its_line(text)):
+            yield from _lines(text, lenient)
         else:
             yield from _values(text)
 
@@ -202,6 +203,16 @@ def _array(text: _Text, options: Options, may_be_lists: bool) -> Iterator[Record
     text.at += 1
     if text.next_character():
         raise text.malformed(ValueError("something follows the array"))
+
+
+def _ends_its_line(text: _Text) -> bool:
+    """Whether the first value is all of its line; what is no value is taken for a line, too."""
+    try:
+        end = text.decoder.raw_decode(text.text, text.at)[1]
+    except (ValueError, RecursionError):
+        return True
+    rest = text.text[end:].partition("\n")[0]
+    return "\n" not in text.text[text.at : end] and not rest.strip()
 
 
 def _is_followed(text: _Text) -> bool:

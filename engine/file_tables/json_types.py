@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import field
 
 import pyarrow as pa
@@ -49,6 +50,9 @@ class Guessing:
     most_fields: int | None = MOST_FIELDS  # None: no object is a MAP for what it holds
     least_appearance: float = LEAST_APPEARANCE
     whole_texts: bool = False
+
+
+_NUMBERS = frozenset(["positive", "negative", "large", "double"])
 
 
 @dataclass
@@ -118,7 +122,7 @@ def type_of_shape(shape: Shape, guessing: Guessing, depth: int) -> ty.DataType:
         return ty.DataType(ty.Kind.NULL)
     if kinds == {"boolean"}:
         return ty.BOOLEAN
-    if kinds <= {"positive", "negative", "large", "double"}:
+    if kinds <= _NUMBERS:
         if "double" in kinds:
             return ty.DOUBLE
         return ty.BIGINT if kinds in ({"positive"}, {"negative"}) else ty.HUGEINT
@@ -160,8 +164,19 @@ def is_map(shape: Shape, guessing: Guessing) -> bool:
     known = max(shape.count - shape.nulls, 1)
     if sum(part.count / known for part in fields) / len(fields) < guessing.least_appearance:
         return True
+    return len(fields) >= guessing.most_fields and _agree(list(fields))
+
+
+def _agree(parts: Sequence[Shape]) -> bool:
+    """Whether the values of fields are of one kind, which numbers are, and so are their elements and their fields of one name."""
+    kinds = {"number" if kind in _NUMBERS else kind for part in parts for kind in part.kinds}
+    elements = [part.elements for part in parts if part.elements is not None]
+    named: dict[str, list[Shape]] = {}
+    for part in parts:
+        for name, inner in part.fields.items():
+            named.setdefault(name, []).append(inner)
     return (
-        len(fields) >= guessing.most_fields and len({k for part in fields for k in part.kinds}) <= 1
+        len(kinds) <= 1 and (not elements or _agree(elements)) and all(map(_agree, named.values()))
     )
 
 

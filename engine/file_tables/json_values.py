@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import DataError
 from ..operators.cpu.functions.expressions import evaluate
@@ -76,6 +77,12 @@ class ValueReader:
             return self._native(values, kind)
         if kind == HUGEINT and present <= {int}:
             return self._native(values, kind)
+        if bool in present and len(present) > 1:  # which are cast by themselves, not by way of text
+            parts = (
+                [v if (type(v) is bool) is alone else None for v in values]
+                for alone in (True, False)
+            )
+            return pc.coalesce(*(self.array(part, kind) for part in parts))
         return self._cast(self._only(values, _SCALARS, kind), kind, present)
 
     def _native(self, values: Sequence[object], kind: DataType) -> pa.Array:

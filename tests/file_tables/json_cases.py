@@ -55,6 +55,44 @@ CASES: list[tuple[str, str]] = [
     ('{"a":1.7,"b":"5"}', "columns={'a':'INTEGER','b':'INTEGER'}"),
     ('{"a":"2020-01-01"}', "columns={'a':'DATE'}"),
     ('{"A":1}', "columns={'a':'INTEGER'}"),
+    *[
+        (text, options)
+        for text in (
+            '{"a":1} {"a":2}',
+            '{"a":1}{"a":2}\n{"a":3}',
+            '{"a":\n1}\n{"a":2}',
+            '{"a":1} {"a":\n2}',
+            '{"a":1}\nbad\n{"a":2} {"a":3}\n',
+            '{"a":1} bad {"a":2}',
+            '{"a":1}\n{"a":2',
+            '  {"a":1}\n\n  \n{"a":2}',
+        )
+        for options in (
+            "ignore_errors=true",
+            "format='unstructured', ignore_errors=true",
+            "format='newline_delimited', ignore_errors=true",
+        )
+    ],
+    *[
+        (text, f"map_inference_threshold={most}")
+        for text in (
+            '{"a":1,"b":1.5}',
+            '{"a":1,"b":-1}',
+            '{"a":9223372036854775808,"b":1e300}',
+            '{"a":1,"b":true}',
+            '{"q":{"a":1,"b":-1}}',
+            '{"a":[1],"b":[1.5]}',
+            '{"a":[1],"b":["s"]}',
+            '{"a":{"x":1},"b":{"x":"s"}}',
+            '{"a":{"x":1},"b":{"y":1.5}}',
+        )
+        for most in (1, 2)
+    ],
+    ('{"q":{' + ",".join(f'"k{i}":{(1, -2, 3.5)[i % 3]}' for i in range(250)) + "}}", ""),
+    ('{"a":-0.0}\n{"a":false}', "sample_size=1"),
+    ('{"a":false}\n{"a":"true"}\n{"a":5}', "sample_size=1"),
+    ('{"a":false,"b":1}\n{"a":{},"b":true}', "sample_size=1"),
+    ('{"a":"2020-01-01"}\n{"a":true}', "sample_size=1"),
     (
         '{"a":[1,2],"b":[[1],[null]]}\n{"a":null,"b":null}\n{}',
         "columns={'a':'INTEGER[2]','b':'TINYINT[1][]'}",
