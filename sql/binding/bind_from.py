@@ -273,8 +273,9 @@ def _with_one_of_each(
         shown = {mine: c for (mine, _, _), (c, _) in zip(pairs, made, strict=True)}
         plan = Project(plan, (*((c, ColumnRef(c)) for c in plan.columns), *made))
     dropped = {theirs for _, theirs, _ in pairs}
+    spelled = {c: name for name, c in right.star}  # as the table has it whose column is shown
     star = (
-        *((name, shown.get(c, c)) for name, c in left.star),
+        *((spelled.get(shown.get(c, c), name), shown.get(c, c)) for name, c in left.star),
         *((name, c) for name, c in right.star if c not in dropped),
     )
     both = _cross(left, right)

@@ -26,6 +26,8 @@ QUERIES = [
     "select a.* exclude (a.x) rename (y as n), b.* from a {0} join b using (x)",
     "select columns(* exclude (a.x)) from a {0} join b using (x)",
     "select * exclude (a.x) from c, a {0} join b using (x)",
+    'select * from (select x as "X", y from a) l {0} join b using (x)',
+    'select * exclude (l.x) from (select x as "X", y from a) l {0} join b using (x)',
 ]
 
 

@@ -10,9 +10,10 @@ from ..coercion import loses_digits
 from ..dialect import dialect
 from ..expr import Call, Case, Expr, Literal
 from ..temporal.ticks import PLAIN
-from ..types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, DataType, Kind
+from ..types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, NULL, DataType, Kind
 from .row import FunctionRow
 
+_OF_BITS = ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")
 _OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
 # (kinds of the two sides, N for a number) -> function and whether to swap the arguments.
 _D, _T, _C, _I, _N = "DATE", "TIMESTAMP", "TIME", "INTERVAL", "number"
@@ -41,6 +42,14 @@ _TEMPORAL: dict[tuple[str, str, str], tuple[str, bool]] = {
     ("mul", _N, _I): ("mul_interval", True),
     ("div", _I, _N): ("div_interval", False),
 }
+# What a text means before or behind what has no number
+_TEXTS = {
+    ("add", _T, "before"): INTERVAL,
+    ("add", _T, "behind"): INTERVAL,
+    ("sub", _I, "behind"): INTERVAL,
+    ("sub", _C, "behind"): INTERVAL,
+    ("div", _I, "behind"): DOUBLE,
+}
 
 
 def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]:
@@ -48,6 +57,8 @@ def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]
 
     DATE + INTERVAL -> add_interval, INTERVAL + DATE -> add_interval with the operands swapped, x * '2' -> x * 2.
     """
+    if name in _OF_BITS:
+        left, right = _number(left, right, name), _number(right, left, name, behind=True)
     if name in _OPERATORS:
         left, right = _number(left, right, name), _number(right, left, name, behind=True)
         if name == "sub" and is_text_literal(left) and right.type.kind is Kind.DATE:
@@ -66,7 +77,15 @@ def _number(expr: Expr, other: Expr, name: str, behind: bool = False) -> Expr:
 
     Raises `TypeMismatch` where the text might as well be a date or an interval, as in DuckDB.
     """
-    if not is_text_literal(expr) or not other.type.is_numeric:
+    if not is_text_literal(expr):
+        return expr
+    if other.type == NULL and name != "mul" and (behind or name != "div"):
+        return Literal(None, DOUBLE if name == "div" else BIGINT, expr.span)
+    side = "behind" if behind else "before"
+    meant = _TEXTS.get((name, _side(other.type.kind), side))
+    if meant is not None:
+        return coerce(expr, meant)
+    if not other.type.is_numeric:
         return expr
     if _is_guess(name, other.type, behind):
         raise TypeMismatch(
@@ -91,6 +110,8 @@ def _is_guess(name: str, number: DataType, behind: bool) -> bool:
             )
         case "div":
             return number.kind is not Kind.FLOAT and not behind
+        case "shift_left" | "shift_right":  # of bits
+            return number == INTEGER and not behind
     return False
 
 
