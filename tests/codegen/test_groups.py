@@ -86,7 +86,7 @@ LISTED_CALLS = f"{CALLS}, sum(f), bit_or(v), bit_and(v), bit_xor(v), bool_or(v >
 
 
 @pytest.mark.by_day
-@pytest.mark.parametrize("keys", ["dense", "sparse", "one of many", "null", "ascending"])
+@pytest.mark.parametrize("keys", ["dense", "sparse", "one of many", "null", "descending"])
 @pytest.mark.parametrize("kept", [1, 1 << 22])
 @pytest.mark.parametrize("few", [10, 1 << 15])
 def test_rows_are_listed_where_a_table_would_be_as_large(
@@ -108,7 +108,7 @@ def test_rows_are_listed_where_a_table_would_be_as_large(
             random.random(rows) < 0.4, 5, random.permutation(pool[0] + np.arange(rows) * 50)
         ),
         "null": lambda: pa.array(random.integers(0, 900_000, rows), mask=random.random(rows) < 0.3),
-        "ascending": lambda: np.sort(random.integers(0, 900_000, rows)),
+        "descending": lambda: np.sort(random.integers(0, 900_000, rows))[::-1],
     }
     table = _table(drawn[keys](), rows)
     with counted(HashGroups, "_list") as made:

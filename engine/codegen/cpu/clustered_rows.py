@@ -84,6 +84,21 @@ def clustering_key(program: Program) -> int | None:
     return sum(1 + i.nullable for i in program.inputs[: program.inputs.index(key)])
 
 
+@once
+def ascending_key(program: Program) -> int | None:
+    """The place among a program's columns of a key in whose order the rows lie; None where there is none.
+
+    Groups by it and by others are then done where the next of its values begins.
+    """
+    grouping = program.grouping
+    if grouping is None or not grouping.hashed or program.repeats:
+        return None
+    for number, i in enumerate(program.inputs):
+        if i.column in grouping.columns and (i.ascending or i.clustered):
+            return sum(1 + before.nullable for before in program.inputs[:number])
+    return None
+
+
 def widths(program: Program) -> list[int]:
     """Return how many bytes the codes have that are moved, each number once; validities are moved as bytes."""
     return sorted({width for i in program.inputs for width in (i.width, 1)[: 1 + i.nullable]})

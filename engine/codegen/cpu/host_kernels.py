@@ -14,6 +14,7 @@ import numpy as np
 from ... import stopping
 from ...records import dataclass
 from ...settings import usable_cores
+from ...storage.columns.encodings import Array
 from ...threads.together import shared_threads
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
@@ -24,6 +25,7 @@ from .clustered_rows import (
     COUNT_SIGNATURE,
     MOVE_ROWS,
     Moved,
+    ascending_key,
     clustered,
     clustering_key,
     move_signature,
@@ -138,7 +140,9 @@ def run(
     if kept is not None:
         over = kept.only(over, hashed)
     if hashed:
-        return _run_hashed(over, program, ranges, directory, ask, moved)
+        place = ascending_key(program)
+        codes = None if place is None else columns[place][:rows]
+        return _run_hashed(over, program, ranges, directory, ask, moved, codes)
     groups = 1 if program.grouping is None else program.grouping.groups
     if groups >= SPARSE_GROUPS and _is_sparse(program):
         return _run_sparse(over, program, ranges, directory)
@@ -277,7 +281,9 @@ def _run_hashed(
     directory: Path,
     ask: Callable[[int], None],
     moved: Moved | None,
+    codes: Array | None,
 ) -> Outcome:
+    """`codes` are those of a key in whose order the rows lie."""
     fold, cut, *_ = shared_kernels(program, directory)
 
     def blank(groups: int) -> tuple[np.ndarray, np.ndarray]:
@@ -289,6 +295,9 @@ def _run_hashed(
 
     if moved is not None:
         arrays, numbers, doubt = grouped.by_parts(over, moved.parts, moved.slots, _each)
+        return Outcome(arrays, doubt, numbers)
+    if codes is not None:
+        arrays, numbers, doubt = grouped.in_order(over, ranges, codes, _each)
         return Outcome(arrays, doubt, numbers)
 
     def part(bounds: tuple[int, int]) -> GroupedRows:

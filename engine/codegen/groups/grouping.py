@@ -74,7 +74,7 @@ class Grouping:
     columns of that relation at the group's number and of the relations of `rows_of` (relation, accumulator) at the row
     number that the accumulator holds for the group.
 
-    `ordered`: the kernel makes use of the order of the rows (`groups.ordered`).
+    `ordered`: the kernel makes use of the order of the rows (`groups.ordered`).  `columns` are those that are keys as they are.
     """
 
     keys: tuple[GroupKey, ...]
@@ -86,6 +86,7 @@ class Grouping:
     row: int | None = None
     rows_of: tuple[tuple[int, int], ...] = ()
     ordered: OrderedGroups | None = None
+    columns: frozenset[Column] = frozenset()
 
     @cached_property
     def inner(self) -> int:
@@ -137,6 +138,7 @@ def grouping_of(
         rows,
         tuple(made[len(keys) :]),
         hashed,
+        columns=frozenset(e.column for e in values if isinstance(e, ColumnRef)),
     )
 
 
