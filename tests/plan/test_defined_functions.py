@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuseline
-from fuseline.errors import ExecutionError, FuselineError, Unsupported
+from fuseline.errors import ExecutionError, FuselineError
 from tests.compare import assert_same_as_duckdb, connected
 
 DAYS = "timestamptz '2024-03-30 00:00:00+00', timestamptz '2024-04-02 00:00:00+00', interval 1 day"
@@ -90,13 +90,6 @@ def test_offsets_that_strptime_reads() -> None:
 def test_series_by_hours_go_through_changes_of_clocks() -> None:
     query = "select range(timestamptz '2024-03-31 00:00:00+00', timestamptz '2024-03-31 04:00:00+00', interval 90 minutes) as r"
     assert_same_as_duckdb(query, setup=["set timezone = 'Europe/Berlin'"])
-
-
-def test_series_by_days_are_refused_in_zones() -> None:
-    connection = fuseline.connect(device="cpu")
-    connection.execute("set timezone = 'Europe/Berlin'")
-    with pytest.raises(Unsupported, match="by days or months is supported in UTC alone"):
-        connection.sql(f"select range({DAYS})")
 
 
 def test_what_is_asserted_is_raised() -> None:

@@ -48,3 +48,34 @@ def test_keys_and_filters_of_such_texts(rows: int) -> None:
         "select k, count(*) from t where l::varchar like '%-10 %' or s::varchar like '%b%3%' group by k",
     ):
         assert_same_as_duckdb(query, {"t": table}, setup=setup, fuse=("always", "never"))
+
+
+STEPS = ("1 day", "24 hours", "1 day 1 hour", "-1 day -2 hours", "1 month", "-1 month -2 days -1 hour", "1 month 2 days 1 hour")  # fmt: skip
+# Between which clocks are changed, and shown twice
+BOUNDS = (
+    ("2024-03-08 02:30", "2024-03-13"),
+    ("2024-10-25 01:30", "2024-11-06 01:30"),
+    ("2024-09-03 01:30", "2025-01-05"),
+    ("2025-01-03 01:30", "2024-09-01"),
+    ("2024-11-06 01:30", "2024-10-25"),
+    ("2024-01-01", "2024-01-01"),
+)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("step", STEPS)
+def test_series_go_by_the_clocks_of_the_zone(step: str, zone: str) -> None:
+    ends = ", ".join(
+        f"range({a}, {b}, interval '{step}')::varchar, generate_series({a}, {b}, interval '{step}')::varchar"
+        for a, b in ((f"timestamptz '{a}'", f"timestamptz '{b}'") for a, b in BOUNDS)
+    )
+    assert_same_as_duckdb(f"select {ends}", setup=(f"set timezone = '{zone}'",))
+
+
+def test_bounds_and_steps_of_series_may_be_columns() -> None:
+    rows = "(timestamptz '2024-03-08 02:30', interval 1 day), (null, interval 1 day), (timestamptz '2024-01-31', interval 1 month), (timestamptz '2024-03-09', interval 7 hours)"
+    query = f"select x, range(x, timestamptz '2024-03-12', s)::varchar from (values {rows}) v(x, s) order by x"
+    setup = ("set timezone = 'America/New_York'",)
+    assert_same_as_duckdb(query, setup=setup)
+    source = "generate_series(timestamptz '2024-03-09', timestamptz '2024-03-12', interval 1 day)"
+    assert_same_as_duckdb(f"select x::varchar from {source} t(x) order by x", setup=setup)

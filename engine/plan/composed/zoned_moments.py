@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...errors import Span, Unsupported
+from ...errors import Span
 from ..calendar import INFINITE_MICROS
 from ..casts import cast, coerce, local_time
-from ..expr import Cast, Expr, Interval, Literal
+from ..expr import Call, Cast, Expr, Interval, Literal
 from ..functions.dates import CLOCK_UNITS, LOCAL
 from ..literals import literal
 from ..temporal import zones
@@ -115,18 +115,19 @@ def _finite_by_clocks(make: Make, name: str, args: Sequence[Expr], span: Span | 
 
 
 def _series(make: Make, name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
-    """Count in UTC, where that is what the clocks of the zone do."""
+    """Count in UTC where that is what the clocks of the zone do, else give the zone too."""
     if len(args) != len(("start", "stop", "step")):
         return None
     step = args[2].value if isinstance(args[2], Literal) else None
-    by_time = isinstance(step, Interval) and not (step.months or step.days)
-    if not by_time and zones.session() not in zones.UTC_NAMES:
-        raise Unsupported(
-            "A series of moments with a zone by days or months is supported in UTC alone: take one of TIMESTAMPs, and cast its elements.",
-            args[2].span or span,
-        )
+    in_utc = zones.session() in zones.UTC_NAMES
+    if isinstance(step, Interval):  # where the order of its parts matters, UTC is a zone, too
+        in_utc = not (step.months and step.micros) if in_utc else not (step.months or step.days)
     moments = [_utc(coerce(end, TIMESTAMPTZ)) for end in args[:2]]
-    return Cast(make.call(name, [*moments, args[2]], span), list_of(TIMESTAMPTZ), span=span)
+    found = make.call(name, [*moments, args[2]], span)
+    if not in_utc and isinstance(found, Call):
+        zone = Literal(zones.session(), VARCHAR)
+        found = Call(found.function, (*found.args, zone), found.type, span)
+    return Cast(found, list_of(TIMESTAMPTZ), span=span)
 
 
 _RULES: dict[str, Callable[..., Expr | None]] = {
