@@ -121,7 +121,7 @@ class _Head:
             found = found[:-1]
         if any(row.fault for row in found) or self._has_long_rows(dialect, len(found), wishes):
             return None
-        return [row for row in found if row.size]
+        return [row for row in found if row.has_text]
 
     def _has_long_rows(self, dialect: Dialect, count: int, wishes: Wishes) -> bool:
         rows = islice(rows_of(dialect, [self.text], self.skip), count)
@@ -321,7 +321,6 @@ def _goes_on(candidate: _Candidate, head: _Head, wishes: Wishes) -> bool:
 def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
     """Return the rows of the sample that agree, from the header on."""
     first = best.rows[best.first] if best.rows else None
-    begin = first.number if first is not None and not wishes.pads else 0
     columns = best.columns
     if first is not None and columns > 1 and not wishes.pads and best.ends_empty[best.first]:
         # A delimiter stands behind the last value of each row
@@ -330,6 +329,8 @@ def _sample(best: _Candidate, head: _Head, wishes: Wishes) -> DialectSample:
     kept: list[CsvRow] = []
     regular, no_text = True, None
     same = alike(best.dialect, head.text, wishes)
+    numbers = (n for n, row in enumerate(head.known[same][0], head.skip + 1) if row.has_text)
+    begin = 0 if wishes.pads else next(islice(numbers, best.first, None), 0)
     for row in rows_of(same, [head.text], head.skip, split=head.split.get(same)):
         if row.number < begin or row.comment == "line":
             continue

@@ -49,8 +49,7 @@ def test_shapes_are_those_of_the_rows() -> None:
         rows = list(rows_of(dialect, [text], skip))
         expected = [
             RowShape(
-                row.number,
-                len(row.text),
+                row.text != "",
                 len(row.fields),
                 len(row.fields) > 1
                 and not row.fields[-1]
@@ -63,6 +62,7 @@ def test_shapes_are_those_of_the_rows() -> None:
             for row in rows
         ]
         assert list(shapes_of(dialect, text, skip, known)) == expected, (dialect, text)
+        assert [row.number for row in rows] == [*range(skip + 1, skip + 1 + len(rows))]
         assert list(rows_of(dialect, [text], skip, split=known)) == rows
 
 
