@@ -25,6 +25,7 @@ from ..compile.compiler import Signature, parameters
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..program import Program
+from ..ranges import I64_MAX
 from .host_functions import Pace, in_steps
 
 EMPTY = -1  # group numbers are not negative
@@ -315,9 +316,9 @@ class HashGroups:
         state = np.array([0, 0, LIST, self.shift, room, *starts], np.int64)
         return HashTable(np.empty(room * PARTS, np.int64), state, *self.blank(room * PARTS))
 
-    def _larger(self, table: HashTable) -> HashTable:
-        """Return a larger table with the same groups."""
-        slots = len(table.keys) * GROWTH
+    def _larger(self, table: HashTable, more: int = I64_MAX) -> HashTable:
+        """Return a larger table with the same groups; at most so many more will come."""
+        slots = min(len(table.keys) * GROWTH, 1 << (2 * (table.count + more)).bit_length())
         self.ask(self._bytes(slots - len(table.keys)))
         larger = self._table(slots)
         return self._fold(self._kernel(self._entries(table, WHOLE)), (0, table.count), larger)
@@ -334,7 +335,7 @@ class HashGroups:
         while start < end:
             start = kernel(start, end, table.keys, table.state, table.out_i, table.out_f)
             if start < end:
-                table = self._larger(table)
+                table = self._larger(table, end - start)
         return table
 
     def _entries(self, table: HashTable, shift: int | None = None) -> Entries:
