@@ -36,10 +36,11 @@ OpenFiles = Callable[..., "ParquetTable | UnreadTable"]  # of format, paths, opt
 
 @dataclass(frozen=True)
 class TableFunction:
-    """A function in FROM: `make` gives its table, of a text that errors call `argument` if it takes one."""
+    """A function in FROM: `make` gives its table, of a text that errors call `argument` if it takes one, or `several` of a list."""
 
     make: Callable[..., CatalogTable]
     argument: str = ""
+    several: bool = False
 
 
 class Catalog(Namespace):

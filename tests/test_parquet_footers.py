@@ -82,3 +82,17 @@ def test_footers_are_files(folder, tmp_path) -> None:
         connection.sql(f"from parquet_metadata('{folder}/new.parquet')")
     with fuseline.connect("cpu") as connection, pytest.raises(FileError, match="no file"):
         connection.sql("from parquet_schema('nothing.parquet')")
+
+
+def test_lists_of_files_are_told_one_after_the_other(folder, tmp_path) -> None:
+    files = f"['{folder}/new.parquet', '{folder}/o*.parquet']"
+    with fuseline.connect("cpu", allowed_paths=[folder]) as connection:
+        for text in (
+            f"select num_rows from parquet_file_metadata({files})",
+            f"select name from parquet_schema({files})",
+        ):
+            assert connection.sql(text).fetchall() == duckdb.sql(text).fetchall()
+        with pytest.raises(AccessDenied):
+            connection.sql(f"from parquet_schema(['{folder}/new.parquet', '{tmp_path}/x.parquet'])")
+        with pytest.raises(fuseline.FuselineError, match="a path or a pattern, or a list of them"):
+            connection.sql("from parquet_schema([1])")

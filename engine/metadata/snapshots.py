@@ -105,6 +105,7 @@ _SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
     ),
     "duckdb_variables": ("name varchar, value varchar, type varchar", known_names.variables),
 }
+_PATHS = "a path or a pattern, or a list of them"
 _TABLE_INFO = (
     "cid integer, name varchar, type varchar, notnull boolean, dflt_value varchar, pk boolean"
 )
@@ -120,21 +121,22 @@ def snapshot_functions(here: Callable[[], Here]) -> dict[str, TableFunction]:
         found[name] = TableFunction(partial(_of_table, name, make, here), "the name of a table")
     for name, (fields, of_footer) in FUNCTIONS.items():
         tell = partial(_footers, fields, of_footer)
-        found[name] = TableFunction(partial(_of_table, name, tell, here), "a path or a pattern")
-    found["glob"] = TableFunction(partial(_of_table, "glob", _globbed, here), "a path or a pattern")
+        found[name] = TableFunction(partial(_of_table, name, tell, here), _PATHS, several=True)
+    globbed = partial(_of_table, "glob", _globbed, here)
+    found["glob"] = TableFunction(globbed, _PATHS, several=True)
     return found
 
 
-def _globbed(here: Here, pattern: str) -> pa.Table:
-    paths = paths_matching(pattern, here.catalog.access.rules)
+def _globbed(here: Here, *patterns: str) -> pa.Table:
+    rules = here.catalog.access.rules
+    paths = [path for pattern in patterns for path in paths_matching(pattern, rules)]
     return table_of([("file", VARCHAR)], [(path,) for path in paths])
 
 
-def _footers(fields: Columns, of_footer: RowsOfFooter, here: Here, pattern: str) -> pa.Table:
+def _footers(fields: Columns, of_footer: RowsOfFooter, here: Here, *patterns: str) -> pa.Table:
     rules = here.catalog.access.rules
-    return table_of(
-        fields, [row for footer in footers(pattern, rules) for row in of_footer(footer)]
-    )
+    found = [footer for pattern in patterns for footer in footers(pattern, rules)]
+    return table_of(fields, [row for footer in found for row in of_footer(footer)])
 
 
 def _snapshot(name: str, make: Callable[[], pa.Table]) -> LiveTable:
@@ -142,9 +144,9 @@ def _snapshot(name: str, make: Callable[[], pa.Table]) -> LiveTable:
 
 
 def _of_table(
-    name: str, make: Callable[[Here, str], pa.Table], here: Callable[[], Here], table: str
+    name: str, make: Callable[..., pa.Table], here: Callable[[], Here], *given: str
 ) -> LiveTable:
-    return LiveTable(name, lambda: make(here(), table))
+    return LiveTable(name, lambda: make(here(), *given))
 
 
 def _rows(here: Callable[[], Here], columns: str, rows: RowsOf) -> pa.Table:

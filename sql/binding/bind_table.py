@@ -24,10 +24,9 @@ from fuseline.sql.parsing.pieces import mark, span_of
 from ..parsing.known_calls import MAIN
 from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
-from .bind_files import FILES_BY_NAME, file_function, file_of_path
+from .bind_files import FILES_BY_NAME, file_function, file_of_path, option_value
 from .bind_unnest import bind_unnested
 from .columns_chosen import copied
-from .constants.known_values import known_value
 from .constants.parameters import Parameters
 from .draws.volatile import sampled
 from .macros import expanded, macro_of
@@ -387,13 +386,14 @@ def _bind_function(node: exp.Table | exp.Lateral, function: exp.Expr, around: Sc
 def _argument(made: TableFunction, name: str, function: exp.Expr, around: Scope) -> list[str]:
     """Return the text in the parentheses of a table function, if it takes one."""
     scope = around.inside("a table function")
-    given = [known_value(scope.bind(a), made.argument, scope) for a in function.expressions]
+    given = [option_value(a, scope) for a in function.expressions]
     if not made.argument:
         if given:
             raise err.InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
         return []
-    texts = [value for value in given if isinstance(value, str)]
-    if len(texts) != 1 or len(given) != 1:
+    listed = given[0] if len(given) == 1 and isinstance(given[0], list) and made.several else given
+    texts = [value for value in listed if isinstance(value, str)]
+    if not texts or len(given) != 1 or len(texts) != len(listed):
         raise err.InvalidQuery(
             f"{name.lower()}() takes {made.argument}, as text.", span_of(function)
         )

@@ -37,6 +37,7 @@ def connection(tmp_path, monkeypatch):
         "from glob('*') order by file",
         "from glob('**/*.txt') order by file",
         "from glob('a.txt')",
+        "from glob(['a.*', '*.txt', 'nosuch*'])",
         "from glob('in')",
         "from glob('nothing*')",
     ],
