@@ -49,6 +49,21 @@ def test_values_of_orders() -> None:
 
 
 @pytest.mark.usefixtures("scanned")
+def test_lists_of_paths() -> None:
+    lists = ("['$.id', '$.who.tags', '$.none']", "['id']", "['$[1]', '$.price']", "['$[#-1]', '$[0]', '']")  # fmt: skip
+    calls = [
+        f"{function}(d, {paths})"
+        for function in FUNCTIONS[:3]
+        for paths in lists
+        if "*" not in paths
+    ]
+    query = f"select {', '.join(f'{call} as x{n}' for n, call in enumerate(calls))} from t"
+    for documents in (ORDERS * 3, [None] * 3, []):
+        tables = {"t": pa.table({"d": pa.array(documents, pa.string()).slice(1)})}
+        assert_same_as_duckdb(query, tables, backend="cpu", fuse=("always", "never"))
+
+
+@pytest.mark.usefixtures("scanned")
 @pytest.mark.parametrize("text", ['{"a": 1', '{"a": 1]', "[1 2]", '{"a" 1}', "01", "tru", "", "[1]]", '{"b": [}, "a": 1}'])  # fmt: skip
 def test_what_is_no_json_is_an_error_wherever_the_path_leads(text: str) -> None:
     tables = {"t": {"d": ['{"a": 2}', text]}}

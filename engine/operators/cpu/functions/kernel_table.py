@@ -99,6 +99,10 @@ _JSON_KERNELS: dict[str, Kernel] = {
     **{name: of_values(function, 0) for name, function in json_changes.MERGES.items()},
     **json_texts.KERNELS,
 }
+_JSON_KERNELS |= {
+    several: json_scan.at_each(_JSON_KERNELS[name], _JSON_KERNELS[several])
+    for name, several in json_parts.SEVERAL_PATHS.items()
+}
 
 KERNELS: dict[str, Kernel] = beside_infinities(
     kernels_logic.KERNELS

@@ -266,3 +266,4 @@ OF_KINDS: dict[str, ValueFunction] = {
     "json_valid": is_json,
     "json_structure": _structure,
 }
+SEVERAL_PATHS = {name: f"{name}{SEVERAL}" for name in _OF_VALUES}

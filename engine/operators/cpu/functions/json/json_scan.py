@@ -7,6 +7,7 @@ A path into 300,000 documents of 90 bytes takes 0.1 s of CPU time, and 4.1 where
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import TypeAlias
@@ -20,10 +21,12 @@ from .....codegen.compile.compiler import Signature, parameters
 from .....codegen.compile.native import NativeKernel
 from .....plan.expr import Call
 from .....plan.json.json_paths import compiled
+from .....plan.types import VARCHAR
 from .....records import dataclass
 from ... import table as tables
 from ...handwritten_kernels import HandwrittenKernels, KernelsByName
 from ...memory.chunks import CHUNK_ROWS
+from ...nested_arrays import list_array
 from ...sort.text_hashes import buffers_of
 from .. import vectors as vec
 from ..values.each_value import python_value
@@ -215,6 +218,35 @@ def scanned(name: str, by_python: vec.Kernel) -> vec.Kernel:
             others = by_python(call, (documents.take(rest), *paths)).to_arrow(len(rest))
             made = instead(made, rest, others)
         return vec.Vector.from_arrow(made, call.type)
+
+    return kernel
+
+
+def at_each(one: vec.Kernel, others: vec.Kernel) -> vec.Kernel:
+    """Make a kernel of a list of paths of one of a path: 100,000 documents take 0.1 s of CPU time at two paths, and 2.0 by Python."""
+
+    def kernel(call: Call, args: tuple[vec.Vector, ...]) -> vec.Vector:
+        documents, paths = args
+        given = python_value(paths) if paths.is_constant else None
+        asked = given if isinstance(given, list) else []
+        texts = [path for path in asked if isinstance(path, str) and _path_of(path) is not None]
+        if documents.is_constant or not texts or len(texts) < len(asked):
+            return others(call, args)
+        rows, valid, element = documents.length, documents.mask, call.type.children[0]
+        found = [
+            one(replace(call, type=element), (documents, vec.constant(path, VARCHAR))).to_arrow(
+                rows
+            )
+            for path in texts
+        ]
+        there = np.arange(rows) if valid is None else np.flatnonzero(valid)
+        places = (there[:, None] + np.arange(len(texts)) * rows).reshape(-1)
+        lengths = np.full(rows, len(texts))
+        if valid is not None:
+            lengths[~valid] = 0
+        values = tables.take_array(tables.concat_arrays(found), places)
+        lists = list_array(lengths, values, valid, tables.physical_type(call.type))
+        return vec.Vector(call.type, lists)
 
     return kernel
 
