@@ -77,11 +77,6 @@ def _mad(types: Sequence[ty.DataType]) -> Resolved:
     return found if found is not None and found[1].is_numeric else None
 
 
-def _is_counted(argument: ty.DataType) -> bool:
-    """Whether DuckDB counts values in an array where they lie near to one another, and so finds the least of the most frequent ones."""
-    return argument.is_integer or argument.is_enum or argument.kind is ty.Kind.BOOLEAN
-
-
 _SPREAD = fixed(ty.DOUBLE, result=ty.DOUBLE)
 _PAIR = fixed(ty.DOUBLE, ty.DOUBLE, result=ty.DOUBLE)
 _TRUTH = unary(lambda t: t == ty.BOOLEAN, null=ty.BOOLEAN)
@@ -163,7 +158,7 @@ AGGREGATES = (
     # The first to reach the highest count
     # NULLs too; NULL of no rows
     _row("list", _list, "list(any)", "array_agg", nulls="own", ordered=True, keeps_values=True),
-    _row("mode", of_any(), "mode(any)", ordered=True, keeps_values=True, least_of=_is_counted),
+    _row("mode", of_any(), "mode(any)", ordered=True, keeps_values=True),
     # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
     *(
         _row(f"arg_{m}", of_any(2), f"arg_{m}(any, any)", f"{m}_by", f"arg{m}", **_PICKS)

@@ -68,8 +68,6 @@ class FunctionRow:
     keeps_values: bool = False  # of each group, until all of its rows have come
     idempotent: bool = False  # a value that comes again changes nothing, and so DISTINCT does not
     ordered: bool = False  # the result may depend on the order of the rows
-    # The types of which it is the least of several values that it might be, and not the first, where no order is said
-    least_of: Callable[[ty.DataType], bool] | None = None
     counts: bool = False  # is 0 for no rows, where others are NULL
     moments: bool = (
         False  # is made of counts, means and products of deviations, which parts add up to

@@ -136,16 +136,12 @@ def _over_columns(call: ex.AggregateCall, computed: Computed) -> ex.AggregateCal
     def as_ref(expr: ex.Expr, name: str) -> ex.ColumnRef:
         return ex.ColumnRef(computed.column(expr, name))
 
-    row = AGGREGATE[call.function]
-    fixed = constants(row.signature)
+    fixed = constants(AGGREGATE[call.function].signature)
     args = tuple(a if i in fixed else as_ref(a, "argument") for i, a in enumerate(call.args))
     condition = None if call.filter is None else as_ref(call.filter, "condition")
-    keys = call.order
-    if not keys and row.least_of is not None and row.least_of(call.type):
-        keys = (ex.SortKey(call.args[0]),)
     order = tuple(
         ex.SortKey(as_ref(k.expr, "key"), k.descending, k.nulls_first)
-        for k in keys
+        for k in call.order
         if not isinstance(k.expr, ex.Literal)
     )
     return dataclasses.replace(call, args=args, filter=condition, order=order)

@@ -199,7 +199,7 @@ def _rows(
         if not (row.counts and row.fold):  # counts do not depend on the order of rows
             first = np.sort(first)
         rows = first if rows is None else rows[first]
-    if call.order and not ordered.takes_least(call):
+    if call.order:
         keys = [
             SortColumn(table[k.expr.column], k.descending, k.nulls_first)
             for k in call.order

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from ....errors import OutOfRange
 from ....plan.arrow.arrow_arrays import from_numpy, scalar_from
 from ....plan.expr import AggregateCall, Literal
-from ....plan.functions import AGGREGATE
 from ....plan.types import DOUBLE
 from ....storage.columns.encodings import Array
 from .. import table as tables
@@ -75,32 +74,16 @@ def occurring(sizes: tables.Indices, fraction: float) -> tables.Indices:
     return np.maximum(place, 1) - 1
 
 
-def takes_least(call: AggregateCall) -> bool:
-    """Whether ORDER BY says of a function of few values what it would find in any order of the rows: mode(x ORDER BY x)."""
-    row = AGGREGATE[call.function]
-    if row.least_of is None or len(call.order) != 1 or not row.least_of(call.type):
-        return False
-    return call.order[0].expr == call.args[0] and not call.order[0].descending
-
-
 def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    """The most frequent value, of several the least or the one that occurs first."""
+    """The most frequent value, of several the one that occurs first."""
     rows, members = _valid_rows(args[0], groups)
     codes, size = group_codes([from_numpy(members.all_codes), tables.take_array(args[0], rows)])
     values, first = Groups(codes, size, len(rows)).compact()
     owner = members.all_codes[first]
-    most = np.zeros(groups.count, np.int64)
-    np.maximum.at(most, owner, values.sizes)
-    best = np.flatnonzero(values.sizes == most[owner])
-    ties = first[best]
-    if takes_least(call):
-        ties = tables.to_numpy(tables.take_array(args[0], rows[ties]))
-        ties = ties.view(np.uint8) if ties.dtype == bool else ties
-    least = np.full(groups.count, np.iinfo(ties.dtype).max, ties.dtype)
-    np.minimum.at(least, owner[best], ties)
-    best = best[ties == least[owner[best]]]
+    # Within a group by descending frequency, then by first occurrence: the first of each group wins.
+    best = np.lexsort([first, -values.sizes, owner])
     winner = np.full(groups.count, -1, np.int64)
-    winner[owner[best]] = rows[first[best]]
+    winner[owner[best[::-1]]] = rows[first[best[::-1]]]
     return tables.take_array(args[0], winner)
 
 
