@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -24,7 +25,6 @@ from ..binding.scope import Scope, Source
 from ..parsing.pieces import Piece, span_of
 from ..parsing.tokens import tokenize
 from ..parsing.unread import use, use_all
-from .alter_fields import FieldChange, field_change
 from .assignments import table_name, target_table, with_values
 from .bind_table_rules import (
     RulesReader,
@@ -35,6 +35,9 @@ from .bind_table_rules import (
     stored_text,
     tree_of_stored,
 )
+
+if TYPE_CHECKING:
+    from .alter_fields import FieldChange
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class _Altered:
 
 
 def alter(piece: Piece, scope: Scope) -> Statement:
+    from .alter_fields import field_change  # which few processes need
+
     change = field_change(piece, scope)
     if change is not None:
         return _alter_field(change, piece, scope)
