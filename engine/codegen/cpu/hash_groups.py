@@ -263,12 +263,12 @@ class HashGroups:
         def share(bounds: tuple[int, int]) -> tuple[Entries, bool]:
             first, end = begin(bounds[0]), begin(bounds[1])
             start, table, made, doubt = first, self._table(SLOTS), list[Entries](), False
+            groups = 0  # of the tables before
             while start < end:
                 stopping.check()
                 room = len(table.keys) // 2 - table.count
                 # Twice as many groups a row as before find room, and where all rows are groups these do
-                groups = table.count + sum(entries.count for entries in made)
-                expected = room * (start - first) // (2 * groups + 1)
+                expected = room * (start - first) // (2 * (groups + table.count) + 1)
                 goal = begin(min(start + max(room, min(expected, STRETCH)), end))
                 if goal <= start:  # all rows of one code
                     goal = int(np.searchsorted(codes, codes[start], side="right"))
@@ -279,7 +279,7 @@ class HashGroups:
                 elif table.count * 4 > len(table.keys):
                     made.append(self._entries(table, WHOLE))
                     self.ask(self._bytes(table.count))
-                    table = self._table(LISTING_SLOTS)
+                    groups, table = groups + table.count, self._table(LISTING_SLOTS)
             return _joined([*made, self._entries(table, WHOLE)]), doubt
 
         found = each(share, list(ranges))
