@@ -122,8 +122,7 @@ def row_numbers(node: Exchange, table: Table, context: Context) -> RowNumbers | 
     assert peers is not None
     heavy: frozenset[int] = frozenset()
     if node.is_spread:
-        bounds = (_part_bounds(node, given, context) for given in (table,))
-        heavy = heavy_parts(node, bounds, context)
+        heavy = heavy_parts(node, map(_part_bounds, [node], [table], [context]), context)
         if node.kind == "spread" and not heavy:
             return None
     last = peers.workers  # the slot of heavy keys, behind those of the workers

@@ -37,7 +37,7 @@ from .. import table as tables
 from ..columns import INT64, address_of, cast, empty, width_of
 from ..dictionaries import Held
 from ..late_materialization import Fetch, LateColumns, registers_of
-from ..memory.buffers import FROM_HOST, check, copy, landed, stream_handle
+from ..memory.buffers import check, copy, landed, stream_handle
 from ..memory.device import kernel_files, with_room
 from ..pipeline import launch
 from ..pipeline.finish import from_registers, late_integers
@@ -337,14 +337,7 @@ class _ScatteredRows(_SlotRows):
         """Return where two arrays lie on the device."""
         parts = [np.ascontiguousarray(first).view(np.uint8), second.view(np.uint8)]
         padding = np.zeros(-len(parts[0]) % WORD + WORD, np.uint8)  # never nothing
-        given = np.concatenate([parts[0], padding, parts[1]])
-        held = _buffer(len(given))
-        # Unlike RMM's copy it waits for nothing that runs
-        check(
-            runtime.cudaMemcpyAsync(
-                held.ptr, given.ctypes.data, len(given), FROM_HOST, stream_handle()
-            )[0]
-        )
+        held = DeviceBuffer.to_device(np.concatenate([parts[0], padding, parts[1]]))
         self._held.append(held)
         return int(held.ptr), int(held.ptr) + len(parts[0]) + len(padding)
 
